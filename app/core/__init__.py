@@ -1,0 +1,1 @@
+"""The vocabulary that every process shares: standard library only, no I/O, no clock."""

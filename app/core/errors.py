@@ -1,0 +1,50 @@
+"""What can go wrong, as one tree.
+
+SiarError
++-- Malformed             input that does not have the form it must have: a 400, or exit code 2
+|   +-- MalformedPosition   a position that is not "<epoch>.<offset>"
+|   +-- MalformedFrame      bytes from a peer that break their own protocol
++-- Unknown               a name that does not stand for anything here: a 404, or exit code 2
++-- Conflict              right in form, but not now: a 409
++-- Unfit                 the environment cannot do what was asked: exit code 3
++-- SettingError          an unknown or impossible setting: exit code 2
++-- StoreError            a run folder that cannot be read: damaged, foreign or of another version
+
+`str()` of each is a sentence that a person can act on.
+"""
+
+
+class SiarError(Exception):
+    """The root: everything that Siar itself reports."""
+
+
+class Malformed(SiarError):
+    """Input does not have the form that it must have."""
+
+
+class MalformedPosition(Malformed):
+    """A position is not of the form `<epoch>.<offset>`."""
+
+
+class MalformedFrame(Malformed):
+    """A peer sent bytes that break the protocol it speaks."""
+
+
+class Unknown(SiarError):
+    """A name (run, trial, device) stands for nothing here."""
+
+
+class Conflict(SiarError):
+    """The request is right in form but cannot be served in the present state."""
+
+
+class Unfit(SiarError):
+    """This machine or its set-up cannot do what was asked."""
+
+
+class SettingError(SiarError):
+    """A setting is unknown, or its value is impossible."""
+
+
+class StoreError(SiarError):
+    """A run folder is damaged, foreign, or of another version."""

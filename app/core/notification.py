@@ -1,0 +1,99 @@
+"""One notification, and the one encoder that makes its bytes for every transport and client."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.errors import Malformed
+from app.core.position import Position
+from app.core.wire import TRANSPORTS
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Whom a notification is for; never on the wire. Both `None` means everyone."""
+
+    transport: str | None = None
+    """`"sse"`, `"socketio"`, or `None` for both."""
+
+    devices: frozenset[str] | None = None
+    """Device ids, or `None` for all."""
+
+    def __post_init__(self) -> None:
+        assert self.transport is None or self.transport in TRANSPORTS
+
+
+EVERYONE = Targets()
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A notification with its place in the order and its stamps."""
+
+    position: Position
+    topic: str
+    due_us: int
+    """When it should have been sent (server time base); every delay counts from here."""
+    sent_us: int
+    """When it was handed to the broker (server time base)."""
+    title: str
+    body: str
+    data: dict[str, Any] = field(default_factory=dict)
+    targets: Targets = EVERYONE
+    expires_us: int | None = None
+    """From then on it is no longer replayed; `None`: as long as history holds it."""
+
+    @property
+    def id(self) -> str:
+        """The position as text: the SSE id and the Socket.IO offset."""
+        return str(self.position)
+
+    @property
+    def offset(self) -> int:
+        """The position's number."""
+        return self.position.offset
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object of the wire, keys in the order in which they are written."""
+        return {
+            "id": self.id,
+            "offset": self.offset,
+            "topic": self.topic,
+            "due_us": self.due_us,
+            "sent_us": self.sent_us,
+            "title": self.title,
+            "body": self.body,
+            "data": self.data,
+        }
+
+
+def encode_json(value: object) -> str:
+    """`value` as compact JSON in ASCII: the only encoder of what clients receive.
+
+    ASCII escapes keep the text free of line separators, so that one `data:` line holds it in an event stream.
+    Raises `Malformed` for a number that is not finite: JSON has no such number.
+    """
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except ValueError as error:
+        raise Malformed("A number must be finite: JSON has neither NaN nor Infinity.") from error
+
+
+class WireJSON:
+    """The encoder in the form that python-socketio asks of a `json` module."""
+
+    @staticmethod
+    def dumps(value: object, **_options: object) -> str:
+        """`value` by the one encoder, whatever options the library would set."""
+        return encode_json(value)
+
+    @staticmethod
+    def loads(text: str | bytes, **options: Any) -> Any:
+        """The standard decoder; NaN and Infinity, which it would take, are refused."""
+        return json.loads(text, parse_constant=_refuse_constant, **options)
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,175 @@
+"""A plan of an experiment, and the order of trials that follows from it and its seed.
+
+    Plan -> blocks -> trials
+
+A block holds every arm once, all with the same count of clients, in random order; the next block of that count
+mirrors it (AB BA, then a new draw), so that a drift that is linear in time cancels within the pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from app.core.errors import Malformed
+from app.core.wire import TRANSPORTS
+
+Factors = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One of the things that are compared."""
+
+    name: str
+    """Unique in the plan: the transport's name, with ".1", ".2" behind it when the same arm is there twice."""
+    transport: str
+    factors: Factors = field(default_factory=dict)
+    """What else is set for it, by name; recorded with each trial."""
+
+    def __post_init__(self) -> None:
+        if self.transport not in TRANSPORTS:
+            raise Malformed(f'"{self.transport}" is no transport; there are: {", ".join(TRANSPORTS)}.')
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that is fixed before the first trial; its hash goes into the report."""
+
+    arms: tuple[Arm, ...]
+    client_counts: tuple[int, ...]
+    blocks: int
+    """Blocks per count of clients."""
+    notifications: int
+    """Measured notifications per trial."""
+    warmup_notifications: int
+    """Sent before them in the same trial, marked, and left out of every figure."""
+    rate_hz: float
+    payload_bytes: int
+    """Length of the notification's JSON object on the wire."""
+    seed: int
+    profile: str = "demo"
+    idle_s: float = 0.4
+    """Length of the idle window of each block: as many clients connected, no notification."""
+    settle_s: float = 0.1
+    """From the last client's readiness to the first due time."""
+    drain_s: float = 5.0
+    """After the last due time; what arrives later is late, what has not come at the trial's end is lost."""
+    extra_blocks_max: int = 3
+    """How many voided blocks may be repeated, in all."""
+    environment: str = "loopback"
+    """`"loopback"` or `"lan"`: decides the margin of equivalence."""
+
+    def __post_init__(self) -> None:
+        names = [arm.name for arm in self.arms]
+        for wrong, sentence in (
+            (not self.arms, "A plan needs at least one arm."),
+            (len(set(names)) != len(names), "Two arms have the same name."),
+            (not self.client_counts, "A plan needs at least one count of clients."),
+            (any(not 1 <= n <= 1000 for n in self.client_counts), "A count of clients is 1 to 1000."),
+            (len(set(self.client_counts)) != len(self.client_counts), "A count of clients is there twice."),
+            (not 1 <= self.blocks <= 1000, "The number of blocks is 1 to 1000."),
+            (not 1 <= self.notifications <= 100_000, "The notifications of a trial are 1 to 100000."),
+            (not 0 <= self.warmup_notifications <= 10_000, "The warm-up notifications are 0 to 10000."),
+            (not 0.01 <= self.rate_hz <= 1000, "The rate is 0.01 to 1000 per second."),
+            (not 256 <= self.payload_bytes <= 16_384, "The payload is 256 to 16384 bytes."),
+            (not 0 <= self.idle_s <= 600, "The idle window is 0 to 600 seconds."),
+            (not 0 <= self.settle_s <= 600, "The settling time is 0 to 600 seconds."),
+            (not 0.1 <= self.drain_s <= 60, "The drain time is 0.1 to 60 seconds."),
+            (not 0 <= self.extra_blocks_max <= 100, "The extra blocks are 0 to 100."),
+            (self.environment not in ("loopback", "lan"), 'The environment is "loopback" or "lan".'),
+        ):
+            if wrong:
+                raise Malformed(sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSpec:
+    """One trial of the plan: one arm, so many clients, so many notifications; or an idle window."""
+
+    index: int
+    """0-based place in the order of the whole run; names the trial together with the run."""
+    block: int
+    """0-based number of its block among those with the same count of clients."""
+    clients: int
+    arm: Arm
+    """For an idle window: the arm whose transport the clients hold."""
+    idle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSpec:
+    """The unit that is compared, and repeated whole when a part of it is void."""
+
+    block: int
+    clients: int
+    arms: tuple[Arm, ...]
+    """In the order in which they run."""
+    idle_arm: Arm
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as plain JSON values, every field by its name."""
+    return json.loads(json.dumps(asdict(plan)))  # type: ignore[no-any-return]
+
+
+def plan_from_json(value: Mapping[str, Any]) -> Plan:
+    """The plan that `plan_to_json` wrote. Raises `Malformed` for anything else."""
+    names = {each.name for each in fields(Plan)}
+    unknown = sorted(set(value) - names)
+    if unknown:
+        raise Malformed(f"A plan has no field {unknown[0]!r}; there are: {', '.join(sorted(names))}.")
+    try:
+        arms = tuple(
+            Arm(arm["name"], arm["transport"], dict(arm.get("factors", {}))) for arm in value["arms"]
+        )
+        return Plan(**{**value, "arms": arms, "client_counts": tuple(value["client_counts"])})
+    except (KeyError, TypeError) as error:
+        raise Malformed(f"This is not a plan: {error}.") from error
+
+
+def plan_sha256(plan: Plan) -> str:
+    """Names the plan's content: what was fixed before the first trial."""
+    return hashlib.sha256(json.dumps(plan_to_json(plan), sort_keys=True).encode()).hexdigest()
+
+
+def arms_from_names(names: list[str]) -> tuple[Arm, ...]:
+    """Arms by transport name; a name that is there twice makes an A/A run, told apart as `sse.1`, `sse.2`."""
+    seen: dict[str, int] = {}
+    arms = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        label = f"{name}.{seen[name]}" if names.count(name) > 1 else name
+        arms.append(Arm(label, name))
+    return tuple(arms)
+
+
+def schedule(plan: Plan) -> Iterator[BlockSpec]:
+    """The plan's blocks in the order in which they run: the same for the same plan and seed, for ever.
+
+    Within a repetition the counts of clients come in random order. A voided block is not drawn again here: it
+    is repeated by `repeat_of`, so that the order of the planned ones never depends on what was void.
+    """
+    rng = random.Random(f"siar order {plan.seed}")
+    last_order: dict[int, tuple[Arm, ...]] = {}
+    for block in range(plan.blocks):
+        counts = list(plan.client_counts)
+        rng.shuffle(counts)
+        for clients in counts:
+            if block % 2 == 0:
+                arms = list(plan.arms)
+                rng.shuffle(arms)
+                order = tuple(arms)
+            else:
+                order = tuple(reversed(last_order[clients]))
+            last_order[clients] = order
+            yield BlockSpec(block, clients, order, order[rng.randrange(len(order))])
+
+
+def repeat_of(void: BlockSpec, *, block: int) -> BlockSpec:
+    """The block that takes the place of a voided one: the same order under a new number."""
+    return BlockSpec(block, void.clients, void.arms, void.idle_arm)

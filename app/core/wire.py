@@ -1,0 +1,45 @@
+"""Names and limits of what goes over the wire, in one place for server, clients and tests.
+
+A limit is a promise to both sides: what is within it is served, what is beyond it is refused in words.
+"""
+
+import re
+
+EVENT_NOTIFICATION = "notification"
+"""The event's name, in SSE's `event:` field and as the Socket.IO event."""
+
+EVENT_GAP = "gap"
+"""Says that history no longer reaches back to where the client left off."""
+
+DEFAULT_TOPIC = "default"
+
+TOPIC_PATTERN = re.compile(r"[A-Za-z0-9._~-]{1,64}")
+"""Topics are free text of URL-unreserved characters, so that they need no escaping anywhere."""
+
+TOPICS_PER_CLIENT_MAX = 32
+"""A filter is looked at for each notification: it must stay small."""
+
+TITLE_CHARS_MAX = 200
+BODY_CHARS_MAX = 20_000
+DATA_BYTES_MAX = 32_768
+"""The encoded `data` object."""
+
+PUBLISH_BODY_BYTES_MAX = 65_536
+"""A publish request: title, body and data at their limits, escaped, with room to spare."""
+
+DELIVERIES_BODY_BYTES_MAX = 32_768
+"""A batch of measured arrivals; a page splits larger ones."""
+
+SAMPLES_PER_BATCH_MAX = 200
+
+OFFSET_MAX = 2**53 - 1
+"""JavaScript's largest exact integer: offsets must survive JSON in a browser."""
+
+TRANSPORT_SSE = "sse"
+TRANSPORT_SOCKETIO = "socketio"
+TRANSPORTS = (TRANSPORT_SSE, TRANSPORT_SOCKETIO)
+
+
+def topic_is_well_formed(topic: str) -> bool:
+    """Whether `topic` may name a topic; an unseen topic is as good as any other."""
+    return TOPIC_PATTERN.fullmatch(topic) is not None
