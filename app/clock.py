@@ -1,0 +1,56 @@
+"""The only reader of time in the server, its clock process and the runner.
+
+Every `_us` stamp is `monotonic_us + anchor_us`. The anchor is fixed once, at start, by the process that starts the
+others, and handed down; the wall clock is not read again, so a step of it moves no stamp. CLOCK_MONOTONIC is one
+for the whole machine, which is why several processes may stamp and their stamps may be compared.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+_anchor_us = time.time_ns() // 1000 - time.monotonic_ns() // 1000
+_timebase = secrets.token_hex(8)
+
+
+def fix(*, anchor_us: int, timebase: str) -> None:
+    """Take over the anchor of the process that started this one."""
+    global _anchor_us, _timebase
+    _anchor_us, _timebase = anchor_us, timebase
+
+
+def anchor_us() -> int:
+    """What is added to the monotonic clock, microseconds."""
+    return _anchor_us
+
+
+def timebase() -> str:
+    """Names this anchor: random per start. Stamps of two time bases must not be compared."""
+    return _timebase
+
+
+def now_us() -> int:
+    """Now in the server's time base, microseconds since the Unix epoch as it was believed at start."""
+    return time.monotonic_ns() // 1000 + _anchor_us
+
+
+def monotonic_us() -> int:
+    """Now on CLOCK_MONOTONIC alone, microseconds: what a built-in client stamps with."""
+    return time.monotonic_ns() // 1000
+
+
+def kernel_offset_us() -> float:
+    """CLOCK_MONOTONIC - CLOCK_REALTIME, microseconds: turns a kernel receive stamp into a monotonic one.
+
+    The narrowest of five readings: a switch away between the two clocks would widen it.
+    """
+    best_width_ns, best_us = None, 0.0
+    for _ in range(5):
+        before_ns = time.monotonic_ns()
+        wall_ns = time.time_ns()
+        after_ns = time.monotonic_ns()
+        if best_width_ns is None or after_ns - before_ns < best_width_ns:
+            best_width_ns = after_ns - before_ns
+            best_us = ((before_ns + after_ns) / 2 - wall_ns) / 1000
+    return best_us
