@@ -6,7 +6,105 @@ one space behind the colon, a blank line at the end.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from app.core.errors import MalformedFrame
+
 CONTENT_TYPE = "text/event-stream"
+
+EVENT_BYTES_MAX = 262_144
+"""What a decoder holds of an unfinished event; a notification at its limits has less than half of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """An event as it is dispatched."""
+
+    type: str
+    data: str
+    last_event_id: str
+
+
+class EventStreamDecoder:
+    """Takes an event stream in any pieces and gives its events, by the rules of section 9.2.6.
+
+    Raises `MalformedFrame` for an event beyond `event_bytes_max`, and then for ever; nothing else is an error in
+    this format.
+    """
+
+    def __init__(self, *, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
+        self.last_event_id = ""
+        """What a reconnect sends as `Last-Event-ID`."""
+        self.retry_ms: int | None = None
+        """What the server last asked to wait before a reconnect."""
+        self.comment_count = 0
+        """Comments so far: heartbeats, to a client that wants to know."""
+        self._event_bytes_max = event_bytes_max
+        self._line = bytearray()
+        self._at_start = True
+        self._after_cr = False
+        self._id = ""
+        self._type = ""
+        self._data: list[str] = []
+        self._held_bytes = 0
+        self._failed = False
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """The events that `data` completes."""
+        events: list[ServerEvent] = []
+        if self._after_cr and data:
+            self._after_cr = False
+            if data[:1] == b"\n":  # The LF of a CR LF that was split between two pieces.
+                data = data[1:]
+        # Bytes are split before they are decoded: no byte of a longer UTF-8 sequence is a CR or an LF.
+        pieces = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for piece in pieces[:-1]:
+            self._hold(piece)
+            line = bytes(self._line)
+            self._line.clear()
+            self._take_line(line, events)
+        self._hold(pieces[-1])
+        self._after_cr = data[-1:] == b"\r" or (self._after_cr and not data)
+        return events
+
+    def _hold(self, piece: bytes) -> None:
+        self._line += piece
+        self._held_bytes += len(piece)
+        if self._failed or self._held_bytes > self._event_bytes_max:
+            self._failed = True
+            raise MalformedFrame(f"An event of the stream is longer than {self._event_bytes_max} bytes.")
+
+    def _take_line(self, line: bytes, events: list[ServerEvent]) -> None:
+        if self._at_start:
+            self._at_start = False
+            line = line.removeprefix(b"\xef\xbb\xbf")  # "one leading U+FEFF BYTE ORDER MARK character"
+        text = line.decode("utf-8", errors="replace")
+        if not text:
+            self._dispatch(events)
+            return
+        name, _, value = text.partition(":")
+        if not name:
+            self.comment_count += 1
+            self._held_bytes -= len(line)
+            return
+        self._set_field(name, value.removeprefix(" "))
+
+    def _set_field(self, name: str, value: str) -> None:
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._type = value
+        elif name == "id" and "\0" not in value:
+            self._id = value
+        elif name == "retry" and value.isascii() and value.isdigit() and len(value) <= 10:
+            self.retry_ms = int(value)
+
+    def _dispatch(self, events: list[ServerEvent]) -> None:
+        """ "Set the last event ID string of the event source to the value of the last event ID buffer", always."""
+        self.last_event_id = self._id
+        if self._data:
+            events.append(ServerEvent(self._type or "message", "\n".join(self._data), self._id))
+        self._type, self._data, self._held_bytes = "", [], 0
 
 
 def encode_event(*, event: str, data: str, id: str) -> bytes:
