@@ -1,0 +1,283 @@
+"""`./siar test`: format, lint, types and JavaScript, two at a time, then pytest alone on a quiet machine.
+
+    ./siar test                  everything but the tests marked `slow`
+    ./siar test --all            those too
+    ./siar test -k clock         any other argument goes to pytest, and then only pytest runs
+
+Tests measure time, so nothing runs beside pytest. A tool that this machine lacks (Node, Chromium) skips what
+needs it, with a sentence that says how to get it; with SIAR_TEST_STRICT=1, which CI sets, it is a failure.
+Every step runs even if one before it failed. Exit codes: 0 all good, 1 something failed.
+"""
+
+import filecmp
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The checkout."""
+
+JS_TOOLS = ROOT / "tests" / "js"
+"""Where the JavaScript tools are declared, locked and installed."""
+
+Command = tuple[str | Path, ...]
+
+
+class ComponentMissing(Exception):
+    """A tool that the machine lacks; `str()` says which, and how to get it."""
+
+
+class NothingToCheck(Exception):
+    """The files that a step would check do not exist; `str()` says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One check with a name."""
+
+    name: str
+    command: Callable[[], Command]
+    """Finds the tool and gives the command line; may raise ComponentMissing or NothingToCheck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a step."""
+
+    name: str
+    word: str
+    """`ok`, `skipped`, `nothing` or `FAILED`."""
+    duration_s: float
+    text: str = ""
+    """What the tool printed, or why it was not run."""
+
+    @property
+    def line(self) -> str:
+        """One line for a person, the reason included where the step did not run."""
+        reason = f"  {self.text}" if self.word in ("skipped", "nothing") else ""
+        return f"{self.word:<8} {self.name:<20} {self.duration_s:6.1f} s{reason}"
+
+
+def main(argv: list[str]) -> int:
+    """Run the suite as `argv` asks (without the word `test`), print as it goes, and return the exit code."""
+    if argv in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    started_s = time.monotonic()
+    pytest_arguments = [argument for argument in argv if argument != "--all"]
+    outcomes = [] if pytest_arguments else run_checks()
+    markers = () if "--all" in argv or selects_markers(pytest_arguments) else ("-m", "not slow")
+    outcomes.append(run_pytest([*markers, *from_root(pytest_arguments)]))
+    print(summary(outcomes, time.monotonic() - started_s), flush=True)
+    return 1 if any(outcome.word == "FAILED" for outcome in outcomes) else 0
+
+
+def strict() -> bool:
+    """Tell whether a missing component is a failure and not a skip."""
+    return os.environ.get("SIAR_TEST_STRICT", "") not in ("", "0")
+
+
+def summary(outcomes: Sequence[Outcome], duration_s: float) -> str:
+    """One line that names what failed and what did not run; it comes right after pytest's own."""
+    of = {word: [o.name for o in outcomes if o.word == word] for word in ("ok", "skipped", "FAILED")}
+    parts = [f"{len(of['ok'])} of {len(outcomes)} steps ok"]
+    if of["skipped"]:
+        parts.append(f"skipped: {', '.join(of['skipped'])}")
+    if of["FAILED"]:
+        parts.append(f"FAILED: {', '.join(of['FAILED'])}")
+    return f"siar test: {'; '.join(parts)}; {duration_s:.0f} s"
+
+
+# --- the checks before pytest -------------------------------------------------------------------------------
+
+
+def run_checks() -> list[Outcome]:
+    """Run every check, two at a time, and announce each in order."""
+    steps = [
+        Step("mypy --strict", mypy),
+        Step("ruff format --check", lambda: python_tool("ruff", "format", "--check", "--quiet", ROOT)),
+        Step("ruff check", lambda: python_tool("ruff", "check", "--quiet", ROOT)),
+    ]
+    outcomes = []
+    # First and alone, so that the steps which need the tools do not install them side by side.
+    if js_tools_are_stale():
+        outcomes.append(run_step(Step("npm ci", install_step)))
+        announce(outcomes[0])
+    if not js_tools_are_stale():
+        steps += [
+            Step("prettier --check", prettier),
+            Step("tsc --checkJs", typescript),
+            Step("node --test", node_tests),
+        ]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for outcome in pool.map(run_step, steps):
+            announce(outcome)
+            outcomes.append(outcome)
+    return outcomes
+
+
+def run_step(step: Step) -> Outcome:
+    """Run one step to its end, whatever that is."""
+    started_s = time.monotonic()
+    try:
+        done = subprocess.run(
+            step.command(),
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except NothingToCheck as nothing:
+        word, text = "nothing", str(nothing)
+    except ComponentMissing as missing:
+        word, text = ("FAILED" if strict() else "skipped"), str(missing)
+    else:
+        word, text = ("FAILED" if done.returncode else "ok"), done.stdout
+    return Outcome(step.name, word, time.monotonic() - started_s, text)
+
+
+def announce(outcome: Outcome) -> None:
+    """Print a step's line, and below it what the tool said if it failed."""
+    print(outcome.line, flush=True)
+    if outcome.word == "FAILED" and outcome.text.strip():
+        print(outcome.text.rstrip(), flush=True)
+
+
+def python_tool(name: str, *arguments: str | Path) -> Command:
+    """Command line of a tool that is installed beside this interpreter."""
+    return (sys.executable, "-m", name, *arguments)
+
+
+def mypy() -> Command:
+    """Types of the program and of the load tests."""
+    return python_tool("mypy", *(name for name in ("app", "loadtests") if (ROOT / name).is_dir()))
+
+
+def prettier() -> Command:
+    """Form of everything that is served as it is."""
+    require_files("static", "*.js")
+    return js_tool("prettier", "--check", "--log-level", "warn", "static")
+
+
+def typescript() -> Command:
+    """Types in the JSDoc of the browser's modules; tsconfig.json says of which."""
+    require_files("static/js", "*.js")
+    return js_tool("tsc", "-p", "tsconfig.json")
+
+
+def node_tests() -> Command:
+    """JavaScript's own tests, file by file: what `node --test DIRECTORY` means differs between versions."""
+    is_test = re.compile(r"(^|[._-])test([._-]|$)")
+    files = sorted(
+        path
+        for path in JS_TOOLS.rglob("*.*js")
+        if path.suffix in (".js", ".mjs", ".cjs")
+        and is_test.search(path.stem)
+        and "node_modules" not in path.parts
+    )
+    if not files:
+        raise NothingToCheck("no *.test.js below tests/js")
+    install_js_tools()
+    return (require_tool("node"), "--test", *files)
+
+
+def require_files(directory: str, pattern: str) -> None:
+    """Raise NothingToCheck unless a file of ours is there."""
+    if not any("vendor" not in path.parts for path in (ROOT / directory).rglob(pattern)):
+        raise NothingToCheck(f"no {pattern} below {directory}")
+
+
+# --- JavaScript tools ---------------------------------------------------------------------------------------
+
+
+def require_tool(name: str) -> Path:
+    """Path of `node` or `npm`; raises ComponentMissing."""
+    found = shutil.which(name)
+    if found is None:
+        raise ComponentMissing(
+            f"JavaScript is not checked: {name} is not on PATH; install Node.js 18 or newer "
+            "(Debian, Ubuntu: apt install nodejs npm)"
+        )
+    return Path(found)
+
+
+def js_tool(name: str, *arguments: str) -> Command:
+    """Command line of a tool from tests/js/package.json."""
+    install_js_tools()
+    return (require_tool("node"), JS_TOOLS / "node_modules" / ".bin" / name, *arguments)
+
+
+def js_tools_are_stale() -> bool:
+    """Tell whether tests/js/node_modules was made from another lock file, or not to its end."""
+    lock, made_from = JS_TOOLS / "package-lock.json", JS_TOOLS / "node_modules" / ".made-from.json"
+    return not (made_from.is_file() and filecmp.cmp(lock, made_from, shallow=False))
+
+
+def install_js_tools() -> Path:
+    """Give tests/js/node_modules, made by `npm ci` where it is stale; raises ComponentMissing."""
+    modules = JS_TOOLS / "node_modules"
+    if js_tools_are_stale():
+        command = (require_tool("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+        made = subprocess.run(
+            command, cwd=JS_TOOLS, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if made.returncode:
+            raise ComponentMissing(
+                f"JavaScript is not checked: npm could not install tests/js (offline?): {made.stderr.strip()[-500:]}"
+            )
+        # Written last: node_modules without it is half-made.
+        shutil.copyfile(JS_TOOLS / "package-lock.json", modules / ".made-from.json")
+    return modules
+
+
+def install_step() -> Command:
+    """`npm ci` as a step of its own, so that its seconds are not counted as another tool's."""
+    install_js_tools()
+    return (require_tool("node"), "--version")
+
+
+# --- pytest -------------------------------------------------------------------------------------------------
+
+
+def run_pytest(arguments: Sequence[str]) -> Outcome:
+    """Run pytest on the terminal that we were given, from the checkout's root."""
+    started_s = time.monotonic()
+    done = subprocess.run(
+        python_tool("pytest", *arguments), cwd=ROOT, stdin=subprocess.DEVNULL, env=environment(), check=False
+    )
+    # pytest's code for an empty selection counts as failed too: a typing error in -k would look like a pass.
+    return Outcome("pytest", "FAILED" if done.returncode else "ok", time.monotonic() - started_s)
+
+
+def environment() -> dict[str, str]:
+    """What pytest inherits: our environment, with our `app` first on the path also where `./siar` did not put it there."""
+    others = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([str(ROOT), *([others] if others else [])])
+    return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+
+
+def selects_markers(arguments: Sequence[str]) -> bool:
+    """Tell whether the caller chose tests by marker or by exact name, which our default must not overrule."""
+    return any(argument.startswith("-m") or "::" in argument for argument in arguments)
+
+
+def from_root(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with the caller's paths made absolute, since pytest runs from the checkout's root."""
+    if Path.cwd() == ROOT:
+        return list(arguments)
+    absolute = []
+    for argument in arguments:
+        path, *test = argument.split("::")
+        exists = not argument.startswith("-") and Path(path).exists()
+        absolute.append("::".join([str(Path(path).resolve()), *test]) if exists else argument)
+    return absolute

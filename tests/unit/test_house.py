@@ -1,0 +1,171 @@
+"""Rules of the house that no linter knows."""
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import suite
+
+ROOT = Path(__file__).resolve().parents[2]
+
+OURS = ("app", "loadtests", "tests")
+NOT_OURS = re.compile(
+    r"(^|/)(\.git|\.venv[^/]*|\.[a-z]+_cache|\.hypothesis|node_modules|runs|vendor|__pycache__)/"
+)
+
+FUNCTION_LINES_MAX = 70
+"""style.md: functions fit a screen."""
+
+READS_TIME = {
+    "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+}
+WALL_AND_MONOTONIC = re.compile(r"CLOCK_(?:REALTIME|MONOTONIC|BOOTTIME|TAI)")
+
+MAY_READ_TIME = {
+    "app/clock.py": "the one place",
+    "app/suite.py": "says how long the checks took, and belongs to no process that measures",
+    "app/experiment/clients": "another machine's clock by intent: a client reads its own, as a phone does",
+}
+
+MACHINE_PATH = re.compile("/(" + "|".join(["work", "farm", "tmp/bash_jobs"]) + ")/")
+"""Written in pieces, so as not to find itself."""
+
+
+def python_files(*names: str) -> list[Path]:
+    return sorted(path for name in names for path in (ROOT / name).rglob("*.py") if is_ours(path))
+
+
+def is_ours(path: Path) -> bool:
+    return not NOT_OURS.search(name_of(path))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def reads_of_time(source: str) -> Iterator[str]:
+    """Names of clock functions that the source calls, hands on, or imports by name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            owner = (
+                node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            )
+            if node.attr in READS_TIME.get(owner, ()):
+                yield f"{owner}.{node.attr}"
+        elif isinstance(node, ast.Call) and "clock_gettime" in ast.unparse(node.func):
+            yield from WALL_AND_MONOTONIC.findall(ast.unparse(node))
+        elif isinstance(node, ast.ImportFrom) and node.module == "time":
+            yield from (a.name for a in node.names if a.name in READS_TIME["time"])
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("time.monotonic_ns()", ["time.monotonic_ns"]),
+        ("def f(clock=time.time): ...", ["time.time"]),
+        ("from time import perf_counter, sleep", ["perf_counter"]),
+        ("datetime.datetime.now(UTC)", ["datetime.now"]),
+        ("time.clock_gettime_ns(time.CLOCK_MONOTONIC)", ["CLOCK_MONOTONIC"]),
+        ("time.sleep(1); clock.now(); datetime.fromtimestamp(0, UTC)", []),
+        ("time.clock_gettime_ns(cpu_clock)", []),
+        ("timerfd_create(time.CLOCK_MONOTONIC, 0)", []),
+    ],
+)
+def test_a_read_of_time_is_seen_however_it_is_written(source: str, found: list[str]) -> None:
+    assert list(reads_of_time(source)) == found
+
+
+@pytest.mark.parametrize("path", python_files("app"), ids=name_of)
+def test_time_is_read_in_one_place(path: Path) -> None:
+    if any(name_of(path).startswith(allowed) for allowed in MAY_READ_TIME):
+        return
+
+    found = list(reads_of_time(path.read_text(encoding="utf-8")))
+
+    assert not found, f"take a Clock from app/clock.py instead of {found}, or give a reason in MAY_READ_TIME"
+
+
+@pytest.mark.parametrize("path", python_files(*OURS), ids=name_of)
+def test_no_function_is_longer_than_a_screen(path: Path) -> None:
+    functions = (
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+    long = [
+        f"{function.name}: {lines} lines"
+        for function in functions
+        if (lines := (function.end_lineno or 0) - function.lineno + 1) > FUNCTION_LINES_MAX
+    ]
+
+    assert not long
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    texts = [path for path in ROOT.rglob("*") if is_ours(path) and path.is_file()]
+
+    found = [name_of(path) for path in texts if MACHINE_PATH.search(path.read_text("utf-8", "ignore"))]
+
+    assert texts
+    assert not found
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    lock = (ROOT / "tests/js/package-lock.json").read_text(encoding="utf-8")
+
+    assert '"resolved"' not in lock, "npm install with tests/js/.npmrc in force leaves it out"
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "tests/requirements.txt"])
+def test_every_requirement_is_bounded_on_both_sides_and_says_why(name: str) -> None:
+    comment_above = False
+    for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            assert re.fullmatch(r"[a-z0-9-]+>=[0-9.]+,<[0-9.]+", line), f"{line!r} lacks a bound"
+            assert comment_above, f"{line!r} lacks a comment above it that says what it is for"
+        # Several lines may share one comment; an empty line ends it.
+        comment_above = line.startswith("#") or (comment_above and bool(line))
+
+
+def test_the_wrapper_is_plain_posix_shell() -> None:
+    shell = shutil.which("dash") or "sh"
+
+    done = subprocess.run([shell, "-n", ROOT / "siar"], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("ok", "siar test: 1 of 1 steps ok; 3 s"),
+        ("skipped", "siar test: 0 of 1 steps ok; skipped: tsc; 3 s"),
+        ("FAILED", "siar test: 0 of 1 steps ok; FAILED: tsc; 3 s"),
+    ],
+)
+def test_the_suite_ends_with_one_line_that_names_what_went_wrong(word: str, line: str) -> None:
+    outcome = suite.Outcome("tsc", word, duration_s=1.0)
+
+    assert suite.summary([outcome], duration_s=3.2) == line
+
+
+def test_a_tool_that_the_machine_lacks_skips_for_a_user_and_fails_in_ci(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lacking() -> suite.Command:
+        raise suite.ComponentMissing("no such tool")
+
+    for_a_user = suite.run_step(suite.Step("tool", lacking))
+    monkeypatch.setenv("SIAR_TEST_STRICT", "1")
+    in_ci = suite.run_step(suite.Step("tool", lacking))
+
+    assert (for_a_user.word, in_ci.word) == ("skipped", "FAILED")
+    assert "no such tool" in for_a_user.line
