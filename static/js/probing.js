@@ -1,0 +1,67 @@
+/**
+ * When a client asks the clock: 32 probes at the start, bursts of 8 about every 5 s, 16 at the end.
+ *
+ * The same steps in the same order as `app/core/probing.py`, which gives the reasons. `random` is `Math.random`, or any
+ * function that returns the next number in [0, 1).
+ */
+
+export const START_PROBE_COUNT = 32;
+export const BURST_PROBE_COUNT = 8;
+export const END_PROBE_COUNT = 16;
+
+export const PROBE_SPACING_MIN_US = 15_000;
+export const PROBE_SPACING_MAX_US = 40_000;
+
+export const BURST_PERIOD_US = 5_000_000;
+export const BURST_JITTER_US = 1_000_000;
+
+/**
+ * When to send each probe of a burst, microseconds after its start; the first at 0.
+ *
+ * @param {number} probeCount
+ * @param {() => number} random
+ */
+export function burstUs(probeCount, random) {
+  const timesUs = [];
+  let timeUs = 0;
+  for (let index = 0; index < probeCount; index += 1) {
+    timesUs.push(timeUs);
+    timeUs += uniform(PROBE_SPACING_MIN_US, PROBE_SPACING_MAX_US, random);
+  }
+  return timesUs;
+}
+
+/**
+ * From the start of one burst to the start of the next, microseconds.
+ *
+ * @param {() => number} random
+ */
+export function burstPeriodUs(random) {
+  return uniform(BURST_PERIOD_US - BURST_JITTER_US, BURST_PERIOD_US + BURST_JITTER_US, random);
+}
+
+/**
+ * When to send every probe of a session whose length is known, microseconds after its start, in order.
+ *
+ * @param {number} durationUs the last burst starts here, behind the last sample; at least two seconds
+ * @param {() => number} random
+ */
+export function sessionUs(durationUs, random) {
+  const timesUs = burstUs(START_PROBE_COUNT, random);
+  let startUs = burstPeriodUs(random);
+  while (startUs < durationUs - BURST_JITTER_US) {
+    for (const timeUs of burstUs(BURST_PROBE_COUNT, random)) timesUs.push(startUs + timeUs);
+    startUs += burstPeriodUs(random);
+  }
+  for (const timeUs of burstUs(END_PROBE_COUNT, random)) timesUs.push(durationUs + timeUs);
+  return timesUs;
+}
+
+/**
+ * @param {number} low
+ * @param {number} high
+ * @param {() => number} random
+ */
+function uniform(low, high, random) {
+  return low + (high - low) * random();
+}

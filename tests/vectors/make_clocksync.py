@@ -1,0 +1,141 @@
+"""Writes `clocksync.json`: sessions with the readings that Python and JavaScript must both give, to the last bit.
+
+Run it from the top of the repository after a change of the algorithm, and look at what changed:
+
+    python -m tests.vectors.make_clocksync
+
+Format 1. `cases[]`: `options` of the `ClockSync`; `probes` as [t1_us, t2_us, t3_us, t4_us, timebase]; `added`, the
+answer to each; `samples_us` and their `readings` as [offset_us, bound_us, state]; `notifications` as
+[sent_us, received_us], added afterwards, and `narrowed`, the readings then; `delays_us` of the notifications;
+`segments` as [start_us, end_us, timebase, probe count]; `fitted_corners` of one model of the first 40 probes.
+`probing`: the random numbers given, and the times that come of them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, astuple, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from app.core.clocksync import ClockModel, ClockSync
+from app.core.probing import burst_period_us, burst_us, session_us
+from tests.support.clock_simulation import ClientClock, Session, simulate
+
+VECTORS = Path(__file__).with_name("clocksync.json")
+FORMAT = 1
+
+
+def sessions() -> dict[str, tuple[dict[str, float], Session]]:
+    """Options of the `ClockSync` and what the client recorded, by case name."""
+    fine = {"quantum_us": 5.0, "wander_us": 10.0, "bound_max_us": 1_000.0}
+    return {
+        "wired": ({}, _session("wired", 1, ClientClock(rate=40e-6))),
+        # Stamps with binary fractions, as a cross-origin isolated page gives them.
+        "wired, fine stamps": (fine, _session("wired", 2, ClientClock(rate=-3e-6, quantum_us=4.9))),
+        "wifi": ({}, _session("wifi", 3, ClientClock(rate=-120e-6, wander_us=45.0), duration_us=100e6)),
+        "asymmetric": ({}, _session("asym", 4, ClientClock(rate=90e-6))),
+        "power save": ({}, _session("psm", 5, ClientClock(rate=40e-6))),
+        "fixed asymmetry": ({}, _session("basefix", 6, ClientClock())),
+        "wide bounds": ({"bound_max_us": 1_300.0}, _session("wifi", 7, ClientClock(rate=60e-6))),
+        "step forwards": ({}, _session("wifi", 8, ClientClock(rate=30e-6, steps=((41e6, 6_000.0),)))),
+        "steps": ({}, _session("wired", 9, ClientClock(steps=((22e6, -2_000.0), (47e6, 1_500.0))))),
+        "suspend": ({}, _session("wifi", 10, ClientClock(rate=-50e-6, sleep=(30e6, 9e6)), duration_us=75e6)),
+        "new timebase": ({}, _session("wifi", 11, ClientClock(rate=20e-6), restart_us=33e6)),
+        "unusable probes": ({}, _with_unusable_probes(_session("wifi", 13, ClientClock()))),
+        "forgotten": ({"probe_count_max": 60}, _session("wired", 12, ClientClock(), duration_us=70e6)),
+    }
+
+
+def case(name: str, options: dict[str, float], session: Session) -> dict[str, Any]:
+    """One case with everything that this implementation computes of it."""
+    sync = ClockSync(**options)  # type: ignore[arg-type]
+    added = [sync.add(probe, timebase=timebase) for probe, timebase in session.probes]
+    samples_us = _samples_us(name, session)
+    result = {
+        "name": name,
+        "options": options,
+        "probes": [[*astuple(probe), timebase] for probe, timebase in session.probes],
+        "added": added,
+        "samples_us": samples_us,
+        "readings": _readings(sync, samples_us),
+        "readings_live": [astuple(sync.read(sample_us, live=True)) for sample_us in samples_us],
+        "segments": [[s.start_us, s.end_us, s.timebase, len(s.probes)] for s in sync.segments],
+        "notifications": [[a.sent_us, a.received_us] for a in session.arrivals],
+        "fitted_corners": _fitted_corners(session),
+    }
+    result["plausible"] = [sync.add_notification(a.sent_us, a.received_us) for a in session.arrivals]
+    result["narrowed"] = _readings(sync, samples_us)
+    models = [(arrival, sync.model_at(arrival.received_us)) for arrival in session.arrivals]
+    result["delays_us"] = [m.delay_us(a.sent_us, a.received_us) if m else None for a, m in models]
+    result["server_us"] = [m.server_us(a.received_us) if m else None for a, m in models]
+    return result
+
+
+def probing(seed: int) -> dict[str, Any]:
+    """The schedule from a known source of chance."""
+    source = Random(seed)
+    randoms = [source.random() for _ in range(200)]
+    numbers = iter(randoms)
+    return {
+        "randoms": randoms,
+        "burst_us": burst_us(8, numbers.__next__),
+        "burst_period_us": burst_period_us(numbers.__next__),
+        "session_us": session_us(30e6, numbers.__next__),
+    }
+
+
+def document() -> dict[str, Any]:
+    """The whole file, as JSON gives it back."""
+    cases = [case(name, *session) for name, session in sessions().items()]
+    content: dict[str, Any] = json.loads(
+        json.dumps({"format": FORMAT, "cases": cases, "probing": probing(20)})
+    )
+    return content
+
+
+def _session(path: str, seed: int, clock: ClientClock, **options: float) -> Session:
+    return simulate(
+        path, seed=seed, clock=clock, notification_period_us=2.5e6, **{"duration_us": 50e6, **options}
+    )
+
+
+def _with_unusable_probes(session: Session) -> Session:
+    """One probe comes late, one was answered before it was asked, one was held longer than it was out."""
+    probe, timebase = session.probes[40]
+    backwards = replace(probe, t4_us=probe.t1_us - 1.0)
+    held = replace(probe, t3_us=probe.t3_us + 1e6)
+    session.probes[40:40] = [session.probes[3], (backwards, timebase), (held, timebase)]
+    return session
+
+
+def _samples_us(name: str, session: Session) -> list[float]:
+    """Times all over the session and a little beyond both ends, most of them not on any grid."""
+    rng = Random(name)
+    last_us = session.probes[-1][0].t4_us
+    return [rng.uniform(-1e6, last_us + 20e6) for _ in range(40)] + [session.probes[0][0].t1_us, last_us]
+
+
+def _readings(sync: ClockSync, samples_us: list[float]) -> list[tuple[Any, ...]]:
+    return [astuple(sync.read(sample_us)) for sample_us in samples_us]
+
+
+def _fitted_corners(session: Session) -> Any:
+    notifications = [(a.sent_us, a.received_us) for a in session.arrivals[:2]]
+    model = ClockModel.fit((probe for probe, _ in session.probes[:40]), notifications=notifications)
+    return asdict(model)["polygon"] if model else None
+
+
+def main() -> None:
+    """Write the file, one case a line."""
+    content = document()
+    lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in content["cases"])
+    schedule = json.dumps(content["probing"], separators=(",", ":"))
+    VECTORS.write_text(
+        f'{{"format":{FORMAT},"cases":[\n{lines}\n],\n"probing":{schedule}}}\n', encoding="ascii"
+    )
+
+
+if __name__ == "__main__":
+    main()
