@@ -54,3 +54,8 @@ def kernel_offset_us() -> float:
             best_width_ns = after_ns - before_ns
             best_us = ((before_ns + after_ns) / 2 - wall_ns) / 1000
     return best_us
+
+
+def timestamp(stamp_us: int) -> str:
+    """A server stamp as UTC text that sorts and may stand in a file name: `2026-11-21T10-40-07`."""
+    return time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(stamp_us // 1_000_000))

@@ -11,6 +11,12 @@ from app.core.position import Position
 from app.core.wire import TRANSPORTS
 
 
+class EncodedJSON(str):
+    """Text that is JSON already: `WireJSON` puts it into an array as it is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Targets:
     """Whom a notification is for; never on the wire. Both `None` means everyone."""
@@ -44,6 +50,11 @@ class Notification:
     targets: Targets = EVERYONE
     expires_us: int | None = None
     """From then on it is no longer replayed; `None`: as long as history holds it."""
+    json: EncodedJSON = field(init=False, repr=False, compare=False)
+    """The wire object, encoded once, when the notification is built."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "json", EncodedJSON(encode_json(self.wire())))
 
     @property
     def id(self) -> str:
@@ -86,7 +97,13 @@ class WireJSON:
 
     @staticmethod
     def dumps(value: object, **_options: object) -> str:
-        """`value` by the one encoder, whatever options the library would set."""
+        """`value` by the one encoder, whatever options the library would set.
+
+        A notification comes as `EncodedJSON` in the array of an event: its bytes are taken, not made again.
+        """
+        if isinstance(value, list):
+            parts = (each if isinstance(each, EncodedJSON) else encode_json(each) for each in value)
+            return f"[{','.join(parts)}]"
         return encode_json(value)
 
     @staticmethod

@@ -37,3 +37,18 @@ def parse_position(text: str) -> Position:
     if match is None or int(match[2]) > OFFSET_MAX:
         raise MalformedPosition('A position has the form "<epoch>.<offset>", as in the id of a notification.')
     return Position(match[1], int(match[2]))
+
+
+UNKNOWN = Position("unknown", 0)
+"""Stands for text that is no position: no history knows it, so it is answered with a gap like any stale one."""
+
+
+def position_or_unknown(text: str) -> Position:
+    """The position that a client says it holds; what is not one is `UNKNOWN`, never an error.
+
+    A 4xx would end an EventSource for good, and its id may come from whatever served this address before.
+    """
+    try:
+        return parse_position(text)
+    except MalformedPosition:
+        return UNKNOWN

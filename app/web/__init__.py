@@ -1,0 +1,1 @@
+"""Thin views: they read a request, call the services and word the answer."""

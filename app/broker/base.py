@@ -1,0 +1,118 @@
+"""What a broker promises to everyone who uses it.
+
+1. Every notification gets an offset that is one higher than the last: one total order over all topics.
+2. Listeners are told in that order, each notification once, before `publish` returns.
+3. `attach` hands over what history holds after a position and then everything published since: the change from
+   history to live loses nothing and doubles nothing, however fast others publish meanwhile.
+4. What history no longer holds is named by a gap, never passed over in silence.
+5. The same idempotency key publishes once; a second use with other content is a `Conflict`.
+6. History is bounded in count, bytes and age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from app.core.notification import EVERYONE, Notification, Targets
+from app.core.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A notification before it has a place in the order."""
+
+    title: str
+    body: str
+    topic: str
+    due_us: int
+    data: dict[str, Any] = field(default_factory=dict)
+    targets: Targets = EVERYONE
+    ttl_us: int | None = None
+    """How long it may be replayed, from when it is published."""
+    idempotency_key: str | None = None
+    trial: bool = False
+    """Belongs to an experiment: kept apart from the operator's history and its bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of a draft."""
+
+    notification: Notification
+    recipients: dict[str, int]
+    """Matching connections of this process at that moment, by transport."""
+    repeated: bool = False
+    """The idempotency key had been used: this is what it published then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets that history no longer holds."""
+
+    first: int
+    last: int
+    reason: str
+    """`"expired"`: dropped by the bounds of history. `"epoch"`: the position is of another life of it."""
+    position: Position
+    """Where the client stands after it: `<epoch>.<last>`."""
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object of the `gap` event."""
+        return {"from": self.first, "to": self.last, "reason": self.reason, "id": str(self.position)}
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a client that left off at some position has missed."""
+
+    gap: Gap | None
+    notifications: tuple[Notification, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Whose notifications a subscriber wants and may have."""
+
+    transport: str
+    topics: frozenset[str] | None = None
+    """`None`: all."""
+    device: str | None = None
+
+    def matches(self, notification: Notification) -> bool:
+        """Whether it is wanted here and meant for here: the same for live, resume and history."""
+        targets = notification.targets
+        return (
+            (self.topics is None or notification.topic in self.topics)
+            and (targets.transport is None or targets.transport == self.transport)
+            and (targets.devices is None or self.device in targets.devices)
+        )
+
+
+Listener = Callable[[Notification], dict[str, int]]
+"""Delivers to this process's connections; answers how many, by transport."""
+
+
+class Broker(Protocol):
+    """Order and history, as promised above."""
+
+    def publish(self, draft: Draft) -> Published:
+        """Order, keep and hand on. Raises `Conflict` (promise 5)."""
+        ...
+
+    def position(self) -> Position:
+        """The position of the newest notification."""
+        ...
+
+    def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
+        """Call `start` with what was missed since (nothing for `None`), atomically with publishing (promise 3)."""
+        ...
+
+    def history(self, after: int, limit: int) -> tuple[Notification, ...]:
+        """The operator's notifications after an offset, oldest first; trials and targeted ones are left out."""
+        ...
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` of every notification from now on (promise 2)."""
+        ...

@@ -1,0 +1,140 @@
+"""The broker within one process: a counter, two rings and a lock."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from heapq import merge
+
+from app import clock
+from app.broker.base import Draft, Filter, Gap, Listener, Published, Replay
+from app.broker.history import History
+from app.core.errors import Conflict
+from app.core.notification import Notification, encode_json
+from app.core.position import Position
+
+TRIAL_HISTORY_COUNT = 20_000
+"""Enough for a trial of 5 minutes at 60/s; a client that breaks off in a trial resumes from it."""
+
+IDEMPOTENCY_KEYS_MAX = 10_000
+"""Keys are forgotten oldest first; a publisher retries within seconds, not after ten thousand others."""
+
+
+class MemoryBroker:
+    """`memory://`: order and history that end with the process; each start is a new epoch."""
+
+    def __init__(self, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
+        self._epoch = secrets.token_hex(4)
+        self._offset = 0
+        self._operator = History(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
+        self._trials = History(count_max=TRIAL_HISTORY_COUNT, bytes_max=bytes_max, age_max_us=age_max_us)
+        self._keys: OrderedDict[str, tuple[str, Published]] = OrderedDict()
+        self._listeners: list[Listener] = []
+        self._lock = threading.RLock()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` of every notification from now on."""
+        self._listeners.append(listener)
+
+    def position(self) -> Position:
+        """The position of the newest notification; when it is told, every listener has been told of that one."""
+        with self._lock:
+            return self._position()
+
+    def _position(self) -> Position:
+        return Position(self._epoch, self._offset)
+
+    def publish(self, draft: Draft) -> Published:
+        """Order, keep and hand on. Raises `Conflict` when the idempotency key stands for something else."""
+        with self._lock:
+            earlier = self._earlier(draft)
+            if earlier is not None:
+                return earlier
+            notification = self._ordered(draft)
+            (self._trials if draft.trial else self._operator).append(notification)
+            recipients: dict[str, int] = {}
+            for listener in self._listeners:
+                for transport, count in listener(notification).items():
+                    recipients[transport] = recipients.get(transport, 0) + count
+            published = Published(notification, recipients)
+            self._remember(draft, published)
+            return published
+
+    def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
+        """Call `start` with what was missed since, while nobody can publish."""
+        with self._lock:
+            start(Replay(None, ()) if since is None else self._missed(since, wanted))
+
+    def history(self, after: int, limit: int) -> tuple[Notification, ...]:
+        """The operator's notifications to everyone after an offset, oldest first."""
+        with self._lock:
+            found = []
+            for notification in self._operator.after(after, clock.now_us()):
+                if notification.targets.devices is None and notification.targets.transport is None:
+                    found.append(notification)
+                    if len(found) == limit:
+                        break
+            return tuple(found)
+
+    def _ordered(self, draft: Draft) -> Notification:
+        self._offset += 1
+        sent_us = clock.now_us()
+        return Notification(
+            position=Position(self._epoch, self._offset),
+            topic=draft.topic,
+            due_us=draft.due_us,
+            sent_us=sent_us,
+            title=draft.title,
+            body=draft.body,
+            data=draft.data,
+            targets=draft.targets,
+            expires_us=None if draft.ttl_us is None else sent_us + draft.ttl_us,
+        )
+
+    def _missed(self, since: Position, wanted: Filter) -> Replay:
+        known = since.epoch == self._epoch and since.offset <= self._offset
+        after = since.offset if known else 0
+        now_us = clock.now_us()
+        rings = (self._operator.after(after, now_us), self._trials.after(after, now_us))
+        missed = tuple(each for each in merge(*rings, key=lambda each: each.offset) if wanted.matches(each))
+        lost_through = max(self._operator.lost_through, self._trials.lost_through)
+        if known and lost_through <= after:
+            return Replay(None, missed)
+        # The client stands just before what it is about to get: a position must never go backwards.
+        stands_at = Position(self._epoch, missed[0].offset - 1 if missed else self._offset)
+        return Replay(Gap(after + 1, lost_through, "expired" if known else "epoch", stands_at), missed)
+
+    def _earlier(self, draft: Draft) -> Published | None:
+        if draft.idempotency_key is None or draft.idempotency_key not in self._keys:
+            return None
+        fingerprint, published = self._keys[draft.idempotency_key]
+        if fingerprint != _fingerprint(draft):
+            raise Conflict(
+                "This idempotency_key was used for another notification; use a new key for a new one."
+            )
+        return Published(published.notification, published.recipients, repeated=True)
+
+    def _remember(self, draft: Draft, published: Published) -> None:
+        if draft.idempotency_key is None:
+            return
+        self._keys[draft.idempotency_key] = (_fingerprint(draft), published)
+        if len(self._keys) > IDEMPOTENCY_KEYS_MAX:
+            self._keys.popitem(last=False)
+
+
+def _fingerprint(draft: Draft) -> str:
+    """What must be the same for a repeat; `due_us` is left out, since a retry may stamp anew."""
+    devices = draft.targets.devices
+    content = [
+        draft.title,
+        draft.body,
+        draft.topic,
+        draft.data,
+        draft.targets.transport,
+        sorted(devices) if devices is not None else None,
+        draft.ttl_us,
+    ]
+    return hashlib.sha256(encode_json(content).encode()).hexdigest()

@@ -1,0 +1,3 @@
+"""The version of Siar, in one place."""
+
+VERSION = "0.1.0"

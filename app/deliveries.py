@@ -1,0 +1,110 @@
+"""Devices that measure, and the spool into which their batches go until the run's recorder takes them.
+
+The server appends, off the event loop; the recorder (or the runner) is the only writer of the store.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from app import clock
+from app.core.errors import SiarError
+from app.serving.offload import blocking
+
+BATCHES_REMEMBERED_MAX = 10_000
+"""Repeats are told apart here while they are fresh; the store's unique key has the last word."""
+
+
+COOKIE = "siar_device"
+"""A device's identity, valid for both transports."""
+
+
+class SpoolFull(SiarError):
+    """A run's spool has reached its bound."""
+
+
+class Devices:
+    """Device ids and the tokens that prove them: nothing is kept, so that nothing grows.
+
+    token = HMAC-SHA256(secret of this start, device id); after a restart a page asks for a new one.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+
+    def register(self) -> tuple[str, str]:
+        """A new device and its token."""
+        device = f"d-{secrets.token_hex(8)}"
+        return device, self._token(device)
+
+    def is_genuine(self, device: str, token: str) -> bool:
+        """Whether `token` was given to `device`; in constant time."""
+        return hmac.compare_digest(self._token(device).encode(), token.encode())
+
+    def from_cookie(self, value: str | None) -> str | None:
+        """The device that a cookie `<device>.<token>` proves, or `None`."""
+        device, _, token = (value or "").partition(".")
+        return device if token and self.is_genuine(device, token) else None
+
+    def _token(self, device: str) -> str:
+        return hmac.new(self._secret, device.encode(), hashlib.sha256).hexdigest()
+
+
+class Spool:
+    """One file of JSON lines per run: `<runs_dir>/<run>/spool.jsonl`."""
+
+    def __init__(self, runs_dir: Path, *, bytes_max: int) -> None:
+        self._runs_dir = runs_dir
+        self._bytes_max = bytes_max
+        self._batches: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
+
+    def accept(self, run: str, device: str, batch: dict[str, Any]) -> bool:
+        """Append a batch; `False` when it has been here before. Raises `SpoolFull`, `OSError`.
+
+        When this returns the batch is in the file: what was acknowledged survives the end of this process.
+        """
+        key = (device, batch["batch_id"])
+        with self._lock:
+            if key in self._batches:
+                return False
+            self._batches[key] = None
+            if len(self._batches) > BATCHES_REMEMBERED_MAX:
+                self._batches.popitem(last=False)
+        line = json.dumps(
+            {"received_us": clock.now_us(), "device": device, "batch": batch},
+            separators=(",", ":"),
+            allow_nan=False,
+        )
+        try:
+            with self._write_lock:
+                blocking(self._append, run, line.encode() + b"\n")
+        except BaseException:
+            with self._lock:
+                self._batches.pop(key, None)  # it is not in the file: a retry must be taken
+            raise
+        return True
+
+    def _append(self, run: str, line: bytes) -> None:
+        folder = self._runs_dir / run
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / "spool.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            size = os.fstat(handle).st_size
+            if size + len(line) > self._bytes_max:
+                raise SpoolFull("This run has taken as many deliveries as it may; start a new one.")
+            if os.write(handle, line) != len(line):  # the disk is full: leave no torn line behind
+                os.ftruncate(handle, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(handle)

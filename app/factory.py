@@ -1,0 +1,51 @@
+"""The application factory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import flask
+
+from app import clock
+from app import settings as settings_module
+from app.services import Services, build
+from app.settings import Settings
+from app.web import deliveries, errors, events, notifications, pages, probes, trials
+from app.web.guard import Guard
+from app.web.here import KEY
+
+ROOT = Path(__file__).parents[1]
+
+
+class SiarApp(flask.Flask):
+    """Flask, with what our worker asks for at the end."""
+
+    @property
+    def services(self) -> Services:
+        """The parts of this server."""
+        return self.extensions[KEY]  # type: ignore[no-any-return]
+
+    def drain(self) -> None:
+        """Say goodbye to every client; the worker calls it when it has stopped accepting."""
+        self.services.drain()
+
+
+def create_app(settings: Settings | None = None) -> SiarApp:
+    """A service with its own broker and connections. `None`: settings from the environment."""
+    if settings is None:
+        settings = settings_module.read(os.environ)
+    if settings.anchor_us is not None:
+        clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
+    app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
+    app.config["MAX_CONTENT_LENGTH"] = 0  # each view that takes a body says how long it may be
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    services = build(app, settings)
+    app.extensions[KEY] = services
+    errors.register(app)
+    for view in (pages, events, notifications, deliveries, trials, probes):
+        app.register_blueprint(view.blueprint)
+    app.wsgi_app = Guard(  # type: ignore[method-assign]
+        app.wsgi_app, allowed_hosts=settings.allowed_hosts, requests=services.requests
+    )
+    return app

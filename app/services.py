@@ -1,0 +1,106 @@
+"""What one server process is made of, wired once: settings, broker, fan-out, transports, source, devices."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import flask
+
+from app import clock
+from app.broker.base import Broker
+from app.broker.memory import MemoryBroker
+from app.deliveries import COOKIE, Devices, Spool
+from app.fanout import Fanout
+from app.settings import Settings
+from app.source import Trials
+from app.transports.socket_io import SocketIoTransport
+from app.transports.sse import SseTransport
+
+
+class Requests:
+    """HTTP requests so far, the transports' own included; a trial counts those that came in between."""
+
+    def __init__(self) -> None:
+        self._next = itertools.count(1)
+        self._answered = 0
+
+    def count(self) -> None:
+        """One more."""
+        self._answered = next(self._next)
+
+    def answered(self) -> int:
+        """How many there were."""
+        return self._answered
+
+
+@dataclass(slots=True)
+class Services:
+    """The parts, by name; views get them from `flask.current_app.extensions["siar"]`."""
+
+    settings: Settings
+    broker: Broker
+    fanout: Fanout
+    sse: SseTransport
+    socketio: SocketIoTransport
+    trials: Trials
+    devices: Devices
+    spool: Spool
+    run: str
+    """Id of the live run."""
+    started_us: int
+    requests: Requests
+    draining: bool = False
+
+    def drain(self) -> None:
+        """Say goodbye to every client; not ready any more."""
+        self.draining = True
+        self.fanout.drain()
+
+
+def build(app: flask.Flask, settings: Settings) -> Services:
+    """Everything that `settings` ask for, on `app`."""
+    broker = MemoryBroker(
+        count_max=settings.history_count,
+        bytes_max=settings.history_bytes,
+        age_max_us=settings.history_age_s * 1_000_000,
+    )
+    fanout = Fanout(broker, connections_max=settings.connections_max)
+    sse = SseTransport(
+        fanout,
+        broker,
+        retry_ms=settings.retry_ms,
+        heartbeat_s=settings.heartbeat_s,
+        queue_max=settings.queue_notifications_max,
+    )
+    devices = Devices()
+    socketio = SocketIoTransport(
+        app,
+        fanout,
+        broker,
+        ping_interval_s=settings.ping_interval_s,
+        ping_timeout_s=settings.ping_timeout_s,
+        queue_max=settings.queue_notifications_max,
+        compression=settings.compression,
+        identify=lambda: devices.from_cookie(flask.request.cookies.get(COOKIE)),
+    )
+    run = settings.run or live_run_id()
+    requests = Requests()
+    return Services(
+        settings=settings,
+        broker=broker,
+        fanout=fanout,
+        sse=sse,
+        socketio=socketio,
+        trials=Trials(broker, requests_answered=requests.answered),
+        devices=devices,
+        spool=Spool(settings.runs_dir, bytes_max=settings.spool_bytes_max),
+        run=run,
+        started_us=clock.now_us(),
+        requests=requests,
+    )
+
+
+def live_run_id() -> str:
+    """The live run's id: when this server started, sortable, and who it is."""
+    return f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"

@@ -1,0 +1,125 @@
+"""gunicorn's worker on eventlet, on its documented extension point `AsyncWorker`.
+
+gunicorn dropped its own in version 26. This one accepts in a green thread per listener, gives each connection a
+green thread, tells the master that it lives, and ends in order: stop accepting, drain, wait, leave.
+Only this worker patches the standard library and sets the mode; the application is loaded after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+import sys
+import types
+import warnings
+from typing import Any
+
+with warnings.catch_warnings():
+    # eventlet says at import that it is in maintenance; we know, it is one backend behind this seam.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import eventlet
+    import eventlet.hubs
+from gunicorn import util
+from gunicorn.sock import ssl_context
+from gunicorn.workers.base_async import AsyncWorker
+
+from app.serving import mode
+from app.serving.websocket import HANDLED
+
+NOTIFY_S = 1.0
+"""How often the master hears from us; it ends a worker that is silent for `timeout` (30 s)."""
+
+ACCEPT_PAUSE_S = 0.1
+"""Rest after an accept failed for want of descriptors: others may leave meanwhile."""
+
+
+class EventletWorker(AsyncWorker):  # type: ignore[misc]
+    """One process, one loop, a green thread per connection."""
+
+    def init_process(self) -> None:
+        """Patch first, so that everything loaded later is green."""
+        eventlet.monkey_patch()
+        mode.use(mode.EVENTLET)
+        eventlet.hubs.use_hub()
+        super().init_process()
+
+    def timeout_ctx(self) -> Any:
+        """Ends an idle keep-alive connection."""
+        return eventlet.Timeout(self.cfg.keepalive or None, False)
+
+    def is_already_handled(self, respiter: object) -> bool:
+        """A connection that was taken over leaves the request loop."""
+        if respiter is HANDLED:
+            raise StopIteration
+        return bool(super().is_already_handled(respiter))
+
+    def handle_quit(self, sig: int, frame: types.FrameType | None) -> None:
+        """Outside of the signal handler, where blocking calls are allowed."""
+        eventlet.spawn(super().handle_quit, sig, frame)
+
+    def handle_usr1(self, sig: int, frame: types.FrameType | None) -> None:
+        """Likewise: reopening logs takes locks."""
+        eventlet.spawn(super().handle_usr1, sig, frame)
+
+    def run(self) -> None:
+        """Serve until told to stop, then end in order."""
+        # A signal that interrupts the loop's wait would otherwise be answered only with the next event.
+        signal.siginterrupt(signal.SIGTERM, True)
+        self._pool = eventlet.GreenPool(self.worker_connections)
+        acceptors = [eventlet.spawn(self._accept, listener) for listener in self._green_listeners()]
+        while self.alive:
+            self.notify()
+            if self.ppid != os.getppid():
+                self.log.info("The master has gone; leaving too.")
+                self.alive = False
+            eventlet.sleep(NOTIFY_S if self.alive else 0)
+        for acceptor in acceptors:
+            acceptor.kill()
+        self._drain()
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        """Serve one connection; its own end is nobody else's error."""
+        try:
+            super().handle(listener, client, addr)
+        except (eventlet.greenlet.GreenletExit, SystemExit):
+            util.close(client)
+
+    def _green_listeners(self) -> list[Any]:
+        listeners = []
+        for wrapped in self.sockets:
+            plain = wrapped.sock
+            plain.setblocking(False)
+            listeners.append(eventlet.greenio.GreenSocket(plain))
+        return listeners
+
+    def _accept(self, listener: Any) -> None:
+        while self.alive:
+            try:
+                client, address = listener.accept()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self.log.warning("Cannot accept: %s. Raise the limit on open files (ulimit -n).", error)
+                    eventlet.sleep(ACCEPT_PAUSE_S)
+                    continue
+                if error.errno in (errno.ECONNABORTED, errno.EINTR):
+                    continue
+                raise
+            with contextlib.suppress(OSError):
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.cfg.is_ssl:
+                client = eventlet.wrap_ssl(client, server_side=True, ssl_context=ssl_context(self.cfg))
+            self._pool.spawn_n(self.handle, listener, client, address)
+
+    def _drain(self) -> None:
+        """Tell the application, then wait for its connections as long as the setting allows."""
+        drain = getattr(self.wsgi, "drain", None)
+        if drain is not None:
+            drain()
+        with eventlet.Timeout(self.cfg.graceful_timeout, False):
+            self._pool.waitall()
+            return
+        self.log.warning("%d connections did not end in time.", self._pool.running())
+        sys.exit(0)

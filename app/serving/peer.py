@@ -1,0 +1,31 @@
+"""The TCP socket behind a WSGI request: three servers, three names for it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from typing import Any
+
+
+def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
+    """The connection's socket, or `None` under a server that hides it."""
+    for name in ("gunicorn.socket", "werkzeug.socket"):
+        if name in environ:
+            return environ[name]  # type: ignore[no-any-return]
+    stream = environ.get("eventlet.input")
+    return stream.get_socket() if stream is not None else None
+
+
+def no_delay(environ: dict[str, Any]) -> None:
+    """Turn Nagle's algorithm off, on every transport alike: `eventlet.wsgi` does not, gunicorn does."""
+    sock = peer_socket(environ)
+    if sock is not None:
+        with contextlib.suppress(OSError):  # a Unix socket, or a client that has left
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def cut(sock: socket.socket | None) -> None:
+    """End a connection whose peer does not read: a polite close would wait for it for ever."""
+    if sock is not None:
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)

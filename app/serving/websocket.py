@@ -1,0 +1,119 @@
+"""The library's WebSocket classes, made fit for strangers: no compression unless asked, no traceback, a way to cut.
+
+python-engineio's async drivers name a class that turns a WSGI request into a WebSocket; these two take its place,
+for eventlet (under our gunicorn worker and `eventlet.wsgi`) and for threads (Werkzeug).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from app.serving import mode
+from app.serving.peer import no_delay
+
+logger = logging.getLogger("siar.websocket")
+
+HANDLED: list[bytes] = []
+"""What a WSGI application returns when it has taken the connection over; our worker knows it by identity."""
+
+
+def websocket_class(*, compression: bool) -> Callable[..., Any]:
+    """The class for the present mode, in the form that python-engineio's drivers give it."""
+    if mode.current() == mode.EVENTLET:
+        return _eventlet_class(compression=compression)
+    return _threads_class(compression=compression)
+
+
+def _run(handler: Callable[[Any], Any], websocket: Any) -> None:
+    """Serve one WebSocket to its end. Whatever a peer sends, it ends this connection and nothing else.
+
+    The library parses packets outside of its own `try`, so that an unknown packet type would reach the WSGI
+    server, which would write an HTTP error into the open WebSocket (reference/conformance.md, 7).
+    """
+    try:
+        handler(websocket)
+    except Exception as error:
+        logger.info("A WebSocket peer broke the protocol (%s: %s); closed.", type(error).__name__, error)
+        engineio_socket = getattr(handler, "__self__", None)
+        if engineio_socket is not None:
+            engineio_socket.close(wait=False, abort=True)
+
+
+def _eventlet_class(*, compression: bool) -> Callable[..., Any]:
+    from eventlet import websocket, wsgi
+
+    class EventletWebSocket(websocket.WebSocketWSGI):  # type: ignore[misc]
+        """eventlet's own, with the handshake's answers in our hands."""
+
+        def __init__(self, handler: Callable[[Any], Any], server: Any) -> None:
+            super().__init__(handler, max_frame_length=int(server.max_http_buffer_size))
+
+        def _negotiate_permessage_deflate(self, extensions: Any) -> Any:
+            # Each client's copy would be compressed again: off, unless its cost is the question.
+            return super()._negotiate_permessage_deflate(extensions) if compression else None
+
+        def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            no_delay(environ)
+            try:
+                connection = self._handle_hybi_request(environ)
+            except (websocket.BadRequest, KeyError) as error:
+                status = getattr(error, "status", None) or "400 Bad Request"
+                headers = getattr(error, "headers", None) or []
+                start_response(status, [("Connection", "close"), ("Content-Length", "0"), *headers])
+                return []
+            try:
+                _run(self.handler, connection)
+            finally:
+                connection.close()
+            wsgi.WSGI_LOCAL.already_handled = True  # what `eventlet.wsgi` asks for
+            return HANDLED
+
+    return EventletWebSocket
+
+
+def _threads_class(*, compression: bool) -> Callable[..., Any]:
+    import simple_websocket
+    import simple_websocket.ws
+    from engineio.async_drivers._websocket_wsgi import SimpleWebSocketWSGI
+    from wsproto.events import AcceptConnection
+
+    class Connection(simple_websocket.Server):
+        """simple-websocket's server, which would always accept compression."""
+
+        def handshake(self) -> None:
+            send = self.ws.send
+
+            def without_extensions(event: Any) -> bytes:
+                if isinstance(event, AcceptConnection) and not compression:
+                    event.extensions.clear()
+                return send(event)
+
+            self.ws.send = without_extensions
+            super().handshake()
+
+    class ThreadsWebSocket(SimpleWebSocketWSGI):  # type: ignore[misc]
+        """The library's wrapper around that connection."""
+
+        def __init__(self, handler: Callable[[Any], Any], server: Any) -> None:
+            super().__init__(handler, server)
+            self._handler = handler
+            self._max_message_size = int(server.max_http_buffer_size)
+
+        def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            no_delay(environ)
+            try:
+                self.ws = Connection(environ, max_message_size=self._max_message_size)
+            except simple_websocket.ConnectionError:
+                start_response("400 Bad Request", [("Content-Length", "0")])
+                return []
+            try:
+                _run(self._handler, self)
+            finally:
+                self.close()
+            if self.ws.mode == "werkzeug":
+                raise ConnectionError  # how Werkzeug is told that nothing is to be written any more
+            return HANDLED
+
+    return ThreadsWebSocket

@@ -1,0 +1,166 @@
+"""Every knob: its unit, its default and the reason for it; read once at start from `SIAR_*`, then frozen."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from app.core.errors import SettingError
+
+PREFIX = "SIAR_"
+
+NOT_SETTINGS = frozenset({"SIAR_TEST_STRICT", "SIAR_PYTHON"})
+"""Names that the wrapper and the test suite read; the service passes them by."""
+
+_SERVICE_LINK = re.compile(r"SIAR(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP)\w*)?)")
+"""What Docker links and Kubernetes put into the environment of a service that is called "siar"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The service's settings. The environment name of a field is `SIAR_` and the field's name in capitals."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on. Loopback: nobody on the LAN reaches a service that was not asked to be reachable."""
+    port: int = 8080
+    """TCP port of the service."""
+    admin_token: str = field(default="", repr=False)
+    """The operator's token. Empty: a random one is made at start and printed by `serve`."""
+    runs_dir: Path = Path("runs")
+    """Folder of the runs; the live run of `serve` is one of them."""
+    run: str = ""
+    """Id of the live run, to which a phone's deliveries outside an experiment belong. Empty: made at start."""
+    recorder: bool = True
+    """Whether a recorder process puts posted deliveries into the live run's store. `demo` has its runner do it."""
+    clock_port: int = 0
+    """Port of the clock channel. 0: any free one."""
+    anchor_us: int | None = None
+    """What is added to the monotonic clock; handed down by the parent process, never set by hand."""
+    timebase: str = ""
+    """Name of that anchor; handed down likewise."""
+    parent_pipe_fd: int | None = None
+    """A pipe whose end of file means that the process which started this one is gone; handed down likewise."""
+    broker: str = "memory://"
+    """Where order and history live. Only `memory://` in this version."""
+    history_count: int = 10_000
+    """Notifications kept for resume; at 1/s nearly three hours."""
+    history_bytes: int = 16 * 1024 * 1024
+    """Their encoded size in all; bounds memory whatever the bodies."""
+    history_age_s: int = 24 * 3600
+    """Older ones are dropped: a phone that comes back after a day wants today's."""
+    heartbeat_s: float = 15.0
+    """Pause after which an idle event stream gets a comment; below the 30-60 s after which proxies cut it."""
+    retry_ms: int = 1000
+    """What EventSource waits before it reconnects."""
+    ping_interval_s: int = 25
+    """Engine.IO's ping; the protocol's default, whole seconds because the library announces whole ones."""
+    ping_timeout_s: int = 20
+    """How long a pong may take; the protocol's default."""
+    queue_notifications_max: int = 1000
+    """Notifications that may wait for one slow connection; beyond it the connection is closed and resumes."""
+    connections_max: int = 20_000
+    """Open subscriptions of this process; beyond it 503."""
+    compression: bool = False
+    """permessage-deflate on the WebSocket: each client's copy is compressed again. A factor to show its cost."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names accepted in `Host` beside IP literals, dotless names and `*.local` (DNS rebinding)."""
+    publish_age_max_s: float = 60.0
+    """How far in the past a publisher's `due_us` may lie."""
+    spool_bytes_max: int = 256 * 1024 * 1024
+    """Size of a run's spool of posted deliveries; beyond it batches are refused with 507."""
+    log_level: str = "warning"
+    """Of the server's own log: debug, info, warning, error."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("port", 0, 65535),
+            ("clock_port", 0, 65535),
+            ("history_count", 1, 10_000_000),
+            ("history_bytes", 1024, 2**40),
+            ("history_age_s", 1, 10**9),
+            ("heartbeat_s", 0.05, 3600),
+            ("retry_ms", 10, 600_000),
+            ("ping_interval_s", 1, 3600),
+            ("ping_timeout_s", 1, 3600),
+            ("queue_notifications_max", 1, 10_000_000),
+            ("connections_max", 1, 10_000_000),
+            ("publish_age_max_s", 0, 86_400),
+            ("spool_bytes_max", 1024, 2**40),
+        ):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")
+        if self.broker != "memory://":
+            raise SettingError(f'SIAR_BROKER is "{self.broker}"; this version knows memory:// only.')
+        if self.log_level not in ("debug", "info", "warning", "error"):
+            raise SettingError(
+                f'SIAR_LOG_LEVEL is "{self.log_level}"; it must be debug, info, warning or error.'
+            )
+        if self.run and not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", self.run):
+            raise SettingError("SIAR_RUN may hold letters, digits, dot, dash and underscore only.")
+
+
+def environment_name(field_name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + field_name.upper()
+
+
+def read(environment: Mapping[str, str], **given: Any) -> Settings:
+    """Settings from `SIAR_*`, with `given` (flags) over them. Raises `SettingError` in words.
+
+    An unknown `SIAR_*` name is an error, because a misspelt limit would otherwise be no limit.
+    """
+    known = {environment_name(each.name): each for each in fields(Settings)}
+    values: dict[str, Any] = {}
+    for name, text in environment.items():
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS or _is_service_link(name, text):
+            continue
+        if name not in known:
+            raise SettingError(f"{name} is not a setting. Settings are: {', '.join(sorted(known))}.")
+        values[known[name].name] = _parsed(name, str(known[name].type), text)
+    values.update({name: value for name, value in given.items() if value is not None})
+    settings = Settings(**values)
+    if settings.admin_token:
+        return settings
+    return Settings(**{**values, "admin_token": secrets.token_urlsafe(24)})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` names this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_service_link(name: str, text: str) -> bool:
+    if name == "SIAR_PORT":
+        return text.startswith(("tcp://", "udp://"))
+    return _SERVICE_LINK.fullmatch(name) is not None and name not in ("SIAR_CLOCK_PORT",)
+
+
+def _parsed(name: str, kind: str, text: str) -> Any:
+    try:
+        if kind in ("int", "int | None"):
+            return int(text)
+        if kind == "float":
+            return float(text)
+        if kind == "bool":
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[
+                text.lower()
+            ]
+    except (ValueError, KeyError):
+        expected = {"bool": "1 or 0", "float": "a number"}.get(kind, "a whole number")
+        raise SettingError(f'{name} is "{text}"; it must be {expected}.') from None
+    if kind == "Path":
+        return Path(text)
+    if kind.startswith("tuple"):
+        return tuple(part.strip().lower() for part in text.split(",") if part.strip())
+    return text

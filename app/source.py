@@ -1,0 +1,210 @@
+"""The source of a trial: paces, stamps and publishes, and keeps its own lateness.
+
+The schedule is fixed before the first notification (core/pacing.py), and delays count from it, so that a source
+that stalls cannot hide its stall. One trial runs at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from app import clock
+from app.broker.base import Broker, Draft
+from app.core.errors import Conflict, Malformed, Unknown
+from app.core.notification import Targets, encode_json
+from app.core.pacing import due_us, padded_body
+from app.core.position import Position
+from app.serving.timer import Timer
+
+TRIALS_KEPT_MAX = 64
+"""A runner asks for a trial's record right after it; older ones are forgotten."""
+
+TITLE = "Siar trial"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOrder:
+    """What the runner asks of the source."""
+
+    run: str
+    trial: int
+    block: int
+    transport: str
+    notifications: int
+    warmup_notifications: int
+    rate_hz: float
+    payload_bytes: int
+    start_after_ms: int
+    drain_ms: int
+
+    @property
+    def topic(self) -> str:
+        """Names the trial; never an operator's topic."""
+        return f"trial.{self.trial}"
+
+
+@dataclass(slots=True)
+class Trial:
+    """A trial's state and record."""
+
+    order: TrialOrder
+    first_due_us: int
+    last_due_us: int
+    ends_us: int
+    """The last due time plus the drain time."""
+    published: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """(seq, offset, due_us, sent_us) of each notification."""
+    state: str = "running"
+    """`running`, then `done`; `closed` by the runner; `voided` by a forced publish; `failed`."""
+    disturbances: int = 0
+    """Requests that were answered during it."""
+    failure: str | None = None
+
+
+class Trials:
+    """The trials of this server: at most one at a time."""
+
+    def __init__(self, broker: Broker, *, requests_answered: Callable[[], int]) -> None:
+        self._broker = broker
+        self._requests_answered = requests_answered
+        self._trials: OrderedDict[tuple[str, int], Trial] = OrderedDict()
+        self._active: Trial | None = None
+        self._requests_before = 0
+        self._lock = threading.Lock()
+        self.runs: OrderedDict[str, None] = OrderedDict()
+        """Runs that were ever named here: a device may post deliveries for them."""
+
+    def start(self, order: TrialOrder) -> Trial:
+        """Begin a trial. Raises `Conflict` while another one is running, `Malformed` for an impossible order."""
+        _check_payload(order)
+        with self._lock:
+            now_us = clock.now_us()
+            if self._active is not None and self._is_running(self._active, now_us):
+                raise Conflict(
+                    f"Trial {self._active.order.trial} of run {self._active.order.run} is running."
+                )
+            if (order.run, order.trial) in self._trials:
+                raise Conflict(f"Trial {order.trial} of run {order.run} has been run already.")
+            first_us = now_us + order.start_after_ms * 1000
+            count = order.warmup_notifications + order.notifications
+            last_us = due_us(first_us, order.rate_hz, count - 1)
+            trial = Trial(order, first_us, last_us, last_us + order.drain_ms * 1000)
+            self._remember(trial)
+            self._active = trial
+            self._requests_before = self._requests_answered()
+        threading.Thread(target=self._run, args=(trial,), name="siar-source", daemon=True).start()
+        return trial
+
+    def get(self, run: str, trial: int) -> Trial:
+        """The trial's record so far. Raises `Unknown`."""
+        found = self._trials.get((run, trial))
+        if found is None:
+            raise Unknown(f"There is no trial {trial} of run {run} here.")
+        return found
+
+    def close(self, run: str, trial: int) -> Trial:
+        """The runner has accounted for everything, or gives up: operators may publish again. Raises `Unknown`."""
+        found = self.get(run, trial)
+        with self._lock:
+            if found.state in ("running", "done"):
+                found.state = "closed"
+        return found
+
+    def active(self) -> Trial | None:
+        """The trial that a publish would disturb."""
+        trial = self._active
+        return trial if trial is not None and self._is_running(trial, clock.now_us()) else None
+
+    def void(self, trial: Trial) -> None:
+        """An operator insisted on publishing: the trial is of no use any more."""
+        trial.state = "voided"
+
+    @staticmethod
+    def _is_running(trial: Trial, now_us: int) -> bool:
+        return trial.state in ("running", "done") and now_us < trial.ends_us
+
+    def _remember(self, trial: Trial) -> None:
+        self._trials[trial.order.run, trial.order.trial] = trial
+        self.runs[trial.order.run] = None
+        for kept in (self._trials, self.runs):
+            if len(kept) > TRIALS_KEPT_MAX:
+                kept.popitem(last=False)
+
+    def _run(self, trial: Trial) -> None:
+        try:
+            with Timer() as timer:
+                self._publish_all(trial, timer)
+        except Exception as error:
+            trial.failure = f"{type(error).__name__}: {error}"
+            trial.state = "failed"
+            raise
+        finally:
+            trial.disturbances = self._requests_answered() - self._requests_before
+            if trial.state == "running":
+                trial.state = "done"
+
+    def _publish_all(self, trial: Trial, timer: Timer) -> None:
+        order = trial.order
+        for seq in range(order.warmup_notifications + order.notifications):
+            due = due_us(trial.first_due_us, order.rate_hz, seq)
+            draft = self._draft(order, seq, due)
+            timer.wait_until(due)
+            if trial.state not in ("running", "done"):
+                return
+            sent = self._broker.publish(draft).notification
+            trial.published.append((seq, sent.offset, due, sent.sent_us))
+
+    def _draft(self, order: TrialOrder, seq: int, due: int) -> Draft:
+        """Made before it is due. Only we publish during a trial, so that the next offset is known."""
+        position = self._broker.position()
+        following = Position(position.epoch, position.offset + 1)
+        data = _data(order, seq)
+        wire = _wire(following, order, due, data)
+        body = padded_body(wire, payload_bytes=order.payload_bytes)
+        return Draft(
+            title=TITLE,
+            body=body,
+            topic=order.topic,
+            due_us=due,
+            data=data,
+            targets=Targets(transport=order.transport),
+            trial=True,
+        )
+
+
+def _data(order: TrialOrder, seq: int) -> dict[str, Any]:
+    trial = {
+        "run": order.run,
+        "block": order.block,
+        "trial": order.trial,
+        "seq": seq,
+        "warmup": seq < order.warmup_notifications,
+    }
+    return {"trial": trial}
+
+
+def _wire(position: Position, order: TrialOrder, due: int, data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": str(position),
+        "offset": position.offset,
+        "topic": order.topic,
+        "due_us": due,
+        "sent_us": due,  # as many digits as the real one
+        "title": TITLE,
+        "body": "",
+        "data": data,
+    }
+
+
+def _check_payload(order: TrialOrder) -> None:
+    """Raises `Malformed` when the fixed part alone is longer than the payload."""
+    longest = _wire(Position("e" * 8, 10**9), order, clock.now_us(), _data(order, 10**6))
+    size = len(encode_json(longest))
+    if size > order.payload_bytes:
+        raise Malformed(
+            f"A trial's notification has at least {size} bytes; payload_bytes must not be below it."
+        )

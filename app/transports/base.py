@@ -1,0 +1,21 @@
+"""What the transports have in common: how a subscription is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.core.errors import Malformed
+from app.core.wire import TOPICS_PER_CLIENT_MAX, topic_is_well_formed
+
+
+def parse_topics(topics: Iterable[object]) -> frozenset[str] | None:
+    """The filter that a client asked for; none named means all. Raises `Malformed`."""
+    wanted = list(topics)
+    if not wanted:
+        return None
+    if len(wanted) > TOPICS_PER_CLIENT_MAX:
+        raise Malformed(f"A client may name at most {TOPICS_PER_CLIENT_MAX} topics.")
+    for topic in wanted:
+        if not isinstance(topic, str) or not topic_is_well_formed(topic):
+            raise Malformed("A topic has 1 to 64 letters, digits, dots, underscores, tildes or dashes.")
+    return frozenset(str(topic) for topic in wanted)

@@ -1,0 +1,238 @@
+"""Socket.IO 5 over Engine.IO 4, by Flask-SocketIO: the protocol is the library's, the subscription is ours.
+
+    CONNECT from the client -> `connect` handler reads auth and may refuse
+    CONNECT from the server -> carries `position`            (our packet class)
+    directly behind it      -> subscribe, replay, then live  (our client manager)
+
+The library's documented extension points carry all of it: `json`, `serializer`, `client_manager`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import flask
+import socketio
+from flask_socketio import ConnectionRefusedError as Refused
+from flask_socketio import SocketIO
+from socketio import packet as protocol
+
+from app.broker.base import Broker, Filter, Replay
+from app.core.errors import Malformed
+from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json
+from app.core.position import Position, position_or_unknown
+from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
+from app.fanout import CLOSED_BY_CLIENT, CLOSED_DRAIN, CLOSED_SLOW, Connection, Fanout, TooManyConnections
+from app.serving import mode
+from app.serving.peer import cut, peer_socket
+from app.serving.websocket import websocket_class
+from app.transports.base import parse_topics
+
+logger = logging.getLogger("siar.socketio")
+
+INCOMING_BYTES_MAX = 65_536
+"""Clients only say hello: a larger packet is not meant for us."""
+
+NAMESPACE = "/"
+
+
+class SocketIoConnection:
+    """One client's subscription; its queue is the library's."""
+
+    def __init__(
+        self, transport: SocketIoTransport, sid: str, wanted: Filter, since: Position | None
+    ) -> None:
+        self._transport = transport
+        self.sid = sid
+        self.wanted = wanted
+        self.since = since
+        """Where the client left off; for a new one the position that its CONNECT told."""
+
+    def start(self, replay: Replay) -> None:
+        """The gap if there is one, then what was missed; CONNECT has been sent."""
+        if replay.gap is not None:
+            self._transport.emit(EVENT_GAP, EncodedJSON(encode_json(replay.gap.wire())), [self.sid])
+        for notification in replay.notifications:
+            self._transport.emit(EVENT_NOTIFICATION, notification.json, [self.sid])
+
+    def close(self, reason: str) -> None:
+        """Say goodbye, or cut off a client that does not read."""
+        self._transport.end(self.sid, reason)
+
+
+class SocketIoTransport:
+    """Socket.IO on a Flask application."""
+
+    def __init__(
+        self,
+        app: flask.Flask,
+        fanout: Fanout,
+        broker: Broker,
+        *,
+        ping_interval_s: int,
+        ping_timeout_s: int,
+        queue_max: int,
+        compression: bool,
+        identify: Callable[[], str | None],
+    ) -> None:
+        self._fanout = fanout
+        self._broker = broker
+        self._queue_max = queue_max
+        self._identify = identify
+        self._connections: dict[str, SocketIoConnection] = {}
+        self.socketio = SocketIO(
+            app,
+            async_mode=mode.current(),  # always said: the library would guess from what is installed
+            json=WireJSON,
+            serializer=_packet_class(self),
+            client_manager=_Manager(self),
+            cors_allowed_origins=[],  # Origin is checked in one place for all endpoints: web/guard.py
+            http_compression=compression,
+            ping_interval=ping_interval_s,
+            ping_timeout=ping_timeout_s,
+            max_http_buffer_size=INCOMING_BYTES_MAX,
+            manage_session=False,
+            engineio_logger=_quiet_logger(),
+        )
+        self._server: socketio.Server = self.socketio.server
+        engineio = self._server.eio
+        engineio._async = {**engineio._async, "websocket": websocket_class(compression=compression)}
+        engineio.on("message", self._message)
+        self.socketio.on_event("connect", self._connect)
+        self.socketio.on_event("disconnect", self._disconnect)
+        fanout.register(TRANSPORT_SOCKETIO, self)
+
+    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
+        """One packet, encoded once by the library, into the queue of each."""
+        fast = []
+        for connection in cast(Sequence[SocketIoConnection], connections):
+            if self._queued(connection.sid) >= self._queue_max:
+                self._fanout.unsubscribe(connection, CLOSED_SLOW)
+                connection.close(CLOSED_SLOW)
+            else:
+                fast.append(connection.sid)
+        if fast:
+            self.emit(EVENT_NOTIFICATION, notification.json, fast)
+
+    def emit(self, event: str, data: EncodedJSON, sids: list[str]) -> None:
+        """An event with one argument, which is JSON already."""
+        self._server.emit(event, data, to=sids, namespace=NAMESPACE)
+
+    def end(self, sid: str, reason: str) -> None:
+        """Close a client's connection without waiting for it."""
+        if reason == CLOSED_SLOW:
+            environ = self._server.get_environ(sid) or {}
+            cut(peer_socket(environ))
+        self._server.start_background_task(self._server.disconnect, sid)
+
+    def position_on_connect(self, sid: str) -> str | None:
+        """What the CONNECT packet of `sid` tells; offsets at or below it are replays."""
+        connection = self._connections.get(sid)
+        if connection is None:
+            return None
+        position = self._broker.position()
+        if connection.since is None:
+            connection.since = position
+        return str(position)
+
+    def connected(self, sid: str) -> None:
+        """CONNECT has been sent: from here on the client gets what it wants."""
+        connection = self._connections.get(sid)
+        if connection is None:
+            return
+        try:
+            self._fanout.subscribe(connection, connection.since)
+        except TooManyConnections:
+            connection.close(CLOSED_DRAIN)
+
+    def _connect(self, auth: object = None) -> None:
+        sid = flask.request.sid  # type: ignore[attr-defined]
+        try:
+            wanted, since = _read_auth(auth, self._identify())
+        except Malformed as error:
+            raise Refused(str(error)) from error
+        self._connections[sid] = SocketIoConnection(self, sid, wanted, since)
+
+    def _disconnect(self, _reason: object = None) -> None:
+        connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]
+        if connection is not None:
+            self._fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
+
+    def _message(self, engineio_sid: str, data: object) -> None:
+        """What the library would log with a traceback ends the connection instead: the peer broke the protocol."""
+        try:
+            self._server._handle_eio_message(engineio_sid, data)
+        except Exception as error:
+            logger.info("A Socket.IO peer broke the protocol (%s); closed.", type(error).__name__)
+            self._server.start_background_task(self._server.eio.disconnect, engineio_sid)
+
+    def _queued(self, sid: str) -> int:
+        engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
+        engineio_socket = self._server.eio.sockets.get(engineio_sid)
+        return 0 if engineio_socket is None else int(engineio_socket.queue.qsize())
+
+
+def _read_auth(auth: object, device: str | None) -> tuple[Filter, Position | None]:
+    """The subscription that a client asks for in CONNECT. Raises `Malformed`."""
+    if auth is None:
+        auth = {}
+    if not isinstance(auth, dict):
+        raise Malformed("auth must be an object: {last_event_id, topics}.")
+    topics = auth.get("topics")
+    if topics is not None and not isinstance(topics, list):
+        raise Malformed("auth.topics must be a list of topics.")
+    last_event_id = auth.get("last_event_id")
+    if last_event_id is None:
+        since = None
+    elif isinstance(last_event_id, str):
+        since = position_or_unknown(last_event_id)
+    else:
+        raise Malformed("auth.last_event_id must be the id of a notification, a string.")
+    return Filter(TRANSPORT_SOCKETIO, parse_topics(topics or ()), device), since
+
+
+class _Manager(socketio.Manager):  # type: ignore[misc]
+    """The library's book of clients, which also says when CONNECT has been answered."""
+
+    def __init__(self, transport: SocketIoTransport) -> None:
+        super().__init__()
+        self._transport = transport
+
+    def connect(self, sid: str, namespace: str) -> Any:
+        """Called by the library directly behind the CONNECT packet."""
+        connected = super().connect(sid, namespace)
+        if namespace == NAMESPACE:
+            self._transport.connected(sid)
+        return connected
+
+
+def _packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
+    class SiarPacket(protocol.Packet):  # type: ignore[misc]
+        """The library's packet; CONNECT to a client carries the position too."""
+
+        def encode(self) -> Any:
+            if self.packet_type == protocol.CONNECT and isinstance(self.data, dict) and "sid" in self.data:
+                position = transport.position_on_connect(self.data["sid"])
+                if position is not None:
+                    self.data = {**self.data, "position": position}
+            return super().encode()
+
+    return SiarPacket
+
+
+class _OneLine(logging.Filter):
+    """Keeps what the library says of a bad peer to one line: a stranger must not fill the log with tracebacks."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not logger.isEnabledFor(logging.DEBUG):
+            record.exc_info = None
+        return True
+
+
+def _quiet_logger() -> logging.Logger:
+    found = logging.getLogger("siar.engineio")
+    if not any(isinstance(each, _OneLine) for each in found.filters):
+        found.addFilter(_OneLine())
+    return found

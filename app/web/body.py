@@ -1,0 +1,31 @@
+"""A request's JSON as a typed value, or a 400 that says where it is wrong."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import flask
+import msgspec
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from app.core.errors import Malformed
+
+T = TypeVar("T")
+
+
+def read(kind: type[T], *, bytes_max: int) -> T:
+    """The body decoded as `kind`; unknown members, wrong types and numbers out of range are refused.
+
+    Raises `Malformed`, and 413 for a body over `bytes_max`.
+    """
+    request = flask.request
+    request.max_content_length = bytes_max
+    try:
+        raw = request.get_data(cache=False)
+    except RequestEntityTooLarge as error:
+        raise RequestEntityTooLarge(f"The body may have at most {bytes_max} bytes.") from error
+    request.environ["siar.body_read"] = True
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Malformed(f"The body is not what is expected here: {error}.") from error

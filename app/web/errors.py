@@ -1,0 +1,70 @@
+"""Every error as a problem document (RFC 9457): what happened, and what to do next."""
+
+from __future__ import annotations
+
+import logging
+
+import flask
+from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
+
+from app.core.errors import Conflict, Malformed, Unknown
+from app.deliveries import SpoolFull
+from app.fanout import TooManyConnections
+
+logger = logging.getLogger("siar.web")
+
+CONTENT_TYPE = "application/problem+json"
+
+
+def problem(status: int, detail: str, **members: object) -> flask.Response:
+    """A problem document; `members` are extension members (RFC 9457, section 3.2)."""
+    title = HTTP_STATUS_CODES.get(status, "Error")
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
+    response = flask.jsonify(body)
+    response.status_code = status
+    response.content_type = CONTENT_TYPE
+    response.headers["Cache-Control"] = "no-store"
+    if flask.request.method != "GET" and not flask.request.environ.get("siar.body_read"):
+        # What was not read of a body would be taken for the next request of this connection.
+        response.headers["Connection"] = "close"
+    return response
+
+
+def register(app: flask.Flask) -> None:
+    """Answer every exception that a view lets through."""
+
+    @app.errorhandler(Malformed)
+    def malformed(error: Malformed) -> flask.Response:
+        return problem(400, str(error))
+
+    @app.errorhandler(Unknown)
+    def unknown(error: Unknown) -> flask.Response:
+        return problem(404, str(error))
+
+    @app.errorhandler(Conflict)
+    def conflict(error: Conflict) -> flask.Response:
+        return problem(409, str(error))
+
+    @app.errorhandler(SpoolFull)
+    def spool_full(error: SpoolFull) -> flask.Response:
+        return problem(507, str(error))
+
+    @app.errorhandler(TooManyConnections)
+    def too_many(_error: TooManyConnections) -> flask.Response:
+        response = problem(503, "This server holds as many connections as it may; try again later.")
+        response.headers["Retry-After"] = "5"
+        return response
+
+    @app.errorhandler(OSError)
+    def cannot_write(error: OSError) -> flask.Response:
+        logger.error("A request failed on the disk or the network: %s", error)
+        return problem(507, "The server could not store this; its operator finds the reason in the log.")
+
+    @app.errorhandler(HTTPException)
+    def http(error: HTTPException) -> flask.Response:
+        response = problem(error.code or 500, error.description or "")
+        for name, value in error.get_headers():
+            if name.lower() in ("allow", "retry-after", "www-authenticate"):
+                response.headers[name] = value
+        return response

@@ -1,0 +1,46 @@
+"""`GET /events`: the SSE stream."""
+
+from __future__ import annotations
+
+import flask
+
+from app.broker.base import Filter
+from app.core.event_stream import CONTENT_TYPE
+from app.core.position import Position, position_or_unknown
+from app.core.wire import TRANSPORT_SSE
+from app.deliveries import COOKIE
+from app.serving.peer import no_delay, peer_socket
+from app.transports.base import parse_topics
+from app.web.here import services
+
+blueprint = flask.Blueprint("events", __name__)
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",  # nginx would hold events back
+}
+
+
+@blueprint.get("/events")
+def events() -> flask.Response:
+    """Subscribe; the response ends when one side goes away."""
+    wanted = Filter(
+        TRANSPORT_SSE,
+        parse_topics(flask.request.args.getlist("topic")),
+        services().devices.from_cookie(flask.request.cookies.get(COOKIE)),
+    )
+    if flask.request.method == "HEAD":
+        return flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
+    environ = flask.request.environ
+    no_delay(environ)
+    sse = services().sse
+    connection = sse.open(wanted, _since(), peer_socket(environ))
+    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=HEADERS)
+    response.call_on_close(lambda: sse.closed(connection))
+    return response
+
+
+def _since() -> Position | None:
+    """Where the client left off: `Last-Event-ID` wins over the query, since a browser sends it on each reconnect."""
+    text = flask.request.headers.get("Last-Event-ID") or flask.request.args.get("last_event_id")
+    return position_or_unknown(text) if text else None

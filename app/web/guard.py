@@ -1,0 +1,81 @@
+"""The first thing that every request meets, on both transports alike: Host and Origin.
+
+Host: a page of another site, whose name an attacker points at this machine (DNS rebinding), is refused, because
+only IP literals, dotless names, `*.local` and configured names are served.
+Origin: browsers send it with cross-site requests and every WebSocket; a foreign one is refused, an absent one is
+accepted, since programs send none.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.services import Requests
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+
+
+class Guard:
+    """WSGI middleware around the application and Socket.IO."""
+
+    def __init__(self, app: WsgiApp, *, allowed_hosts: tuple[str, ...], requests: Requests) -> None:
+        self._app = app
+        self._allowed_hosts = frozenset(allowed_hosts)
+        self._requests = requests
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Serve the request, or refuse it with a problem document."""
+        self._requests.count()
+        host = environ.get("HTTP_HOST")
+        if host is not None and not self._host_is_ours(host):
+            return _refuse(
+                start_response,
+                421,
+                "This server does not answer for that host name; SIAR_ALLOWED_HOSTS adds one.",
+            )
+        origin = environ.get("HTTP_ORIGIN")
+        if origin is not None and not _same_origin(origin, host):
+            return _refuse(start_response, 403, "Requests from pages of other sites are not served.")
+        return self._app(environ, start_response)
+
+    def _host_is_ours(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match[1].strip("[]").lower().rstrip(".")
+        if "." not in name and ":" not in name:
+            return True
+        if name.endswith(".local") or name in self._allowed_hosts:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+
+def _same_origin(origin: str, host: str | None) -> bool:
+    """Whether a page of `origin` was served under `host`. The scheme is left out: a proxy may end TLS."""
+    try:
+        return host is not None and urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
+
+
+def _refuse(start_response: Callable[..., Any], status: int, detail: str) -> Iterable[bytes]:
+    title = {403: "Forbidden", 421: "Misdirected Request"}[status]
+    body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
+    headers = [
+        ("Content-Type", "application/problem+json"),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+    ]
+    start_response(f"{status} {title}", headers)
+    return [body]

@@ -1,0 +1,149 @@
+"""A real server for a test: gunicorn with our worker, on a free port, in a folder of the test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+ADMIN_TOKEN = "test-operator-token"
+
+START_TIMEOUT_S = 20.0
+
+
+@dataclass(slots=True)
+class RunningServer:
+    """A server that answers `/readyz`."""
+
+    url: str
+    port: int
+    admin_token: str
+    runs_dir: Path
+    run: str
+    clock_port: int | None
+    process: subprocess.Popen[bytes]
+    log_path: Path
+
+    def log(self) -> str:
+        """Everything that it has said so far."""
+        return self.log_path.read_text(encoding="utf-8")
+
+    def publish(self, title: str = "Hello", body: str = "world", **members: Any) -> dict[str, Any]:
+        """Publish as the operator; the answer."""
+        status, answer = self.request("POST", "/api/notifications", {"title": title, "body": body, **members})
+        assert status in (200, 201), answer
+        return answer
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+    ) -> tuple[int, Any]:
+        """One HTTP request: status and decoded JSON (or text)."""
+        data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method=method)
+        request.add_header("Authorization", f"Bearer {self.admin_token if token is None else token}")
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return response.status, _decoded(response)
+        except urllib.error.HTTPError as error:
+            return error.code, _decoded(error)
+
+
+def _decoded(response: Any) -> Any:
+    text = response.read().decode()
+    return json.loads(text) if "json" in response.headers.get("Content-Type", "") else text
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+GUNICORN = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
+
+
+@contextlib.contextmanager
+def running_server(
+    tmp_path: Path, *, command: Sequence[str] = GUNICORN, cwd: Path | None = None, **settings: Any
+) -> Iterator[RunningServer]:
+    """A server with `settings` (field names of app.settings.Settings), ended with the block."""
+    port = settings.pop("port", None) or free_port()
+    runs_dir = tmp_path / "runs"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    environment |= {
+        "PYTHONPATH": str(ROOT),
+        "SIAR_PORT": str(port),
+        "SIAR_ADMIN_TOKEN": ADMIN_TOKEN,
+        "SIAR_RUNS_DIR": str(runs_dir),
+    }
+    environment |= {f"SIAR_{name.upper()}": str(value) for name, value in settings.items()}
+    log_path = tmp_path / f"server-{port}.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd=cwd or tmp_path,
+            start_new_session=True,
+        )
+    server = RunningServer(
+        f"http://127.0.0.1:{port}", port, ADMIN_TOKEN, runs_dir, "", None, process, log_path
+    )
+    try:
+        _wait_until_ready(server)
+        _status, version = server.request("GET", "/version")
+        server.run, server.clock_port = version["run"], version["clock_port"]
+        yield server
+    finally:
+        stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a server and everything of its group."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        process.wait(15)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _wait_until_ready(server: RunningServer) -> None:
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        if server.process.poll() is not None:
+            raise AssertionError(f"the server ended with {server.process.returncode}:\n{server.log()}")
+        with contextlib.suppress(OSError):
+            if server.request("GET", "/readyz")[0] == 200:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"the server did not get ready:\n{server.log()}")
