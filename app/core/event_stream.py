@@ -100,7 +100,7 @@ class EventStreamDecoder:
             self.retry_ms = int(value)
 
     def _dispatch(self, events: list[ServerEvent]) -> None:
-        """ "Set the last event ID string of the event source to the value of the last event ID buffer", always."""
+        """The blank line: sets the last event id in any case, and gives an event only if there is data."""
         self.last_event_id = self._id
         if self._data:
             events.append(ServerEvent(self._type or "message", "\n".join(self._data), self._id))

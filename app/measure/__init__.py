@@ -1,0 +1,1 @@
+"""What is measured of the machine, and where it is kept."""

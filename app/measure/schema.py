@@ -1,0 +1,146 @@
+"""The schema of a run's database, with its history.
+
+Tables are append-only, and triggers hold everyone to it: what was measured is never changed. Times are
+microseconds; a column has the name of the field that it keeps (`app/core/delivery.py`, `app/core/trial.py`).
+
+    version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x53494152
+"""`PRAGMA application_id`, "SIAR": tells a run's database from any other SQLite file."""
+
+VERSION = 1
+"""`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones."""
+
+TABLES = {
+    "run": """
+        id TEXT PRIMARY KEY,
+        started TEXT NOT NULL,          -- ISO 8601, UTC
+        plan TEXT NOT NULL,             -- JSON, app/core/scenario.py
+        plan_sha256 TEXT NOT NULL,
+        conditions TEXT NOT NULL,       -- JSON, app/measure/host.py
+        simulated INTEGER NOT NULL      -- 1: built-in clients
+    """,
+    "ending": """
+        kind TEXT NOT NULL,             -- 'finished' or 'stopped'; a run without 'finished' is incomplete
+        ended TEXT NOT NULL,
+        conditions TEXT NOT NULL        -- JSON: what is known only at the end
+    """,
+    "trial": """
+        trial INTEGER PRIMARY KEY,      -- TrialSpec.index
+        block INTEGER NOT NULL,
+        clients INTEGER NOT NULL,
+        arm TEXT NOT NULL,              -- JSON: name, transport, factors
+        idle INTEGER NOT NULL,
+        started_us INTEGER NOT NULL,
+        ended_us INTEGER NOT NULL,
+        published INTEGER NOT NULL,
+        source_lag_us TEXT NOT NULL,    -- JSON array
+        client_loop_lag_ms_p99 REAL,
+        client_cpu_s REAL,
+        disconnects INTEGER NOT NULL,
+        disturbances INTEGER NOT NULL,
+        completed INTEGER NOT NULL,
+        warnings TEXT NOT NULL          -- JSON array of code, severity, text, advice
+    """,
+    "published": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        seq INTEGER NOT NULL,
+        "offset" INTEGER NOT NULL,
+        due_us INTEGER NOT NULL,
+        sent_us INTEGER NOT NULL,
+        PRIMARY KEY (trial, seq)
+    """,
+    "delivery": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        client INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        warmup INTEGER NOT NULL,
+        "offset" INTEGER,
+        due_us INTEGER NOT NULL,
+        sent_us INTEGER,
+        received_client_us REAL,
+        clock_offset_us REAL,
+        clock_bound_us REAL,
+        kernel_received_us REAL,
+        state TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        visible INTEGER NOT NULL
+    """,
+    "cpu": """
+        trial INTEGER PRIMARY KEY REFERENCES trial,
+        wall_s REAL NOT NULL,
+        user_s REAL NOT NULL,
+        system_s REAL NOT NULL,
+        total_s REAL NOT NULL,
+        total_is_ns INTEGER NOT NULL,
+        machine_busy_s REAL NOT NULL,
+        cores INTEGER NOT NULL,
+        voluntary_switches INTEGER NOT NULL,
+        involuntary_switches INTEGER NOT NULL,
+        rss_bytes INTEGER NOT NULL,
+        cpu_percent_before REAL,
+        cpu_percent_after REAL
+    """,
+    "clock_probe": """
+        client TEXT NOT NULL,           -- 'built-in' for all built-in clients, which share a clock, or a device
+        timebase TEXT NOT NULL,
+        t1_us REAL NOT NULL,
+        t2_us REAL NOT NULL,
+        t3_us REAL NOT NULL,
+        t4_us REAL NOT NULL
+    """,
+    "client_batch": """
+        batch INTEGER PRIMARY KEY,
+        device TEXT NOT NULL,
+        batch_id TEXT NOT NULL,
+        received_us INTEGER NOT NULL,   -- when the server took it
+        run TEXT,
+        trial INTEGER,
+        clock_channel TEXT,
+        timebase TEXT,
+        UNIQUE (device, batch_id)
+    """,
+    "client_sample": """
+        batch INTEGER NOT NULL REFERENCES client_batch,
+        id TEXT,                        -- the notification's
+        transport TEXT,
+        due_us REAL,
+        sent_us REAL,
+        received_client_us REAL,
+        displayed_client_us REAL,
+        clock_offset_us REAL,
+        clock_bound_us REAL,
+        state TEXT,
+        outcome TEXT,
+        visible INTEGER
+    """,
+    "spool_read": """
+        position_bytes INTEGER NOT NULL -- how far spool.jsonl has been taken in; the highest counts
+    """,
+}
+
+INDEXES = (
+    "CREATE INDEX delivery_of_trial ON delivery (trial, client, seq)",
+    "CREATE INDEX sample_of_batch ON client_sample (batch)",
+)
+
+
+def statements() -> list[str]:
+    """What makes an empty database one of this version."""
+    created = [f"CREATE TABLE {name} ({columns})" for name, columns in TABLES.items()]
+    guards = [
+        f"CREATE TRIGGER {name}_no_{verb.lower()} BEFORE {verb} ON {name} "
+        "BEGIN SELECT RAISE(ABORT, 'the tables of a run are append-only'); END"
+        for name in TABLES
+        for verb in ("UPDATE", "DELETE")
+    ]
+    return [
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        *created,
+        *INDEXES,
+        *guards,
+        f"PRAGMA user_version = {VERSION}",
+    ]

@@ -1,0 +1,296 @@
+"""A run's folder and its database: one writer, append-only, readable at any moment.
+
+A trial is written in one transaction when it is over, so that a runner which dies loses the trial in progress and
+nothing else. A run is complete only once `finish` was called. WAL lets readers look on while it is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from app.core.clocksync import Probe
+from app.core.errors import Conflict, Malformed, StoreError
+from app.core.scenario import Plan, plan_from_json, plan_sha256, plan_to_json
+from app.core.trial import CpuUse, RunRecord, TrialRecord
+from app.measure import rows, schema
+
+FILE_NAME = "run.sqlite"
+
+_BUSY_TIMEOUT_S = 10.0
+"""A reader of a WAL database never makes the writer wait longer than a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHead:
+    """What is known of a run before its first trial."""
+
+    id: str
+    started: str
+    """ISO 8601, UTC."""
+    plan: Plan
+    conditions: Mapping[str, object]
+    simulated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A notification as its source recorded it."""
+
+    seq: int
+    offset: int
+    due_us: int
+    sent_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class StampedProbe:
+    """A clock probe and whose it was."""
+
+    client: str
+    timebase: str
+    probe: Probe
+
+
+@dataclass(frozen=True, slots=True)
+class ClientBatch:
+    """Arrivals that a phone measured and posted."""
+
+    device: str
+    batch_id: str
+    received_us: int
+    run: str | None = None
+    trial: int | None = None
+    clock_channel: str | None = None
+    timebase: str | None = None
+    samples: tuple[Mapping[str, Any], ...] = ()
+    """By the column names of table `client_sample`; what is missing is null."""
+
+
+BATCH_COLUMNS = ("device", "batch_id", "received_us", "run", "trial", "clock_channel", "timebase")
+
+SAMPLE_COLUMNS = (
+    *("id", "transport", "due_us", "sent_us", "received_client_us", "displayed_client_us"),
+    *("clock_offset_us", "clock_bound_us", "state", "outcome", "visible"),
+)
+
+
+@dataclass(slots=True)
+class Store:
+    """A run's database. One process writes; any number read."""
+
+    folder: Path
+    _database: sqlite3.Connection = field(repr=False)
+
+    @classmethod
+    def create(cls, folder: Path, head: RunHead) -> Self:
+        """A new run in a new folder. Raises `Conflict` when the folder exists already."""
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise Conflict(f"The run folder {folder} exists already.") from None
+        except OSError as error:
+            raise StoreError(f"The run folder {folder} cannot be made: {error.strerror}.") from error
+        store = cls(folder, _connect(folder / FILE_NAME, write=True))
+        store._database.execute("PRAGMA journal_mode = WAL")
+        with store._transaction():
+            for statement in schema.statements():
+                store._database.execute(statement)
+            values = (head.id, head.started, json.dumps(plan_to_json(head.plan)), plan_sha256(head.plan))
+            store._insert("run", [(*values, json.dumps(head.conditions), head.simulated)])
+        return store
+
+    @classmethod
+    def open(cls, folder: Path, *, write: bool = False) -> Self:
+        """The run in `folder`. Raises `StoreError` when it is damaged, foreign, or of a newer version."""
+        path = folder / FILE_NAME
+        if not path.is_file():
+            raise StoreError(f"{folder} is not the folder of a run: it has no {FILE_NAME}.")
+        with _in_words(path):
+            database = _connect(path, write=write)
+            application, version = (
+                database.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("application_id", "user_version")
+            )
+        if application != schema.APPLICATION_ID:
+            raise StoreError(f"{path} is not a database of Siar.")
+        if not 1 <= version <= schema.VERSION:
+            raise StoreError(
+                f"{path} has version {version}, and this Siar reads up to {schema.VERSION}: use a newer one."
+            )
+        return cls(folder, database)
+
+    def add_trial(self, record: TrialRecord, *, published: Sequence[Published] = ()) -> None:
+        """Append a finished trial, all of it or nothing."""
+        trial = record.spec.index
+        values = rows.trial_values(record)
+        with self._transaction():
+            self._insert("trial", [tuple(values.values())], tuple(values))
+            self._insert("published", [(trial, *astuple(each)) for each in published])
+            self._insert("delivery", ((trial, *rows.delivery_values(each)) for each in record.deliveries))
+            if record.cpu is not None:
+                self._insert("cpu", [(trial, *astuple(record.cpu))])
+
+    def add_probes(self, probes: Iterable[StampedProbe]) -> None:
+        """Append clock probes, as they were taken."""
+        with self._transaction():
+            self._insert("clock_probe", ((p.client, p.timebase, *astuple(p.probe)) for p in probes))
+
+    def add_batches(self, batches: Iterable[ClientBatch], *, spool_position_bytes: int | None = None) -> int:
+        """Append posted arrivals, each batch once however often it comes; how many were new."""
+        count = 0
+        with self._transaction():
+            for batch in batches:
+                count += self._add_batch(batch)
+            if spool_position_bytes is not None:
+                self._insert("spool_read", [(spool_position_bytes,)])
+        return count
+
+    def spool_position_bytes(self) -> int:
+        """How far the run's spool has been taken in."""
+        row = self._database.execute("SELECT max(position_bytes) FROM spool_read").fetchone()
+        return row[0] or 0
+
+    def finish(self, *, ended: str, conditions: Mapping[str, object] | None = None) -> None:
+        """Mark the run as complete: every trial of its plan ran to its end."""
+        self._end("finished", ended, conditions)
+
+    def stop(self, *, ended: str, conditions: Mapping[str, object] | None = None) -> None:
+        """Note that the run was stopped on request. It stays incomplete."""
+        self._end("stopped", ended, conditions)
+
+    def load(self) -> RunRecord:
+        """Everything the analysis takes. Raises `StoreError` when the database is damaged."""
+        with _in_words(self.folder / FILE_NAME):
+            head = self._database.execute("SELECT * FROM run").fetchone()
+            if head is None:
+                raise StoreError(f"{self.folder} holds no run: its runner died before the first word.")
+            endings = self._database.execute("SELECT kind, conditions FROM ending").fetchall()
+            conditions = json.loads(head["conditions"])
+            for ending in endings:
+                conditions |= json.loads(ending["conditions"])
+            return RunRecord(
+                id=head["id"],
+                started=head["started"],
+                complete=any(ending["kind"] == "finished" for ending in endings),
+                plan=plan_from_json(json.loads(head["plan"])),
+                conditions=conditions,
+                trials=tuple(self._trials()),
+                simulated=bool(head["simulated"]),
+            )
+
+    def published(self, trial: int) -> list[Published]:
+        """What the source of a trial published, in order."""
+        found = self._database.execute(
+            'SELECT seq, "offset", due_us, sent_us FROM published WHERE trial = ? ORDER BY seq', (trial,)
+        )
+        return [Published(*row) for row in found]
+
+    def probes(self) -> list[StampedProbe]:
+        """All clock probes, in the order in which they were added."""
+        found = self._database.execute("SELECT * FROM clock_probe ORDER BY rowid")
+        return [StampedProbe(row[0], row[1], Probe(*row[2:])) for row in found]
+
+    def samples(self) -> list[dict[str, Any]]:
+        """Posted arrivals, each with what its batch says."""
+        found = self._database.execute(
+            "SELECT * FROM client_sample JOIN client_batch USING (batch) ORDER BY batch, client_sample.rowid"
+        )
+        return [dict(row) for row in found]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def _trials(self) -> Iterator[TrialRecord]:
+        for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
+            found = self._database.execute(
+                f"SELECT {_names(rows.DELIVERY_COLUMNS)} FROM delivery WHERE trial = ? ORDER BY rowid",
+                (row["trial"],),
+            )
+            yield rows.trial_record(
+                row, [rows.delivery(tuple(each)) for each in found], self._cpu(row["trial"])
+            )
+
+    def _cpu(self, trial: int) -> CpuUse | None:
+        row = self._database.execute(
+            f"SELECT {_names(rows.CPU_COLUMNS)} FROM cpu WHERE trial = ?", (trial,)
+        ).fetchone()
+        return rows.cpu_use(tuple(row)) if row else None
+
+    def _add_batch(self, batch: ClientBatch) -> int:
+        cursor = self._database.execute(
+            f"INSERT OR IGNORE INTO client_batch ({_names(BATCH_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            tuple(getattr(batch, name) for name in BATCH_COLUMNS),
+        )
+        if cursor.rowcount:
+            number = cursor.lastrowid
+            self._insert(
+                "client_sample",
+                ((number, *(sample.get(name) for name in SAMPLE_COLUMNS)) for sample in batch.samples),
+            )
+        return cursor.rowcount
+
+    def _end(self, kind: str, ended: str, conditions: Mapping[str, object] | None) -> None:
+        with self._transaction():
+            self._insert("ending", [(kind, ended, json.dumps(dict(conditions or {})))])
+
+    def _insert(self, table: str, values: Iterable[tuple[Any, ...]], columns: tuple[str, ...] = ()) -> None:
+        names = f"({_names(columns)})" if columns else ""
+        for row in values:
+            marks = ", ".join("?" * len(row))
+            self._database.execute(f"INSERT INTO {table} {names} VALUES ({marks})", row)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                # SQLite itself rolls back when the disk is full; then there is nothing left to roll back.
+                with contextlib.suppress(sqlite3.Error):
+                    self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.folder / FILE_NAME} cannot be written: {error}.") from error
+
+
+def _names(columns: Iterable[str]) -> str:
+    """Column names as SQL: quoted, because `offset` is a word of SQL."""
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _connect(path: Path, *, write: bool) -> sqlite3.Connection:
+    """Autocommit; transactions are written out above. A reader on a read-only medium has no WAL to look into."""
+    mode = "rwc" if write else "ro"
+    if not write and not path.with_name(path.name + "-wal").exists():
+        mode = "ro&immutable=1"
+    database = sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None
+    )
+    database.row_factory = sqlite3.Row
+    if write:
+        # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
+        database.execute("PRAGMA synchronous = NORMAL")
+    return database
+
+
+@contextlib.contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, ValueError, KeyError, TypeError, Malformed) as error:
+        raise StoreError(f"{path} is damaged: {error}.") from error
