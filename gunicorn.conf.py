@@ -10,9 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from app import clock, settings  # noqa: E402
-from app.core.errors import SiarError  # noqa: E402
-from app.serving import companions  # noqa: E402
+from app import clock, settings
+from app.core.errors import SiarError
+from app.serving import companions
 
 try:
     _settings = settings.read(os.environ)

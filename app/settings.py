@@ -143,7 +143,7 @@ def is_loopback(host: str) -> bool:
 def _is_service_link(name: str, text: str) -> bool:
     if name == "SIAR_PORT":
         return text.startswith(("tcp://", "udp://"))
-    return _SERVICE_LINK.fullmatch(name) is not None and name not in ("SIAR_CLOCK_PORT",)
+    return _SERVICE_LINK.fullmatch(name) is not None and name != "SIAR_CLOCK_PORT"
 
 
 def _parsed(name: str, kind: str, text: str) -> Any:

@@ -15,11 +15,12 @@ import socket
 import sys
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 with warnings.catch_warnings():
     # eventlet says at import that it is in maintenance; we know, it is one backend behind this seam.
-    warnings.simplefilter("ignore", DeprecationWarning)
+    warnings.simplefilter("ignore")
     import eventlet
     import eventlet.hubs
 from gunicorn import util
@@ -41,14 +42,29 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Patch first, so that everything loaded later is green."""
+        self._idle: set[Any] = set()
         eventlet.monkey_patch()
         mode.use(mode.EVENTLET)
         eventlet.hubs.use_hub()
         super().init_process()
 
-    def timeout_ctx(self) -> Any:
-        """Ends an idle keep-alive connection."""
-        return eventlet.Timeout(self.cfg.keepalive or None, False)
+    @contextlib.contextmanager
+    def timeout_ctx(self) -> Iterator[None]:
+        """Around the wait for a connection's next request: ends an idle one, and lets a drain find it."""
+        waiting = eventlet.getcurrent()
+        self._idle.add(waiting)
+        try:
+            with eventlet.Timeout(self.cfg.keepalive or None, exception=False):
+                yield
+        finally:
+            self._idle.discard(waiting)
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
+        """One request; while leaving, the last one of its connection."""
+        again = super().handle_request(listener_name, req, sock, addr)
+        if not self.alive:
+            raise StopIteration
+        return bool(again)
 
     def is_already_handled(self, respiter: object) -> bool:
         """A connection that was taken over leaves the request loop."""
@@ -66,8 +82,9 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
 
     def run(self) -> None:
         """Serve until told to stop, then end in order."""
+        self.alive: bool
         # A signal that interrupts the loop's wait would otherwise be answered only with the next event.
-        signal.siginterrupt(signal.SIGTERM, True)
+        signal.siginterrupt(signal.SIGTERM, True)  # noqa: FBT003 - the standard library's signature
         self._pool = eventlet.GreenPool(self.worker_connections)
         acceptors = [eventlet.spawn(self._accept, listener) for listener in self._green_listeners()]
         while self.alive:
@@ -75,7 +92,7 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
             if self.ppid != os.getppid():
                 self.log.info("The master has gone; leaving too.")
                 self.alive = False
-            eventlet.sleep(NOTIFY_S if self.alive else 0)
+            eventlet.sleep(NOTIFY_S)
         for acceptor in acceptors:
             acceptor.kill()
         self._drain()
@@ -91,7 +108,7 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
         listeners = []
         for wrapped in self.sockets:
             plain = wrapped.sock
-            plain.setblocking(False)
+            plain.setblocking(False)  # noqa: FBT003 - the standard library's signature
             listeners.append(eventlet.greenio.GreenSocket(plain))
         return listeners
 
@@ -118,8 +135,10 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
         drain = getattr(self.wsgi, "drain", None)
         if drain is not None:
             drain()
-        with eventlet.Timeout(self.cfg.graceful_timeout, False):
+        for waiting in list(self._idle):
+            eventlet.kill(waiting)
+        with eventlet.Timeout(self.cfg.graceful_timeout, exception=False):
             self._pool.waitall()
-            return
-        self.log.warning("%d connections did not end in time.", self._pool.running())
-        sys.exit(0)
+        if self._pool.running():
+            self.log.warning("%d connections did not end in time.", self._pool.running())
+            sys.exit(0)

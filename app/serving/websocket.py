@@ -6,6 +6,7 @@ for eventlet (under our gunicorn worker and `eventlet.wsgi`) and for threads (We
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -26,6 +27,14 @@ def websocket_class(*, compression: bool) -> Callable[..., Any]:
     return _threads_class(compression=compression)
 
 
+class _Debug:
+    """A stream for the debug log."""
+
+    @staticmethod
+    def write(text: str) -> None:
+        logger.debug("%s", text)
+
+
 def _run(handler: Callable[[Any], Any], websocket: Any) -> None:
     """Serve one WebSocket to its end. Whatever a peer sends, it ends this connection and nothing else.
 
@@ -34,7 +43,7 @@ def _run(handler: Callable[[Any], Any], websocket: Any) -> None:
     """
     try:
         handler(websocket)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the library
         logger.info("A WebSocket peer broke the protocol (%s: %s); closed.", type(error).__name__, error)
         engineio_socket = getattr(handler, "__self__", None)
         if engineio_socket is not None:
@@ -57,16 +66,16 @@ def _eventlet_class(*, compression: bool) -> Callable[..., Any]:
         def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             no_delay(environ)
             try:
-                connection = self._handle_hybi_request(environ)
+                # What eventlet says there of a peer that left first is no error.
+                connection = self._handle_hybi_request({**environ, "wsgi.errors": _Debug()})
             except (websocket.BadRequest, KeyError) as error:
                 status = getattr(error, "status", None) or "400 Bad Request"
                 headers = getattr(error, "headers", None) or []
                 start_response(status, [("Connection", "close"), ("Content-Length", "0"), *headers])
                 return []
-            try:
-                _run(self.handler, connection)
-            finally:
-                connection.close()
+            _run(self.handler, connection)
+            with contextlib.suppress(OSError):  # the library's writer has closed it, as a rule
+                connection._send_closing_frame(ignore_send_errors=True)
             wsgi.WSGI_LOCAL.already_handled = True  # what `eventlet.wsgi` asks for
             return HANDLED
 
@@ -79,13 +88,13 @@ def _threads_class(*, compression: bool) -> Callable[..., Any]:
     from engineio.async_drivers._websocket_wsgi import SimpleWebSocketWSGI
     from wsproto.events import AcceptConnection
 
-    class Connection(simple_websocket.Server):
+    class Connection(simple_websocket.Server):  # type: ignore[misc]
         """simple-websocket's server, which would always accept compression."""
 
         def handshake(self) -> None:
             send = self.ws.send
 
-            def without_extensions(event: Any) -> bytes:
+            def without_extensions(event: Any) -> Any:
                 if isinstance(event, AcceptConnection) and not compression:
                     event.extensions.clear()
                 return send(event)

@@ -164,7 +164,7 @@ class SocketIoTransport:
         """What the library would log with a traceback ends the connection instead: the peer broke the protocol."""
         try:
             self._server._handle_eio_message(engineio_sid, data)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the library
             logger.info("A Socket.IO peer broke the protocol (%s); closed.", type(error).__name__)
             self._server.start_background_task(self._server.eio.disconnect, engineio_sid)
 
@@ -211,6 +211,8 @@ class _Manager(socketio.Manager):  # type: ignore[misc]
 def _packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
     class SiarPacket(protocol.Packet):  # type: ignore[misc]
         """The library's packet; CONNECT to a client carries the position too."""
+
+        data: Any
 
         def encode(self) -> Any:
             if self.packet_type == protocol.CONNECT and isinstance(self.data, dict) and "sid" in self.data:
