@@ -4,6 +4,7 @@ The master fixes the time base, starts the clock channel and the recorder, and e
 """
 
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -43,6 +44,10 @@ http_protocols = "h1"
 proc_name = "siar"
 
 _companions = []
+
+# Every connection is a descriptor: take as many as the system lets this user have.
+_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (_hard, _hard))
 
 
 def on_starting(server):  # type: ignore[no-untyped-def]

@@ -1,0 +1,1 @@
+"""One file for each command of `./siar`; part of the command line, the top layer."""
