@@ -160,7 +160,7 @@ def python_tool(name: str, *arguments: str | Path) -> Command:
 
 def mypy() -> Command:
     """Types of the program and of the load tests."""
-    return python_tool("mypy", *(name for name in ("app", "loadtests") if (ROOT / name).is_dir()))
+    return python_tool("mypy", *(name for name in ("app", "loadtests") if any((ROOT / name).rglob("*.py"))))
 
 
 def prettier() -> Command:
