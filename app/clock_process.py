@@ -1,0 +1,312 @@
+"""The clock channel: a small process of its own that answers clock probes over WebSocket and does nothing else.
+
+    python -P -m app.clock_process --host 0.0.0.0 --port 0 --anchor-us N --timebase HEX
+
+It prints one line, `{"port": 12345}`, when it listens, and ends when its standard input does (its parent is gone) or
+on SIGTERM. A client sends `{"probe": 7}` as one text frame and gets
+
+    {"probe":7,"received_us":1790000000000000,"sent_us":1790000000000021,"timebase":"9f3c..."}
+
+`received_us` is read when the bytes arrive, before they are parsed, and `sent_us` when the answer is written. That is
+why the WebSocket protocol is used here without its I/O layer, in which a frame passes a queue and a task switch first.
+
+Limits and what happens at them: 4,096 connections, then 503; 256 bytes a message, then close 1009; 200 frames a
+second sustained, then close 1008; 10 s for the handshake and 5 min without a frame, then the connection ends; a
+client that does not read its answers is cut off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from typing import NamedTuple, cast
+from urllib.parse import urlsplit
+
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Request, Response
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from app import clock
+
+CONNECTIONS_MAX = 4_096
+"""As many clients as the service itself is measured with."""
+
+SPARE_FILES = 64
+"""File descriptors kept for everything that is not a connection, and to answer the one too many."""
+
+MESSAGE_BYTES_MAX = 256
+"""A probe has about 20."""
+
+FRAME_RATE_HZ = 200.0
+"""Sustained. The densest schedule sends a probe every 15 ms, which is 67 a second."""
+
+FRAME_BURST_MAX = 400.0
+"""What may come at once, for a client that was held up and now catches up."""
+
+PROBE_MAX = 2**53 - 1
+"""The largest integer that JavaScript keeps exact."""
+
+HANDSHAKE_US_MAX = 10_000_000
+IDLE_US_MAX = 300_000_000
+"""A page in the background asks once a minute; a phone that left says nothing."""
+
+CLOSING_US_MAX = 1_000_000
+"""For the client to read why it was closed: closing at once, with frames unread, would reset the connection."""
+
+SWEEP_S = 1.0
+"""How often the limits of time are looked at."""
+
+UNREAD_BYTES_MAX = 16_384
+"""Some 150 answers that the kernel no longer takes."""
+
+OVERLOADED = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+EXIT_UNFIT = 3
+
+
+class Refusal(NamedTuple):
+    """Why a message ends its connection."""
+
+    code: CloseCode
+    reason: str
+
+
+def read_probe(frame: Frame) -> int | Refusal:
+    """The number that a probe carries, or what is wrong with the frame."""
+    if frame.opcode is not Opcode.TEXT or not frame.fin:
+        return Refusal(CloseCode.UNSUPPORTED_DATA, "a probe is one text frame")
+    try:
+        message = json.loads(bytes(frame.data).decode("utf-8"))
+    except ValueError:
+        return Refusal(CloseCode.INVALID_DATA, "not JSON")
+    probe = message.get("probe") if isinstance(message, dict) and len(message) == 1 else None
+    if type(probe) is not int or abs(probe) > PROBE_MAX:
+        return Refusal(CloseCode.UNSUPPORTED_DATA, 'send {"probe": <integer>}')
+    return probe
+
+
+def is_origin_accepted(request: Request, allowed_hosts: frozenset[str]) -> bool:
+    """Whether the page comes from the host it talks to. Ports differ by design; no Origin means no browser."""
+    origins, hosts = request.headers.get_all("Origin"), request.headers.get_all("Host")
+    if not origins:
+        return True
+    if len(origins) > 1 or len(hosts) != 1:
+        return False
+    try:
+        origin_host, host = urlsplit(origins[0]).hostname, urlsplit(f"//{hosts[0]}").hostname
+    except ValueError:
+        return False
+    return origin_host is not None and (origin_host == host or origin_host in allowed_hosts)
+
+
+class ClockServer:
+    """The open connections, and the limits that concern all of them."""
+
+    def __init__(self, *, connections_max: int, allowed_hosts: frozenset[str]) -> None:
+        self.connections_max = connections_max
+        self.allowed_hosts = allowed_hosts
+        self.connections: set[ClockConnection] = set()
+
+    def sweep(self, now_us: int) -> None:
+        """End the connections that have taken too long over what they are doing."""
+        for connection in [one for one in self.connections if one.deadline_us < now_us]:
+            connection.expire()
+
+    def close(self) -> None:
+        """Say goodbye to everybody."""
+        for connection in list(self.connections):
+            connection.refuse(Refusal(CloseCode.GOING_AWAY, "the server ends"))
+
+
+class ClockConnection(asyncio.Protocol):
+    """One client: WebSocket frames in, stamped answers out, from one call of the event loop."""
+
+    def __init__(self, server: ClockServer) -> None:
+        self._server = server
+        self._websocket = ServerProtocol(max_size=MESSAGE_BYTES_MAX)
+        self._allowance = FRAME_BURST_MAX
+        self._seen_us = clock.now_us()
+        self.deadline_us = self._seen_us + HANDSHAKE_US_MAX
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection in, unless there are too many."""
+        self._transport = cast("asyncio.Transport", transport)
+        if len(self._server.connections) >= self._server.connections_max:
+            self._transport.write(OVERLOADED)
+            self._transport.close()
+            return
+        self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)
+        self._server.connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Stamp first, then parse and answer."""
+        received_us = clock.now_us()
+        self._websocket.receive_data(data)
+        for event in self._websocket.events_received():
+            if isinstance(event, Request):
+                self._websocket.send_response(self._handshake_response(event))
+            elif isinstance(event, Frame) and self._websocket.state is State.OPEN:
+                self._take_frame(event, received_us)
+        self._flush()
+
+    def pause_writing(self) -> None:
+        """Cut off a client that does not read."""
+        self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._server.connections.discard(self)
+
+    def expire(self) -> None:
+        """End a connection at its deadline: politely when it is open, else at once."""
+        if self._websocket.state is State.OPEN:
+            self.refuse(Refusal(CloseCode.GOING_AWAY, "idle"))
+        else:
+            self._transport.abort()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Close the connection with a code and a reason."""
+        self._websocket.fail(*refusal)
+        self._flush()
+
+    def _handshake_response(self, request: Request) -> Response:
+        if is_origin_accepted(request, self._server.allowed_hosts):
+            self.deadline_us = clock.now_us() + IDLE_US_MAX
+            return self._websocket.accept(request)
+        return self._websocket.reject(403, "The page comes from another host.\n")
+
+    def _take_frame(self, frame: Frame, received_us: int) -> None:
+        if not self._is_within_rate(received_us):
+            self._websocket.fail(CloseCode.POLICY_VIOLATION, "too many frames")
+            return
+        self.deadline_us = received_us + IDLE_US_MAX
+        if frame.opcode in (Opcode.PING, Opcode.PONG):
+            return
+        probe = read_probe(frame)
+        if isinstance(probe, Refusal):
+            self._websocket.fail(*probe)
+        else:
+            self._websocket.send_text(_answer(probe, received_us))
+
+    def _is_within_rate(self, now_us: int) -> bool:
+        """A bucket that fills at the sustained rate; each frame takes one."""
+        gained = (now_us - self._seen_us) * 1e-6 * FRAME_RATE_HZ
+        self._seen_us = now_us
+        self._allowance = min(FRAME_BURST_MAX, self._allowance + gained) - 1.0
+        return self._allowance >= 0.0
+
+    def _flush(self) -> None:
+        for data in self._websocket.data_to_send():
+            if self._transport.is_closing():
+                return
+            if data:
+                self._transport.write(data)
+            else:
+                self._end_writing()
+
+    def _end_writing(self) -> None:
+        """Half-close, so that the client reads what was written; the sweep does the rest."""
+        self.deadline_us = clock.now_us() + CLOSING_US_MAX
+        # The client may be gone already; then there is nothing left to end.
+        with contextlib.suppress(OSError):
+            self._transport.write_eof()
+
+
+def _answer(probe: int, received_us: int) -> bytes:
+    head = f'{{"probe":{probe},"received_us":{received_us},"timebase":"{clock.timebase()}","sent_us":'
+    return f"{head}{clock.now_us()}}}".encode()
+
+
+async def serve(listener: socket.socket, clock_server: ClockServer) -> None:
+    """Answer probes until standard input ends or a signal comes."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    server = await loop.create_server(
+        lambda: ClockConnection(clock_server), sock=listener, backlog=CONNECTIONS_MAX
+    )
+    print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
+    threading.Thread(target=_wait_for_parent, args=(loop, ended), daemon=True).start()
+    while not ended.is_set():
+        clock_server.sweep(clock.now_us())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), SWEEP_S)
+    server.close()
+    clock_server.close()
+
+
+def _wait_for_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    """Read standard input to its end. A thread, because epoll takes a pipe but neither a file nor /dev/null."""
+    with contextlib.suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    # The loop is closed already when a signal was quicker.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(ended.set)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """One listening socket, never shared with another process. Raises `OSError`."""
+    family, _, _, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    is_dual = family == socket.AF_INET6 and host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server(address[:2], family=family, backlog=CONNECTIONS_MAX, dualstack_ipv6=is_dual)
+
+
+def _connections_max() -> int:
+    """How many connections there are file descriptors for. Lifts the soft limit, often 1,024, as far as needed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS_MAX + SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return CONNECTIONS_MAX
+    lifted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lifted, hard))
+    return max(1, lifted - SPARE_FILES)
+
+
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m app.clock_process", description="Answers clock probes.")
+    parser.add_argument("--host", required=True, help="address to listen on")
+    parser.add_argument("--port", required=True, type=int, help="0: any free port")
+    parser.add_argument("--anchor-us", required=True, type=int, help="added to CLOCK_MONOTONIC, microseconds")
+    parser.add_argument("--timebase", required=True, type=_hexadecimal, help="names the anchor")
+    parser.add_argument(
+        "--allow-origin-host", nargs="*", default=[], metavar="HOST", help="further hosts whose pages may ask"
+    )
+    return parser.parse_args(arguments)
+
+
+def _hexadecimal(text: str) -> str:
+    int(text, 16)
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Run until the parent is gone; the process's exit code."""
+    options = _arguments(arguments)
+    clock.fix(anchor_us=options.anchor_us, timebase=options.timebase)
+    try:
+        listener = _listen(options.host, options.port)
+    except (OSError, OverflowError) as error:
+        print(f"The clock cannot listen on {options.host} port {options.port}: {error}.", file=sys.stderr)
+        return EXIT_UNFIT
+    allowed_hosts = frozenset(host.lower() for host in options.allow_origin_host)
+    clock_server = ClockServer(connections_max=_connections_max(), allowed_hosts=allowed_hosts)
+    asyncio.run(serve(listener, clock_server))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,379 @@
+"""The clock channel as a real process over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect as connect_async
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from app import clock
+from app.clock_process import HANDSHAKE_US_MAX, IDLE_US_MAX, ClockConnection, ClockServer
+from app.core.clocksync import ClockModel, Probe, Tolerances
+from app.core.probing import START_PROBE_COUNT
+
+ROOT = Path(__file__).parents[2]
+ANCHOR_US = 1_790_000_000_000_000
+TIMEBASE = "0123456789abcdef"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@dataclass
+class ClockProcess:
+    process: subprocess.Popen[bytes]
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/"
+
+    def connect(self, **options: Any) -> ClientConnection:
+        client: ClientConnection = connect(self.url, compression=None, **options)
+        return client
+
+    def end(self) -> bytes:
+        """Close its standard input, as a parent that dies does; what it has written to standard error."""
+        _, errors = self.process.communicate(timeout=5)
+        return errors
+
+
+def start(*options: str) -> ClockProcess:
+    command = [sys.executable, "-P", "-m", "app.clock_process", "--host", "127.0.0.1", "--port", "0"]
+    command += ["--anchor-us", str(ANCHOR_US), "--timebase", TIMEBASE, *options]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    )
+    assert process.stdout is not None
+    return ClockProcess(process, json.loads(process.stdout.readline())["port"])
+
+
+@pytest.fixture(scope="module")
+def clock_process() -> Iterator[ClockProcess]:
+    """One clock for all tests, which must not have written a word to its log by the end of them."""
+    running = start()
+    yield running
+    assert running.end() == b""
+
+
+def ask(client: ClientConnection, number: int) -> tuple[Probe, dict[str, Any]]:
+    """One probe, stamped by the monotonic clock alone, and the answer as it came."""
+    t1_us = clock.monotonic_us()
+    client.send(json.dumps({"probe": number}))
+    text = client.recv(timeout=5)
+    t4_us = clock.monotonic_us()
+    answer = json.loads(text)
+    return Probe(t1_us, answer["received_us"], answer["sent_us"], t4_us), answer
+
+
+def close_of(client: ClientConnection) -> tuple[int, str]:
+    """Code and reason of the close that the server sends next."""
+    with pytest.raises(ConnectionClosed) as closed:
+        collections.deque((client.recv(timeout=5) for _ in itertools.count()), maxlen=0)
+    assert closed.value.rcvd is not None
+    return closed.value.rcvd.code, closed.value.rcvd.reason
+
+
+def answered_until_closed(client: ClientConnection) -> int:
+    """How many probes in a row, as fast as they go, are answered before the connection is closed."""
+    for number in range(5_000):
+        try:
+            ask(client, number)
+        except ConnectionClosed:
+            return number
+    raise AssertionError("A client may ask as often as it likes.")
+
+
+def test_an_answer_carries_the_probe_the_timebase_and_stamps_in_order(clock_process: ClockProcess) -> None:
+    with clock_process.connect() as client:
+        for number in (1, 0, -7, 2**53 - 1):
+            probe, answer = ask(client, number)
+
+            assert answer.keys() == {"probe", "received_us", "sent_us", "timebase"}
+            assert (answer["probe"], answer["timebase"]) == (number, TIMEBASE)
+            stamps_us = [probe.t1_us, probe.t2_us - ANCHOR_US, probe.t3_us - ANCHOR_US, probe.t4_us]
+            assert stamps_us == sorted(stamps_us)
+
+
+def test_32_probes_on_loopback_bound_the_clock_within_1_ms_and_the_truth_is_inside(
+    clock_process: ClockProcess,
+) -> None:
+    """Both ends read CLOCK_MONOTONIC, so the true offset is the anchor, exactly."""
+    with clock_process.connect() as client:
+        probes = [ask(client, number)[0] for number in range(START_PROBE_COUNT)]
+
+    model = ClockModel.fit(probes, Tolerances(quantum_us=1.0, wander_us=0.0))
+
+    assert model is not None
+    now_us = probes[-1].t4_us
+    assert model.bound_us(now_us) < 1_000.0
+    assert abs(model.offset_us(now_us) - ANCHOR_US) <= model.bound_us(now_us)
+
+
+def test_probes_that_arrive_together_are_all_answered_in_order(clock_process: ClockProcess) -> None:
+    with clock_process.connect() as client:
+        for number in range(50):
+            client.send(json.dumps({"probe": number}))
+
+        answers = [json.loads(client.recv(timeout=5))["probe"] for _ in range(50)]
+
+    assert answers == list(range(50))
+
+
+def test_the_process_ends_when_its_standard_input_does_and_says_goodbye() -> None:
+    running = start()
+    with running.connect() as client:
+        ask(client, 1)
+
+        assert running.end() == b""
+
+        assert close_of(client) == (1001, "the server ends")
+        assert running.process.returncode == 0
+
+
+def test_the_process_ends_on_sigterm() -> None:
+    running = start()
+
+    running.process.send_signal(signal.SIGTERM)
+
+    assert running.process.wait(timeout=5) == 0
+    assert running.end() == b""
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("", 1007),
+        ("ping", 1007),
+        ('{"probe": 1', 1007),
+        ("[" * 200, 1007),
+        ("{}", 1003),
+        ("[1]", 1003),
+        ("1", 1003),
+        ('{"probe": true}', 1003),
+        ('{"probe": 1.5}', 1003),
+        ('{"probe": "1"}', 1003),
+        ('{"probe": NaN}', 1003),
+        ('{"probe": 9007199254740992}', 1003),
+        ('{"probe": 1, "more": 2}', 1003),
+        (b'{"probe": 1}', 1003),
+        (["{", '"probe": 1}'], 1003),
+        ('{"probe": 1}' + " " * 300, 1009),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_any_other_message_closes_its_connection_with_a_reason(
+    clock_process: ClockProcess, message: Any, code: int
+) -> None:
+    with clock_process.connect() as bystander, clock_process.connect() as client:
+        client.send(message)
+
+        close_code, reason = close_of(client)
+
+        assert close_code == code
+        assert 0 < len(reason) < 100
+        assert ask(bystander, 3)[1]["probe"] == 3
+
+
+def test_text_that_is_not_utf8_is_refused(clock_process: ClockProcess) -> None:
+    with clock_process.connect() as client:
+        client.send(b'{"probe": 1, "\xff": 2}', text=True)
+
+        assert close_of(client)[0] == 1007
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /clock HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
+        b"\xff" * 10_000,
+        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 500 + b"\r\n",
+        b"GET /" + b"a" * 9_000,
+        b"\r\n\r\n",
+        b"",
+    ],
+    ids=["plain get", "post", "tls", "noise", "many headers", "long line", "empty lines", "nothing"],
+)
+def test_what_is_not_a_websocket_handshake_is_turned_away_without_a_word_in_the_log(
+    clock_process: ClockProcess, data: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", clock_process.port), timeout=5) as stranger:
+        stranger.sendall(data)
+        stranger.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: stranger.recv(4096), b""))
+
+    assert b"101 Switching" not in answer
+    with clock_process.connect() as client:
+        assert ask(client, 1)[1]["probe"] == 1
+
+
+def test_a_client_that_breaks_the_frame_format_is_closed(clock_process: ClockProcess) -> None:
+    rng = random.Random(3)
+    for _ in range(20):
+        with clock_process.connect() as client:
+            client.socket.sendall(rng.randbytes(200))
+            # The server may have closed by now, or wait for the rest of what looks like a long frame.
+            with contextlib.suppress(OSError):
+                client.socket.shutdown(socket.SHUT_WR)
+
+    with clock_process.connect() as client:
+        assert ask(client, 1)[1]["probe"] == 1
+
+
+def test_a_client_that_resets_its_connection_leaves_no_trace(clock_process: ClockProcess) -> None:
+    for _ in range(20):
+        with clock_process.connect() as client:
+            client.send('{"probe": 1}')
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+            client.socket.close()
+
+    with clock_process.connect() as client:
+        assert ask(client, 1)[1]["probe"] == 1
+
+
+def test_a_client_that_floods_is_closed_for_policy(clock_process: ClockProcess) -> None:
+    with clock_process.connect() as client:
+        answered_count = answered_until_closed(client)
+
+        assert close_of(client) == (1008, "too many frames")
+        assert answered_count >= 400
+
+
+def test_pings_count_as_frames(clock_process: ClockProcess) -> None:
+    with clock_process.connect(ping_interval=None) as client:
+        with contextlib.suppress(ConnectionClosed):
+            for _ in range(500):
+                client.ping()
+
+        assert close_of(client)[0] == 1008
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://127.0.0.1.evil.example:80", "http://[", "http://localhost"],
+)
+def test_a_page_from_another_host_is_refused_with_403(clock_process: ClockProcess, origin: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        clock_process.connect(origin=origin)
+
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("origin", [None, "http://127.0.0.1", "https://127.0.0.1:8443"])
+def test_no_origin_and_any_port_of_the_same_host_are_accepted(
+    clock_process: ClockProcess, origin: str | None
+) -> None:
+    with clock_process.connect(origin=origin) as client:
+        assert ask(client, 1)[1]["probe"] == 1
+
+
+def test_further_hosts_may_be_allowed() -> None:
+    running = start("--allow-origin-host", "siar.example", "Phone.local")
+
+    with running.connect(origin="https://phone.local") as client:
+        assert ask(client, 1)[1]["probe"] == 1
+
+    assert running.end() == b""
+
+
+def test_compression_is_not_negotiated(clock_process: ClockProcess) -> None:
+    with connect(clock_process.url, compression="deflate") as client:
+        assert client.response is not None
+        assert "Sec-WebSocket-Extensions" not in client.response.headers
+
+
+def test_a_port_in_use_is_an_unfit_environment_and_one_sentence(clock_process: ClockProcess) -> None:
+    command = [sys.executable, "-P", "-m", "app.clock_process", "--host", "127.0.0.1"]
+    command += ["--port", str(clock_process.port), "--anchor-us", "0", "--timebase", "00"]
+
+    second = subprocess.run(
+        command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
+    )
+
+    assert second.returncode == 3
+    assert second.stdout == ""
+    assert second.stderr.startswith("The clock cannot listen on 127.0.0.1 port ")
+    assert second.stderr.count("\n") == 1
+
+
+def test_the_clock_process_loads_neither_green_threads_nor_flask() -> None:
+    code = "import sys, app.clock_process as _; print({'eventlet', 'gevent', 'flask'} & sys.modules.keys())"
+
+    loaded = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=ENVIRONMENT, capture_output=True, text=True
+    )
+
+    assert loaded.stdout == "set()\n"
+
+
+async def served(clock_server: ClockServer) -> tuple[asyncio.Server, int]:
+    """A clock in this process, for the limits of time: the tests hand the sweep a later now instead of waiting."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: ClockConnection(clock_server), "127.0.0.1", 0)
+    return server, server.sockets[0].getsockname()[1]
+
+
+def test_a_handshake_that_does_not_come_is_cut_off_and_an_open_connection_is_not() -> None:
+    async def scenario() -> None:
+        clock_server = ClockServer(connections_max=10, allowed_hosts=frozenset())
+        server, port = await served(clock_server)
+        async with server, connect_async(f"ws://127.0.0.1:{port}/") as client:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            while len(clock_server.connections) < 2:
+                await asyncio.sleep(0)
+
+            clock_server.sweep(clock.now_us() + HANDSHAKE_US_MAX)
+
+            assert await reader.read() == b""
+            await client.send('{"probe": 1}')
+            assert '"probe":1' in str(await client.recv())
+            writer.close()
+
+    asyncio.run(asyncio.wait_for(scenario(), 10))
+
+
+def test_a_connection_without_a_frame_for_five_minutes_is_closed_as_idle() -> None:
+    async def scenario() -> None:
+        clock_server = ClockServer(connections_max=10, allowed_hosts=frozenset())
+        server, port = await served(clock_server)
+        async with server, connect_async(f"ws://127.0.0.1:{port}/") as client:
+            clock_server.sweep(clock.now_us() + IDLE_US_MAX + 1)
+
+            await client.wait_closed()
+            assert (client.close_code, client.close_reason) == (1001, "idle")
+
+    asyncio.run(asyncio.wait_for(scenario(), 10))
+
+
+def test_a_connection_too_many_gets_503_and_its_place_is_free_again_later() -> None:
+    async def scenario() -> None:
+        clock_server = ClockServer(connections_max=1, allowed_hosts=frozenset())
+        server, port = await served(clock_server)
+        async with server:
+            async with connect_async(f"ws://127.0.0.1:{port}/"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
+                writer.close()
+
+            async with connect_async(f"ws://127.0.0.1:{port}/") as client:
+                await client.send('{"probe": 1}')
+                assert '"probe":1' in str(await client.recv())
+
+    asyncio.run(asyncio.wait_for(scenario(), 10))
