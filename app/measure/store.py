@@ -88,10 +88,14 @@ class Store:
     _database: sqlite3.Connection = field(repr=False)
 
     @classmethod
-    def create(cls, folder: Path, head: RunHead) -> Self:
-        """A new run in a new folder. Raises `Conflict` when the folder exists already."""
+    def create(cls, folder: Path, head: RunHead, *, folder_exists: bool = False) -> Self:
+        """A new run in a new folder. Raises `Conflict` when the folder exists already.
+
+        `folder_exists`: somebody else made the folder for this run, and only a database in it is a conflict.
+        """
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=folder_exists)
+            (folder / FILE_NAME).touch(exist_ok=False)
         except FileExistsError:
             raise Conflict(f"The run folder {folder} exists already.") from None
         except OSError as error:

@@ -1,0 +1,122 @@
+"""What the runner asks of a server over HTTP, with the operator's token."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from app.core.errors import Conflict, Malformed, SiarError, Unfit, Unknown
+
+USER_AGENT = "siar-builtin/1 (simulated)"
+
+_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+"""A record of 110,000 notifications has about 5 MB."""
+
+_ERRORS: Mapping[int, type[SiarError]] = {400: Malformed, 404: Unknown, 409: Conflict, 422: Malformed}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is ready, whoever started it."""
+
+    url: str
+    """Base URL, without a slash at the end."""
+    admin_token: str = field(repr=False)
+    clock_port: int
+    """Port of the clock channel, on the same host."""
+    version: Mapping[str, Any]
+    """What `GET /version` answered."""
+    pid: int | None = None
+    """Root of its process tree, when it runs on this machine: without it no CPU is measured."""
+
+    @property
+    def host(self) -> str:
+        """Name or address of the server's machine."""
+        return urlsplit(self.url).hostname or ""
+
+
+def ask(
+    method: str, url: str, *, token: str | None = None, body: object = None, timeout_s: float = 10.0
+) -> tuple[int, Any]:
+    """One request on a connection of its own: status and decoded JSON (`None` where the answer is none).
+
+    Raises `OSError` or `http.client.HTTPException` when there is no answer.
+    """
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeout_s)
+    headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    encoded = None
+    if body is not None:
+        encoded = json.dumps(body).encode()
+        headers["Content-Type"] = "application/json"
+    try:
+        connection.request(method, parts.path + (f"?{parts.query}" if parts.query else ""), encoded, headers)
+        response = connection.getresponse()
+        content = response.read(_ANSWER_BYTES_MAX)
+    finally:
+        connection.close()
+    try:
+        return response.status, json.loads(content) if content else None
+    except ValueError:
+        return response.status, None
+
+
+def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server:
+    """The server at `url`, by its own word. Raises `Unfit` in a sentence when there is none."""
+    base = url.rstrip("/")
+    try:
+        status, version = ask("GET", f"{base}/version")
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Unfit(f"No server answers at {base}: {error}.") from error
+    if status != 200 or not isinstance(version, dict) or not isinstance(version.get("clock_port"), int):
+        raise Unfit(f"What answers at {base} is not a Siar server (GET /version: {status}).")
+    return Server(base, admin_token, version["clock_port"], version, pid)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOnServer:
+    """A trial as the server began it; server time base."""
+
+    first_due_us: int
+    last_due_us: int
+    ends_us: int
+
+
+class Operator:
+    """The operator's requests of an experiment."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def start_trial(self, order: Mapping[str, Any]) -> TrialOnServer:
+        """`POST /api/trials`. Raises the error that the server's answer stands for."""
+        answer = self._ask("POST", "/api/trials", order, expected=201)
+        return TrialOnServer(*(int(answer[name]) for name in ("first_due_us", "last_due_us", "ends_us")))
+
+    def trial(self, run: str, trial: int) -> Mapping[str, Any]:
+        """What the source published, and what disturbed it."""
+        answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}")
+        return answer
+
+    def close_trial(self, run: str, trial: int) -> None:
+        """Everything is accounted for, or the runner gives up: the operator may publish again."""
+        self._ask("DELETE", f"/api/trials/{quote(run)}/{trial}", expected=(200, 204))
+
+    def _ask(
+        self, method: str, path: str, body: object = None, *, expected: int | tuple[int, ...] = 200
+    ) -> Any:
+        try:
+            status, answer = ask(method, self._server.url + path, token=self._server.admin_token, body=body)
+        except (OSError, http.client.HTTPException) as error:
+            raise Unfit(f"The server at {self._server.url} no longer answers: {error}.") from error
+        if status not in ((expected,) if isinstance(expected, int) else expected):
+            problem = answer if isinstance(answer, dict) else {}
+            detail = problem.get("detail") or problem.get("title") or "no reason given"
+            raise _ERRORS.get(status, Unfit)(f"The server refused {method} {path} with {status}: {detail}")
+        return answer

@@ -1,0 +1,176 @@
+"""Non-blocking sockets in one `selectors` loop, read in two passes so that no client waits for another's decoding.
+
+    ready sockets -> pass 1: read, stamp          -> pass 2: decode, answer
+                     (a few microseconds each)       (ten times as long)
+
+In a broadcast all clients become readable together; with one pass the k-th would be stamped k decodings late
+(measurement.md section 2, "Load generators lie more than protocols differ").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import selectors
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app import clock
+
+READ_BYTES = 65_536
+
+_SO_TIMESTAMPNS = 35
+"""`asm-generic/socket.h`; Python names it from version 3.14 on. The control message has the same number."""
+
+_TIMESPEC = struct.Struct("@qq")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one read gave."""
+
+    data: bytes
+    """Empty: the peer is gone."""
+    read_us: int
+    """Client clock, right after the read."""
+    kernel_ns: int | None
+    """When the kernel received the last of it, CLOCK_REALTIME; `None` where it does not tell."""
+
+
+class Link:
+    """One connected or connecting socket."""
+
+    def __init__(
+        self, host: str, port: int, *, on_open: Callable[[], None], on_chunk: Callable[[Chunk], None]
+    ) -> None:
+        """Start connecting. Raises `OSError` when that is refused on the spot."""
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        self.socket = socket.socket(family, kind, protocol)
+        self.is_open = False
+        self.on_open, self.on_chunk = on_open, on_chunk
+        self._outgoing = bytearray()
+        self._stamped = False
+        try:
+            self.socket.settimeout(0)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if sys.platform == "linux":
+                with contextlib.suppress(OSError):
+                    self.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+                    self._stamped = True
+            with contextlib.suppress(BlockingIOError):
+                self.socket.connect(address)
+        except OSError:
+            self.socket.close()
+            raise
+
+    def read(self) -> Chunk | None:
+        """One read and its stamps; `None` when there was nothing after all."""
+        try:
+            if not self._stamped:
+                data = self.socket.recv(READ_BYTES)
+                return Chunk(data, clock.monotonic_us(), None)
+            data, ancillary, _, _ = self.socket.recvmsg(READ_BYTES, 64)
+            read_us = clock.monotonic_us()
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return Chunk(b"", clock.monotonic_us(), None)
+        for level, kind, value in ancillary:
+            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(value) >= _TIMESPEC.size:
+                seconds, nanoseconds = _TIMESPEC.unpack_from(value)
+                return Chunk(data, read_us, seconds * 1_000_000_000 + nanoseconds)
+        return Chunk(data, read_us, None)
+
+    def send(self, data: bytes) -> None:
+        """Send now what the kernel takes; the rest goes when the socket is writable. A dead peer shows on reading."""
+        self._outgoing += data
+        try:
+            while self._outgoing:
+                count = self.socket.send(self._outgoing)
+                del self._outgoing[:count]
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self._outgoing.clear()
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether the socket must be watched for writing: while it connects, and while something waits."""
+        return not self.is_open or bool(self._outgoing)
+
+    def on_writable(self) -> None:
+        """The connection stands, or there is room again."""
+        if not self.is_open:
+            if self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                return  # The reading side learns of it and says so.
+            self.is_open = True
+            self.on_open()
+        self.send(b"")
+
+
+class Loop:
+    """Links, plain file descriptors and timers."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._timers: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._events: dict[Link, int] = {}
+
+    def add(self, link: Link) -> None:
+        """Watch a link."""
+        self._events[link] = selectors.EVENT_READ | selectors.EVENT_WRITE
+        self._selector.register(link.socket, self._events[link], link)
+
+    def send(self, link: Link, data: bytes) -> None:
+        """Send through a link; what the kernel does not take goes when there is room."""
+        link.send(data)
+        self._watch_for_writing(link)
+
+    def remove(self, link: Link) -> None:
+        """Close a link. Removing it again does nothing."""
+        if self._events.pop(link, None) is not None:
+            self._selector.unregister(link.socket)
+            link.socket.close()
+
+    def watch(self, file_descriptor: int, on_readable: Callable[[], None]) -> None:
+        """Call `on_readable` whenever the descriptor is."""
+        self._selector.register(file_descriptor, selectors.EVENT_READ, on_readable)
+
+    def call_later(self, delay_us: int, callback: Callable[[], None]) -> None:
+        """Call once, after at least `delay_us`."""
+        heapq.heappush(self._timers, (clock.monotonic_us() + delay_us, next(self._order), callback))
+
+    def turn(self) -> None:
+        """Wait for the next thing to happen and handle everything that is due."""
+        timeout_s = None
+        if self._timers:
+            timeout_s = max(0, self._timers[0][0] - clock.monotonic_us()) / 1e6
+        heard: list[tuple[Link, Chunk]] = []
+        others: list[Callable[[], None]] = []
+        for key, events in self._selector.select(timeout_s):
+            if not isinstance(key.data, Link):
+                others.append(key.data)
+                continue
+            if events & selectors.EVENT_WRITE:
+                key.data.on_writable()
+                self._watch_for_writing(key.data)
+            if events & selectors.EVENT_READ and (chunk := key.data.read()) is not None:
+                heard.append((key.data, chunk))
+        for link, chunk in heard:
+            if link in self._events:
+                link.on_chunk(chunk)
+        for callback in others:
+            callback()
+        while self._timers and self._timers[0][0] <= clock.monotonic_us():
+            heapq.heappop(self._timers)[2]()
+
+    def _watch_for_writing(self, link: Link) -> None:
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.wants_to_write else 0)
+        if self._events.get(link, wanted) != wanted:
+            self._selector.modify(link.socket, wanted, link)
+            self._events[link] = wanted

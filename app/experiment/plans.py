@@ -1,0 +1,128 @@
+"""The plans that Siar brings along, and plans from files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from app.core.errors import Malformed
+from app.core.scenario import Arm, Plan, arms_from_names, plan_from_json
+from app.core.wire import TRANSPORTS
+
+PLAN_BYTES_MAX = 65_536
+
+_DEMO_CLIENT_COUNTS = (1, 3, 6)
+"""The published study's."""
+
+
+def demo_plan(*, seed: int, quick: bool = False, arms: Sequence[str] = TRANSPORTS) -> Plan:
+    """The plan of `./siar demo`: about 70 s, or under 22 s with `quick`, after set-up.
+
+    8 blocks: with 5 an exact two-sided test cannot go below 0.06, and 8 are the least with which the three client
+    counts can pass together (measurement.md sections 4 and 5). 100 notifications at 100/s: a trial of one second,
+    whose CPU is some 30 ms against a nanosecond clock, and a median that stands. 512 bytes: a title, a sentence and
+    a link. `quick` sends 60 at the same rate, because CPU per notification depends on the rate.
+    """
+    return Plan(
+        arms=arms_from_names(list(arms)),
+        client_counts=_DEMO_CLIENT_COUNTS,
+        blocks=3 if quick else 8,
+        notifications=60 if quick else 100,
+        warmup_notifications=10,
+        rate_hz=100.0,
+        payload_bytes=512,
+        seed=seed,
+        profile="quick" if quick else "demo",
+        idle_s=0.3 if quick else 0.4,
+        settle_s=0.05,
+        drain_s=5.0,
+        extra_blocks_max=1 if quick else 3,
+    )
+
+
+def load_plan(path: Path, *, seed: int | None = None) -> Plan:
+    """A plan from a TOML file. Raises `Malformed` in a sentence that names the file.
+
+    The keys are the fields of `Plan`. What a file leaves out is as in the demo, except that there is no default for
+    `arms`: each is a transport's name or a table with `name`, `transport` and further factors. `seed` overrides.
+    """
+    try:
+        if path.stat().st_size > PLAN_BYTES_MAX:
+            raise Malformed(f"{path} is longer than {PLAN_BYTES_MAX} bytes: this is no plan.")
+        with path.open("rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise Malformed(f"The plan {path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"The plan {path} is not TOML: {error}.") from error
+    try:
+        return _plan(content, seed)
+    except Malformed as error:
+        raise Malformed(f"{path}: {error}") from error
+
+
+def _plan(content: dict[str, Any], seed: int | None) -> Plan:
+    defaults = demo_plan(seed=0)
+    values: dict[str, Any] = {
+        "client_counts": list(defaults.client_counts),
+        "blocks": defaults.blocks,
+        "notifications": defaults.notifications,
+        "warmup_notifications": defaults.warmup_notifications,
+        "rate_hz": defaults.rate_hz,
+        "payload_bytes": defaults.payload_bytes,
+        "profile": "plan",
+        "seed": 0,
+        **content,
+    }
+    values["arms"] = [
+        {"name": a.name, "transport": a.transport, "factors": a.factors} for a in _arms(content)
+    ]
+    _check_types(values)
+    plan = plan_from_json(values)
+    return plan if seed is None else replace(plan, seed=seed)
+
+
+def _arms(content: dict[str, Any]) -> tuple[Arm, ...]:
+    given = content.get("arms")
+    if not isinstance(given, list) or not given:
+        raise Malformed('A plan names its arms, as in: arms = ["sse", "socketio"].')
+    if all(isinstance(arm, str) for arm in given):
+        return arms_from_names(given)
+    return tuple(_arm(arm) for arm in given)
+
+
+def _arm(given: Any) -> Arm:
+    if isinstance(given, str):
+        return Arm(given, given)
+    if not isinstance(given, dict) or not isinstance(given.get("transport"), str):
+        raise Malformed("An arm is the name of a transport, or a table with at least a transport.")
+    factors = {key: value for key, value in given.items() if key not in ("name", "transport")}
+    for key, value in factors.items():
+        if not isinstance(value, str | int | float | bool):
+            raise Malformed(f"The factor {key!r} of an arm is neither text, number nor true/false.")
+    name = given.get("name", given["transport"])
+    if not isinstance(name, str) or not 1 <= len(name) <= 64:
+        raise Malformed("The name of an arm is a text of 1 to 64 characters.")
+    return Arm(name, given["transport"], factors)
+
+
+def _check_types(values: dict[str, Any]) -> None:
+    """TOML knows what is a number; a plan must not take text or true for one."""
+    whole = {"blocks", "notifications", "warmup_notifications", "payload_bytes", "seed", "extra_blocks_max"}
+    numbers = {"rate_hz", "idle_s", "settle_s", "drain_s"}
+    for key, value in values.items():
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if key in whole and not is_whole:
+            raise Malformed(f"{key} is {value!r}; it must be a whole number.")
+        if key in numbers and not (is_whole or isinstance(value, float)):
+            raise Malformed(f"{key} is {value!r}; it must be a number.")
+        if key in ("profile", "environment") and not isinstance(value, str):
+            raise Malformed(f"{key} is {value!r}; it must be text.")
+    counts = values["client_counts"]
+    if not isinstance(counts, list) or not all(
+        isinstance(n, int) and not isinstance(n, bool) for n in counts
+    ):
+        raise Malformed("client_counts is a list of whole numbers, as in: client_counts = [1, 3, 6].")

@@ -1,0 +1,179 @@
+"""Runs a plan: blocks in their order, void ones repeated at the end, each trial in the store when it is over."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.analysis.validity import check_trial
+from app.core.clockmodel import WANDER_US
+from app.core.clocksync import ClockSync
+from app.core.errors import SiarError, Unfit
+from app.core.scenario import BlockSpec, Plan, TrialSpec, repeat_of, schedule
+from app.core.trial import Severity, TrialRecord
+from app.experiment import naming, spool
+from app.experiment.api import Server
+from app.experiment.client_link import ClientLink, Stopped
+from app.experiment.progress import Progress
+from app.experiment.trial_run import PROBES_AT_START, Finished, Laboratory
+from app.measure import host
+from app.measure.store import RunHead, Store
+from app.settings import is_loopback
+
+QUANTUM_US = 1.0
+"""Step of the clients' clock: microseconds."""
+
+SHARED_CLOCK_WANDER_US = 2.0
+"""On one machine client and server read the same clock: nothing wanders but the last digit."""
+
+_TRIAL_OVERHEAD_S = 0.12
+"""Connecting, probing and reading the record: a first guess for the time left."""
+
+_IDLE_OVERHEAD_S = 0.01
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    server: Server,
+    runs_dir: Path,
+    run_id: str,
+    progress: Progress,
+    stop: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Run `plan` with built-in clients against `server`; gives the run's folder.
+
+    Ctrl-C, or `stop` answering true, ends it: what was measured stays, and the run stays incomplete. Raises `Unfit`
+    when server or clients fail, `Conflict` when the run exists; what was measured before stays likewise.
+    """
+    if not server.clock_port:
+        raise Unfit("The server has no clock channel: without one no delay can be measured.")
+    head = RunHead(
+        id=run_id,
+        started=naming.utc_now(),
+        plan=plan,
+        conditions=host.conditions(settings={"url": server.url}, server=server.version),
+    )
+    with Store.create(runs_dir / run_id, head) as store:
+        try:
+            with _laboratory(plan, server, run_id, stop) as laboratory:
+                _Run(plan, laboratory, store, progress).all_blocks()
+            store.finish(ended=naming.utc_now(), conditions={"load_average_end": host.load_average()})
+        except (KeyboardInterrupt, Stopped):
+            store.stop(ended=naming.utc_now(), conditions={"stopped": "on request"})
+        except SiarError as error:
+            store.stop(ended=naming.utc_now(), conditions={"stopped": str(error)})
+            raise
+        finally:
+            progress.finish()
+            spool.ingest(store)
+    return runs_dir / run_id
+
+
+@contextlib.contextmanager
+def _laboratory(plan: Plan, server: Server, run_id: str, stop: Callable[[], bool]) -> Iterator[Laboratory]:
+    is_one_machine = is_loopback(server.host)
+    clock = ClockSync(
+        quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US if is_one_machine else WANDER_US
+    )
+    with ClientLink(stop) as clients:
+        clients.open_clock(server.host, server.clock_port)
+        yield Laboratory(run_id, plan, server, clients, clock)
+
+
+@dataclass(slots=True)
+class _Run:
+    """The way through the plan."""
+
+    plan: Plan
+    laboratory: Laboratory
+    store: Store
+    progress: Progress
+    _left: list[BlockSpec] = field(init=False)
+    _indexes: Iterator[int] = field(init=False)
+    _done: int = 0
+
+    def __post_init__(self) -> None:
+        self._left = list(schedule(self.plan))
+        self._indexes = itertools.count()
+
+    def all_blocks(self) -> None:
+        """Every block of the plan, then those that take the place of void ones, as long as there may be more."""
+        self.progress.start(trials=self._trials_left(), left_s=self._left_s())
+        self.store.add_probes(self.laboratory.synchronise(PROBES_AT_START))
+        extra = 0
+        while self._left:
+            block = self._left.pop(0)
+            if self._block(block):
+                continue
+            if extra == self.plan.extra_blocks_max:
+                self.progress.note(f"{_name(block)} is void, and no further block may be repeated.")
+                continue
+            self.progress.note(f"{_name(block)} is void and will be repeated at the end.")
+            self._left.append(repeat_of(block, block=self.plan.blocks + extra))
+            extra += 1
+
+    def _block(self, block: BlockSpec) -> bool:
+        """Run a block; whether it stands. The rest of a void one runs too: what it shows is kept."""
+        stands = True
+        for position, arm in enumerate(block.arms):
+            is_first_of_idle_arm = self.plan.idle_s > 0 and arm == block.idle_arm
+            spec = TrialSpec(next(self._indexes), block.block, block.clients, arm, idle=is_first_of_idle_arm)
+            self._announce(spec, block, position)
+            self.laboratory.connect(spec)
+            if is_first_of_idle_arm:
+                stands &= self._keep(self.laboratory.idle(spec))
+                spec = TrialSpec(next(self._indexes), block.block, block.clients, arm)
+                self._announce(spec, block, position)
+            stands &= self._keep(self.laboratory.measure(spec))
+            self.laboratory.clients.disconnect()
+        spool.ingest(self.store)
+        return stands
+
+    def _keep(self, finished: Finished) -> bool:
+        """Put a trial into the store; whether it is valid. The analysis repeats its checks from the raw rows."""
+        self.store.add_trial(finished.record, published=finished.published)
+        self.store.add_probes(finished.probes)
+        self._done += 1
+        return not _is_void(finished.record, self.plan)
+
+    def _announce(self, spec: TrialSpec, block: BlockSpec, position: int) -> None:
+        left = len(block.arms) - position
+        is_idle_to_come = spec.idle or (self.plan.idle_s > 0 and block.idle_arm in block.arms[position + 1 :])
+        trials_here = left + is_idle_to_come
+        self.progress.trial(
+            spec,
+            done=self._done,
+            trials=self._done + trials_here + self._trials_left(),
+            left_s=left * self._trial_s() + is_idle_to_come * self._idle_s() + self._left_s(),
+        )
+
+    def _trials_left(self) -> int:
+        return sum(len(block.arms) + (self.plan.idle_s > 0) for block in self._left)
+
+    def _left_s(self) -> float:
+        return sum(len(block.arms) * self._trial_s() + self._idle_s() for block in self._left)
+
+    def _trial_s(self) -> float:
+        plan = self.plan
+        return (
+            (plan.warmup_notifications + plan.notifications) / plan.rate_hz
+            + plan.settle_s
+            + _TRIAL_OVERHEAD_S
+        )
+
+    def _idle_s(self) -> float:
+        plan = self.plan
+        return plan.idle_s + plan.settle_s + _IDLE_OVERHEAD_S if plan.idle_s > 0 else 0.0
+
+
+def _is_void(record: TrialRecord, plan: Plan) -> bool:
+    warnings = (*record.warnings, *check_trial(record, plan))
+    return any(warning.severity is Severity.VOID for warning in warnings)
+
+
+def _name(block: BlockSpec) -> str:
+    return f"Block {block.block + 1} with {block.clients} client{'s' if block.clients > 1 else ''}"

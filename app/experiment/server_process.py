@@ -1,0 +1,162 @@
+"""The server under test as a child process: on a free port, ready before it is handed out, gone with its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Self
+
+from app.core.errors import Unfit
+from app.experiment import api, processes
+from app.experiment.api import Server
+
+READY_TIMEOUT_S = 30.0
+"""A cold start on a slow machine compiles every module first."""
+
+_POLL_S = 0.02
+_PORT_TRIES_MAX = 5
+"""Somebody else may take the port between the look and the server's own bind."""
+
+_STOP_PATIENCE_S = 5.0
+_LOG_TAIL_BYTES = 4_000
+
+_PORT_TAKEN = "address already in use"
+
+
+@dataclass(slots=True)
+class ServerProcess:
+    """A running server and the means to end it. Ends it when used as a context manager."""
+
+    server: Server
+    process: subprocess.Popen[bytes] = field(repr=False)
+    _log: IO[bytes] = field(repr=False)
+    _parent_pipe_fd: int = field(repr=False)
+    """The write end that only this process holds: when it goes, the server reads an end of file."""
+
+    def log_tail(self) -> str:
+        """The last lines that the server wrote."""
+        return _tail(self._log)
+
+    def stop(self) -> None:
+        """End the server and everything that it started. May be called twice."""
+        processes.stop(self.process, patience_s=_STOP_PATIENCE_S)
+        with contextlib.suppress(OSError):
+            os.close(self._parent_pipe_fd)
+        self._parent_pipe_fd = -1
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+
+def start(
+    *,
+    runs_dir: Path,
+    admin_token: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    host: str = "127.0.0.1",
+    timeout_s: float = READY_TIMEOUT_S,
+) -> ServerProcess:
+    """Start a server on a free port of `host` and wait until it is ready.
+
+    `settings`: further `SIAR_*` names with their values. Raises `Unfit` with the end of the server's log.
+    """
+    token = admin_token or secrets.token_urlsafe(24)
+    for _ in range(_PORT_TRIES_MAX):
+        port = _free_port(host)
+        started = _spawn(
+            host,
+            port,
+            {"SIAR_RUNS_DIR": str(runs_dir.resolve()), "SIAR_ADMIN_TOKEN": token, **(settings or {})},
+        )
+        process, log, pipe_fd = started
+        try:
+            complaint = _wait_until_ready(process, f"http://{host}:{port}", timeout_s)
+            if complaint is None:
+                server = api.find_server(f"http://{host}:{port}", admin_token=token, pid=process.pid)
+                return ServerProcess(server, process, log, pipe_fd)
+            processes.stop(process, patience_s=_STOP_PATIENCE_S)
+            tail = _tail(log)
+        except BaseException:
+            processes.stop(process, patience_s=_STOP_PATIENCE_S)
+            os.close(pipe_fd)
+            log.close()
+            raise
+        os.close(pipe_fd)
+        log.close()
+        if _PORT_TAKEN not in tail.lower():
+            raise Unfit(f"The server did not start: {complaint}. The end of its log:\n{tail or '(empty)'}")
+    raise Unfit(f"The server found its port taken {_PORT_TAKEN!r} {_PORT_TRIES_MAX} times in a row.")
+
+
+def _spawn(
+    host: str, port: int, settings: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], IO[bytes], int]:
+    """The process, its log (a file without a name, gone with us) and our end of the pipe."""
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+    read_fd, write_fd = os.pipe()
+    changes = {**settings, "SIAR_HOST": host, "SIAR_PORT": str(port), "SIAR_PARENT_PIPE_FD": str(read_fd)}
+    configuration = str(processes.REPOSITORY / "gunicorn.conf.py")
+    try:
+        process = processes.spawn(
+            processes.python_module("gunicorn", "-c", configuration, "wsgi:app"),
+            env=processes.environment(**changes),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[read_fd],
+            death_signal=signal.SIGTERM,
+        )
+    except OSError:
+        os.close(write_fd)
+        log.close()
+        raise
+    finally:
+        os.close(read_fd)
+    return process, log, write_fd
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], url: str, timeout_s: float) -> str | None:
+    """What is wrong, or `None` once `/readyz` answers 200."""
+    deadline_s = time.monotonic() + timeout_s
+    status: int | None = None
+    while time.monotonic() < deadline_s:
+        if process.poll() is not None:
+            return f"it ended with code {process.returncode}"
+        # No answer yet is what is waited for.
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            status, _ = api.ask("GET", f"{url}/readyz", timeout_s=2.0)
+            if status == 200:
+                return None
+        time.sleep(_POLL_S)
+    answer = "nothing answered" if status is None else f"GET /readyz answered {status}"
+    return f"after {timeout_s:g} s {answer}"
+
+
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _tail(log: IO[bytes]) -> str:
+    # The server appends through the same open file: reading with pread leaves its place alone.
+    size = os.fstat(log.fileno()).st_size
+    return (
+        os.pread(log.fileno(), _LOG_TAIL_BYTES, max(0, size - _LOG_TAIL_BYTES))
+        .decode(errors="replace")
+        .strip()
+    )
