@@ -1,0 +1,74 @@
+/**
+ * One stream per device: a second tab of the same browser finds out and holds back.
+ *
+ * A browser opens six HTTP/1.1 connections to an origin over all its tabs; a stream keeps one for good, and six of them
+ * stop every other request. `navigator.locks` would do but is missing on plain http, so the tabs ask each other: who
+ * wants the stream says so and waits; who has it answers. Of two that ask at once the smaller name wins.
+ */
+
+/** Long enough for a tab in the background to answer, short enough for a press of a button. */
+export const ANSWER_WAIT_MS = 300;
+
+/** @typedef {{kind: "claim" | "held", name: string}} LockMessage */
+
+/** This tab's part in the agreement. */
+export class StreamLock {
+  #channel;
+  #name;
+  #timers;
+  /** @type {"free" | "claiming" | "held"} */
+  #state = "free";
+  /** @type {(() => void) | null} */
+  #refuse = null;
+
+  /**
+   * @param {BroadcastChannel} channel
+   * @param {string} name random, another in each tab
+   * @param {import("./types.js").Timers} timers
+   */
+  constructor(channel, name, timers) {
+    this.#channel = channel;
+    this.#name = name;
+    this.#timers = timers;
+    channel.onmessage = (event) => this.#onMessage(event.data);
+  }
+
+  /**
+   * Ask for the stream.
+   *
+   * @returns {Promise<boolean>} whether this tab may have it; it then does, until `release`
+   */
+  claim() {
+    this.#state = "claiming";
+    this.#say("claim");
+    return new Promise((resolve) => {
+      const settle = (/** @type {boolean} */ granted) => {
+        this.#timers.clearTimeout(timer);
+        this.#refuse = null;
+        this.#state = granted ? "held" : "free";
+        resolve(granted);
+      };
+      const timer = this.#timers.setTimeout(() => settle(true), ANSWER_WAIT_MS);
+      this.#refuse = () => settle(false);
+    });
+  }
+
+  release() {
+    this.#state = "free";
+  }
+
+  /** @param {LockMessage} message */
+  #onMessage({ kind, name }) {
+    if (kind === "held") {
+      if (name === this.#name) this.#refuse?.();
+      return;
+    }
+    const comesFirst = this.#state === "claiming" && this.#name < name;
+    if (this.#state === "held" || comesFirst) this.#channel.postMessage({ kind: "held", name });
+  }
+
+  /** @param {LockMessage["kind"]} kind */
+  #say(kind) {
+    this.#channel.postMessage({ kind, name: this.#name });
+  }
+}

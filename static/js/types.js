@@ -1,0 +1,157 @@
+/**
+ * Shapes that several modules share. No code.
+ *
+ * Names in snake_case are those of the wire; times end in their unit. "Client" times are microseconds of the worker's
+ * `performance.now()`, server times microseconds in the server's timebase.
+ */
+
+/** @typedef {"sse" | "socketio"} Transport */
+
+/** @typedef {Transport | "both"} Choice what the person chose: one transport, or one after the other */
+
+/** @typedef {"websocket" | "http"} ClockChannelKind */
+
+/** @typedef {"ok" | "no_clock" | "wide_u" | "hidden" | "epoch_break" | "warmup" | "replay" | "polling"} SampleState */
+
+/** @typedef {"on_time" | "late" | "replayed" | "duplicate"} Outcome */
+
+/**
+ * A notification, as every transport carries it.
+ *
+ * @typedef {{
+ *   id: string, offset: number, topic: string, due_us: number, sent_us: number,
+ *   title: string, body: string, data: Record<string, any>,
+ * }} Notification
+ */
+
+/** @typedef {{from: number, to: number, reason: "expired" | "epoch", id?: string}} Gap */
+
+/**
+ * One life of a transport's connection, known from when it opened.
+ *
+ * @typedef {{
+ *   transport: Transport,
+ *   resumed: boolean,
+ *   position: string | null,
+ *   opened_client_us: number,
+ *   carrier: "event-stream" | "websocket" | "polling",
+ * }} Connection `position`: where the history stood when it opened; null on SSE, which does not tell its reader
+ */
+
+/**
+ * What a transport reports. It stamps a notification first thing in its handler.
+ *
+ * @typedef {{
+ *   onOpen: (connection: Connection) => void,
+ *   onNotification: (notification: Notification, receivedUs: number) => void,
+ *   onGap: (gap: Gap) => void,
+ *   onDown: () => void,
+ * }} StreamEvents `onDown` is said once for each failed try; the transport itself tries again until it is closed
+ */
+
+/** @typedef {{close: () => void}} Stream */
+
+/**
+ * A notification that came in, before its delay is known.
+ *
+ * @typedef {{
+ *   notification: Notification, connection: Connection, is_new: boolean, visible: boolean,
+ *   received_client_us: number, displayed_client_us: number | null,
+ * }} Arrival
+ */
+
+/**
+ * A measured arrival, as `POST /api/deliveries` takes it.
+ *
+ * @typedef {{
+ *   id: string, transport: Transport, due_us: number, sent_us: number,
+ *   received_client_us: number, displayed_client_us: number | null,
+ *   clock_offset_us: number | null, clock_bound_us: number | null,
+ *   state: SampleState, outcome: Outcome, visible: boolean,
+ * }} Sample
+ */
+
+/**
+ * What all samples of one batch have in common.
+ *
+ * @typedef {{
+ *   run: string | null, trial: number | null, clock_channel: ClockChannelKind, timebase: string,
+ * }} BatchContext
+ */
+
+/** @typedef {BatchContext & {batch_id: string, samples: Sample[]}} Batch a batch but for its device */
+
+/** @typedef {{delay_ms: number, bound_ms: number, sample_count: number}} MedianReading */
+
+/**
+ * @typedef {{
+ *   received_count: number, lost_count: number, duplicate_count: number, replayed_count: number, late_count: number,
+ *   left_out: Partial<Record<SampleState, number>>, median: MedianReading | null,
+ * }} TallyReading
+ */
+
+/**
+ * @typedef {{
+ *   state: "waiting" | "ok" | "wide_u" | "no_clock" | "epoch_break",
+ *   offset_us: number | null, bound_us: number | null, client_us: number,
+ *   channel: ClockChannelKind | null, answered_count: number,
+ * }} ClockStatus `client_us`: when the clock was read
+ */
+
+/** @typedef {{sent_count: number, waiting_count: number, dropped_count: number, refused_count: number}} OutboxStatus */
+
+/** @typedef {"ready" | "starting" | "receiving" | "reconnecting" | "stopping" | "stopped"} Phase */
+
+/** @typedef {"server_away" | "clock_silent" | "sending_fails" | "second_tab" | "worker" | "texts"} Problem */
+
+/**
+ * The state of the worker: one value, of which the page is a function.
+ *
+ * @typedef {{
+ *   phase: Phase, transport: Transport | null, problems: Problem[],
+ *   tallies: Record<Transport, TallyReading>, clock: ClockStatus, outbox: OutboxStatus,
+ * }} WorkerState
+ */
+
+/** @typedef {{device: string, token: string}} Identity */
+
+/** @typedef {{version: string, clock_port: number | null, language: string, run: string | null}} Config */
+
+/**
+ * @typedef {{kind: "start", choice: Choice, config: Config, identity: Identity | null, visible: boolean}
+ *   | {kind: "stop"}
+ *   | {kind: "visibility", visible: boolean}
+ *   | {kind: "displayed", id: string, displayed_client_us: number}
+ *   | {kind: "ping", t1_us: number}} ToWorker
+ */
+
+/**
+ * @typedef {{kind: "state", state: WorkerState}
+ *   | {kind: "arrival", notification: Notification, transport: Transport, reading: ArrivalReading}
+ *   | {kind: "identity", identity: Identity}
+ *   | {kind: "pong", t1_us: number, t2_us: number, t3_us: number}} ToPage
+ */
+
+/**
+ * The delay of the newest arrival as far as it is known at once; later probes make it narrower.
+ *
+ * @typedef {{delay_ms: number, bound_ms: number} | null} ArrivalReading
+ */
+
+/**
+ * The part of a Socket.IO client's socket that is used here.
+ *
+ * @typedef {{
+ *   active: boolean,
+ *   on: (event: string, handler: (...args: any[]) => void) => unknown,
+ *   connect: () => unknown, disconnect: () => unknown,
+ *   io: {
+ *     on: (event: string, handler: (...args: any[]) => void) => unknown,
+ *     engine?: {transport?: {name?: string}},
+ *   },
+ * }} SocketIoSocket
+ */
+
+/** @typedef {{setTimeout: (action: () => void, delayMs: number) => any, clearTimeout: (timer: any) => void}} Timers */
+
+export {};

@@ -1,0 +1,156 @@
+/** Draws the page's state. The page is a function of it: the same state gives the same page. */
+
+import { formatCount, formatTime } from "./format.js";
+import { clockWords, delayWords, leftOutWords, medianWords, outboxWords, statusWords } from "./words.js";
+
+/** @typedef {import("./types.js").Notification} Notification */
+/** @typedef {import("./types.js").Problem} Problem */
+/** @typedef {import("./types.js").Transport} Transport */
+/** @typedef {import("./types.js").WorkerState} WorkerState */
+/** @typedef {import("./words.js").Speech} Speech */
+
+/**
+ * @typedef {{notification: Notification, transport: Transport, reading: import("./types.js").ArrivalReading}} Newest
+ */
+
+/** @typedef {{worker: WorkerState | null, newest: Newest | null, problem: Problem | null, isAsking: boolean}} PageState */
+
+/** @type {Transport[]} */
+const TRANSPORTS = ["sse", "socketio"];
+
+/** The page's elements, and how each shows its part of the state. */
+export class View {
+  #document;
+  #speech;
+  /** @type {Record<Transport, Element>} */
+  #tallies;
+
+  /**
+   * @param {Document} document
+   * @param {Speech} speech
+   */
+  constructor(document, speech) {
+    this.#document = document;
+    this.#speech = speech;
+    this.#tallies = { sse: this.#addTally("sse"), socketio: this.#addTally("socketio") };
+  }
+
+  /** @param {PageState} state */
+  draw({ worker, newest, problem, isAsking }) {
+    const { t } = this.#speech;
+    const phase = worker?.phase ?? "ready";
+    const isOff = phase === "ready" || phase === "stopped";
+    setText(this.#byId("status"), statusWords({ phase, transport: worker?.transport ?? null }, this.#speech));
+    setText(this.#byId("toggle"), t(isOff ? "choose.start" : "choose.stop"));
+    setDisabled(this.#byId("toggle"), isAsking || phase === "stopping");
+    setDisabled(this.#byId("choice"), isAsking || !isOff);
+    this.#drawProblems([...(problem ? [problem] : []), ...(worker?.problems ?? [])]);
+    if (worker) this.#drawWorker(worker);
+    if (newest) this.#drawNewest(newest);
+  }
+
+  /** @param {Problem[]} problems */
+  #drawProblems(problems) {
+    const place = this.#byId("problems");
+    const shown = problems.join(" ");
+    if (place.dataset.shown === shown) return;
+    place.dataset.shown = shown;
+    place.replaceChildren(...problems.map((problem) => this.#problemElement(problem)));
+  }
+
+  /** @param {Problem} problem */
+  #problemElement(problem) {
+    const element = this.#fromTemplate("problem-template");
+    element.textContent = this.#speech.t(`problem.${problem}`);
+    return element;
+  }
+
+  /** @param {WorkerState} worker */
+  #drawWorker({ tallies, clock, outbox, phase }) {
+    const { t } = this.#speech;
+    for (const transport of TRANSPORTS) this.#drawTally(this.#tallies[transport], tallies[transport]);
+    setText(this.#byId("clock"), phase === "stopped" ? t("clock.off") : clockWords(clock, this.#speech));
+    setText(this.#byId("clock-channel"), t(`clock.channel_${clock.channel ?? "none"}`));
+    setText(this.#byId("outbox"), outboxWords(outbox, this.#speech));
+  }
+
+  /** @param {Newest} newest */
+  #drawNewest({ notification, transport, reading }) {
+    const { t, language } = this.#speech;
+    const place = this.#byId("newest");
+    this.#byId("newest-none").hidden = true;
+    place.hidden = false;
+    setText(part(place, "newest", "title"), notification.title);
+    setText(part(place, "newest", "body"), notification.body);
+    setText(part(place, "newest", "topic"), notification.topic);
+    setText(part(place, "newest", "time"), formatTime(notification.sent_us, language));
+    setText(part(place, "newest", "transport"), t(`transport.${transport}`));
+    setText(part(place, "newest", "delay"), delayWords(reading, this.#speech));
+  }
+
+  /**
+   * @param {Element} place
+   * @param {import("./types.js").TallyReading} tally
+   */
+  #drawTally(place, tally) {
+    const [figure, note] = medianWords(tally.median, this.#speech);
+    setText(part(place, "tally", "median"), figure);
+    setText(part(place, "tally", "median_note"), note);
+    setText(part(place, "tally", "left_out"), leftOutWords(tally.left_out, this.#speech));
+    for (const element of place.querySelectorAll("[data-count]")) {
+      const name = /** @type {"received_count"} */ (element.getAttribute("data-count"));
+      setText(element, formatCount(tally[name], this.#speech.language));
+    }
+  }
+
+  /** @param {Transport} transport */
+  #addTally(transport) {
+    const element = this.#fromTemplate("tally-template");
+    element.dataset.transport = transport;
+    setText(part(element, "tally", "name"), this.#speech.t(`transport.${transport}`));
+    const [figure, note] = medianWords(null, this.#speech);
+    setText(part(element, "tally", "median"), figure);
+    setText(part(element, "tally", "median_note"), note);
+    this.#byId("tallies").append(element);
+    return element;
+  }
+
+  /** @param {string} id */
+  #fromTemplate(id) {
+    const template = /** @type {HTMLTemplateElement} */ (this.#byId(id));
+    const copy = /** @type {DocumentFragment} */ (template.content.cloneNode(true));
+    return /** @type {HTMLElement} */ (copy.firstElementChild);
+  }
+
+  /** @param {string} id */
+  #byId(id) {
+    return /** @type {HTMLElement} */ (this.#document.getElementById(id));
+  }
+}
+
+/**
+ * @param {Element} place
+ * @param {string} group
+ * @param {string} name
+ */
+function part(place, group, name) {
+  return /** @type {HTMLElement} */ (place.querySelector(`[data-${group}="${name}"]`));
+}
+
+/**
+ * Text that stays the same is not set again: a `role="status"` would be read out anew.
+ *
+ * @param {Element} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * @param {Element} element
+ * @param {boolean} isDisabled
+ */
+function setDisabled(element, isDisabled) {
+  element.toggleAttribute("disabled", isDisabled);
+}

@@ -1,0 +1,220 @@
+"""Headless Chromium over its DevTools protocol: as much of it as the tests need, on one thread.
+
+Every answer and event comes in through `_receive`, in the order of the wire. The tabs that a test opens, and their
+workers, are listened to before they run, so that no request of theirs goes unseen; what else the browser has (its own
+address bar is a page too) is none of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+START_TIMEOUT_S = 20.0
+
+WAIT_TIMEOUT_S = 15.0
+
+POLL_S = 0.05
+
+FLAGS = (
+    "--headless=new",
+    "--remote-debugging-port=0",
+    "--no-sandbox",  # the tests may run as root, where the sandbox refuses to start
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-sync",
+    "--mute-audio",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of the protocol, with the session of the target that it came from."""
+
+    method: str
+    params: dict[str, Any]
+    session: str | None
+
+
+@dataclass(slots=True)
+class Page:
+    """A tab."""
+
+    browser: Browser
+    session: str
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command to this tab; its result. Raises `AssertionError` with the browser's words."""
+        return self.browser.call(method, session=self.session, **params)
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression, awaited when it is a promise."""
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self, selector: str) -> str:
+        """The text of the first element that matches."""
+        found = self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+        return str(found)
+
+    def click(self, selector: str) -> None:
+        """Click the first element that matches."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def wait_for(self, expression: str, timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+        """The value of an expression as soon as it is truthy. Raises `AssertionError` after `timeout_s`."""
+        return self.browser.wait(lambda: self.evaluate(expression), expression, timeout_s)
+
+    def go(self, url: str) -> None:
+        """Open an address and wait until everything that it names is loaded."""
+        self.call("Page.navigate", url=url)
+        self.wait_for(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})")
+
+
+@dataclass(slots=True)
+class Browser:
+    """A running browser with a profile of its own."""
+
+    socket: ClientConnection
+    events: list[Event] = field(default_factory=list)
+    """Everything that was reported, oldest first."""
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _answers: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def call(self, method: str, *, session: str | None = None, **params: Any) -> dict[str, Any]:
+        """One command; its result. Raises `AssertionError` with the browser's words."""
+        number = self._send(method, params, session)
+        self.wait(lambda: number in self._answers, method)
+        answer = self._answers.pop(number)
+        assert "error" not in answer, f"{method}: {answer['error']}"
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def new_page(self) -> Page:
+        """An empty tab in front."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._listen(session)
+        page = Page(self, session)
+        for domain in ("Page", "Performance", "Audits"):
+            page.call(f"{domain}.enable")
+        return page
+
+    def wait(self, probe: Callable[[], Any], what: str, timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+        """What `probe` returns as soon as it is truthy, reading events meanwhile."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (found := probe()):
+            assert time.monotonic() < deadline_s, f"not within {timeout_s} s: {what}"
+            self._receive(POLL_S)
+        return found
+
+    def requested_urls(self) -> list[str]:
+        """Addresses that any page or worker has asked for, WebSockets included."""
+        kinds = {"Network.requestWillBeSent": ("request", "url"), "Network.webSocketCreated": ("url",)}
+        urls = []
+        for event in self.events:
+            value: Any = event.params
+            for key in kinds.get(event.method, ()):
+                value = value[key]
+            if event.method in kinds:
+                urls.append(value)
+        return urls
+
+    def complaints(self) -> list[str]:
+        """Errors and warnings of console and log, uncaught exceptions, and issues such as a violated policy."""
+        return [text for event in self.events if (text := _complaint(event))]
+
+    def _send(self, method: str, params: dict[str, Any], session: str | None) -> int:
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": params}
+        self.socket.send(json.dumps(message if session is None else message | {"sessionId": session}))
+        return number
+
+    def _receive(self, timeout_s: float) -> None:
+        """Take in one message, if one comes in time."""
+        with contextlib.suppress(TimeoutError):
+            message = json.loads(self.socket.recv(timeout_s))
+            if "id" in message:
+                self._answers[message["id"]] = message
+            else:
+                event = Event(message["method"], message["params"], message.get("sessionId"))
+                self.events.append(event)
+                # A tab that was attached by hand is reported too, by the browser's own session.
+                if event.method == "Target.attachedToTarget" and event.session is not None:
+                    self._listen(event.params["sessionId"])
+
+    def _listen(self, session: str) -> None:
+        """Hear of everything that a target does, and of its workers from their first moment."""
+        for domain in ("Runtime", "Network", "Log"):
+            self._send(f"{domain}.enable", {}, session)
+        wanted = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+        self._send("Target.setAutoAttach", wanted, session)
+        self._send("Runtime.runIfWaitingForDebugger", {}, session)
+
+
+def _complaint(event: Event) -> str | None:
+    """What an event complains of, in one line; `None` when it does not."""
+    params = event.params
+    if event.method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+        return f"{params['entry']['text']} {params['entry'].get('url', '')}"
+    if event.method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+        return f"console.{params['type']}: {params['args']}"
+    if event.method == "Runtime.exceptionThrown":
+        return f"uncaught: {params['exceptionDetails']}"
+    if event.method == "Audits.issueAdded":
+        return f"issue: {params['issue']}"
+    return None
+
+
+def find_browser() -> str | None:
+    """The path of a Chromium on this machine, or `None`."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+@contextlib.contextmanager
+def running_browser(*flags: str) -> Iterator[Browser]:
+    """A headless browser, ended with the block; its profile is deleted."""
+    path = find_browser()
+    assert path is not None, "no Chromium on this machine: install the package chromium"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [path, *FLAGS, *flags, f"--user-data-dir={profile}", "about:blank"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            with connect(_debugger_url(Path(profile), process), max_size=None, compression=None) as socket:
+                yield Browser(socket)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _debugger_url(profile: Path, process: subprocess.Popen[bytes]) -> str:
+    """Where the browser listens: it writes its port and path into its profile."""
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        assert process.poll() is None, f"the browser ended with {process.returncode}"
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            port, path = (profile / "DevToolsActivePort").read_text().split()
+            return f"ws://127.0.0.1:{port}{path}"
+        time.sleep(POLL_S)
+    raise AssertionError(f"the browser did not listen within {START_TIMEOUT_S} s")
