@@ -15,6 +15,7 @@ While a trial runs nothing is written but the one line that says that it is comp
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -89,6 +90,8 @@ class ClientProcess:
 
     def do_expect(self, run: str, trial: int, count: int) -> None:
         """A trial is about to begin."""
+        gc.collect()
+        gc.disable()  # A collection would hold the loop for milliseconds; a trial's objects are few.
         self._lags_us = []
         self._cpu_start_ns = time.process_time_ns()
         self._trial_number += 1
@@ -97,6 +100,8 @@ class ClientProcess:
 
     def do_collect(self) -> None:
         """The trial is over: hand over what arrived."""
+        self.loop.drain()
+        gc.enable()
         self._trial_number += 1
         for client in self._clients.all:
             rows = [astuple(arrival) for arrival in client.arrivals]

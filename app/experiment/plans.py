@@ -19,24 +19,24 @@ _DEMO_CLIENT_COUNTS = (1, 3, 6)
 
 
 def demo_plan(*, seed: int, quick: bool = False, arms: Sequence[str] = TRANSPORTS) -> Plan:
-    """The plan of `./siar demo`: about 70 s, or under 22 s with `quick`, after set-up.
+    """The plan of `./siar demo`: about 70 s, or under 20 s with `quick`, after set-up.
 
     8 blocks: with 5 an exact two-sided test cannot go below 0.06, and 8 are the least with which the three client
     counts can pass together (measurement.md sections 4 and 5). 100 notifications at 100/s: a trial of one second,
     whose CPU is some 30 ms against a nanosecond clock, and a median that stands. 512 bytes: a title, a sentence and
-    a link. `quick` sends 60 at the same rate, because CPU per notification depends on the rate.
+    a link. `quick` sends 50 at the same rate, because CPU per notification depends on the rate.
     """
     return Plan(
         arms=arms_from_names(list(arms)),
         client_counts=_DEMO_CLIENT_COUNTS,
         blocks=3 if quick else 8,
-        notifications=60 if quick else 100,
+        notifications=50 if quick else 100,
         warmup_notifications=10,
         rate_hz=100.0,
         payload_bytes=512,
         seed=seed,
         profile="quick" if quick else "demo",
-        idle_s=0.3 if quick else 0.4,
+        idle_s=0.25 if quick else 0.4,
         settle_s=0.05,
         drain_s=5.0,
         extra_blocks_max=1 if quick else 3,
