@@ -1,0 +1,1 @@
+"""Numbers in, numbers out: what the trials of a run say. No clock, no network, no writing."""
