@@ -1,5 +1,7 @@
 """WebSocket frames and Socket.IO packets, with the examples of RFC 6455."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,8 +86,7 @@ def test_a_message_in_many_fragments_is_bounded() -> None:
     decoder.feed(bytes.fromhex("0164") + b"a" * 100)
 
     with pytest.raises(MalformedFrame, match="longer than 1000 bytes"):
-        for _ in range(10):
-            decoder.feed(bytes.fromhex("0064") + b"a" * 100)
+        decoder.feed((bytes.fromhex("0064") + b"a" * 100) * 10)
 
 
 def test_a_client_frame_is_masked_as_in_section_5_7() -> None:
@@ -185,10 +186,8 @@ def test_what_is_no_packet_is_refused(text: str) -> None:
 
 @given(st.one_of(st.text(max_size=50), st.text('0123456{}[]",/:na', max_size=50)))
 def test_no_text_raises_anything_but_malformed_frame(text: str) -> None:
-    try:
+    with contextlib.suppress(MalformedFrame):
         parse_packet(text)
-    except MalformedFrame as error:
-        assert str(error)
 
 
 def test_json_nested_without_end_is_refused() -> None:

@@ -1,5 +1,7 @@
 """The decoder of an HTTP response."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,7 +84,5 @@ def test_it_does_not_matter_where_a_response_is_split(chunks: list[bytes], draw:
 def test_no_bytes_raise_anything_but_malformed_frame(noise: bytes, with_head: bool) -> None:
     decoder = ResponseDecoder()
 
-    try:
+    with contextlib.suppress(MalformedFrame):
         decoder.feed(CHUNKED + noise if with_head else noise)
-    except MalformedFrame as error:
-        assert str(error)

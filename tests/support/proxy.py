@@ -1,0 +1,104 @@
+"""A TCP proxy that delays the bytes from server to client by a fixed time: a known answer for the instrument.
+
+Each chunk is stamped when it is read and let go at read + delay, so that a chunk which waits for the one before it
+is not delayed twice. With a delay of 0 the same path is taken, so what the proxy itself costs is in both arms.
+
+    server -> read, stamp -> queue -> sleep until stamp + delay -> write -> client
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import queue
+import socket
+import sys
+import threading
+import time
+
+_PR_SET_TIMERSLACK = 29
+"""`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""
+
+
+class DelayProxy:
+    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+
+    def __init__(self, host: str, port: int, *, delay_s: float) -> None:
+        self.delay_s = delay_s
+        self.lateness_s: list[float] = []
+        """How late each chunk was let go: the proxy's own error."""
+        self._target = (host, port)
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> DelayProxy:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for each in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._target)
+            except OSError:
+                return
+            for each in (client, server):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._sockets.append(each)
+            chunks: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+            for target, arguments in (
+                (_copy, (client, server)),
+                (_stamp, (server, chunks)),
+                (self._release, (chunks, client)),
+            ):
+                threading.Thread(target=target, args=arguments, daemon=True).start()
+
+    def _release(self, chunks: queue.SimpleQueue[tuple[int, bytes]], client: socket.socket) -> None:
+        _sleep_exactly()
+        delay_ns = round(self.delay_s * 1e9)
+        while True:
+            read_ns, data = chunks.get()
+            due_ns = read_ns + delay_ns
+            left_ns = due_ns - time.monotonic_ns()
+            if left_ns > 0:
+                time.sleep(left_ns / 1e9)
+            self.lateness_s.append((time.monotonic_ns() - due_ns) / 1e9)
+            try:
+                client.sendall(data)
+                if not data:
+                    client.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            if not data:
+                return
+
+
+def _stamp(server: socket.socket, chunks: queue.SimpleQueue[tuple[int, bytes]]) -> None:
+    while True:
+        try:
+            data = server.recv(65_536)
+        except OSError:
+            data = b""
+        chunks.put((time.monotonic_ns(), data))
+        if not data:
+            return
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def _sleep_exactly() -> None:
+    """Of this thread, where the platform can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)

@@ -1,0 +1,71 @@
+"""Records as a run would make them, for tests that need some."""
+
+from __future__ import annotations
+
+from app.core.delivery import Delivery, Outcome, SampleState
+from app.core.scenario import Plan, TrialSpec, arms_from_names
+from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
+
+
+def plan(**changes: object) -> Plan:
+    """A small plan."""
+    values = {
+        "arms": arms_from_names(["sse", "socketio"]),
+        "client_counts": (1, 2),
+        "blocks": 2,
+        "notifications": 3,
+        "warmup_notifications": 1,
+        "rate_hz": 100.0,
+        "payload_bytes": 512,
+        "seed": 7,
+    }
+    return Plan(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def delivery(**changes: object) -> Delivery:
+    """An arrival 1.5 ms after it was due."""
+    values = {
+        "client": 0,
+        "seq": 1,
+        "warmup": False,
+        "offset": 12,
+        "due_us": 1_000_000,
+        "sent_us": 1_000_200,
+        "received_client_us": 501_500.0,
+        "clock_offset_us": 500_000.25,
+        "clock_bound_us": 60.5,
+        "kernel_received_us": 1_001_400.125,
+        "state": SampleState.OK,
+        "outcome": Outcome.ON_TIME,
+        "visible": True,
+    }
+    return Delivery(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def trial(index: int = 0) -> TrialRecord:
+    """A trial with one arrival, one loss, a warning and its CPU."""
+    return TrialRecord(
+        spec=TrialSpec(index, 0, 1, plan().arms[0]),
+        started_us=990_000,
+        ended_us=1_050_000,
+        published=4,
+        source_lag_us=(200, 210, 190),
+        deliveries=(
+            delivery(),
+            delivery(
+                seq=2,
+                received_client_us=None,
+                clock_offset_us=None,
+                clock_bound_us=None,
+                kernel_received_us=None,
+                outcome=Outcome.LOST,
+            ),
+        ),
+        cpu=CpuUse(1.1, 0.02, 0.01, 0.031, True, 0.2, 2, 30, 4, 50_000_000, 12.5, None),
+        client_loop_lag_ms_p99=0.4,
+        client_cpu_s=0.05,
+        disconnects=1,
+        disturbances=2,
+        completed=True,
+        warnings=(TrialWarning("source_failed", Severity.VOID, "It stopped.", "Look."),),
+    )

@@ -1,0 +1,111 @@
+"""CPU time between two edges, of real processes."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from app.measure import cpu, host
+from app.measure.cpu import CpuSampler, CpuSnapshot, ProcessUse, difference
+
+BURN = "import sys, time\nfor line in sys.stdin:\n    end = time.process_time() + float(line)\n" + (
+    "    while time.process_time() < end: pass\n    print('done', flush=True)"
+)
+
+
+def use(clock_ns: int | None, user_s: float = 0.0) -> ProcessUse:
+    return ProcessUse(clock_ns, user_s, 0.0, 1, 2, 1000)
+
+
+def snapshot(at_s: float, processes: dict[tuple[int, float], ProcessUse]) -> CpuSnapshot:
+    return CpuSnapshot(round(at_s * 1e9), processes, at_s, 10.0)
+
+
+def test_the_cpu_of_another_process_is_read_from_outside() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("0\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        sampler = CpuSampler(process.pid)
+        before = sampler.snapshot()
+        process.stdin.write("0.1\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        change = difference(before, sampler.snapshot())
+        process.stdin.close()
+
+    assert change.use.total_is_ns is (sys.platform == "linux")
+    assert change.use.total_s == pytest.approx(0.1, abs=0.03)
+    assert change.use.wall_s >= 0.1
+    assert change.use.rss_bytes > 1_000_000
+    assert (change.appeared, change.ended) == ((), ())
+
+
+def test_a_process_that_has_gone_is_an_empty_edge() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait()
+
+    assert CpuSampler(process.pid).snapshot().processes == {}
+
+
+def test_a_process_that_began_in_between_counts_whole_and_is_named() -> None:
+    before = snapshot(1.0, {(1, 0.0): use(1_000_000_000)})
+    after = snapshot(2.0, {(1, 0.0): use(1_250_000_000), (2, 1.5): use(500_000_000)})
+
+    change = difference(before, after)
+
+    assert change.use.total_s == pytest.approx(0.75)
+    assert (change.appeared, change.ended) == ((2,), ())
+
+
+def test_a_process_that_ended_in_between_is_named_and_never_counted_backwards() -> None:
+    before = snapshot(1.0, {(1, 0.0): use(0), (2, 0.5): use(9_000_000_000)})
+
+    change = difference(before, snapshot(2.0, {(1, 0.0): use(1_000_000)}))
+
+    assert change.use.total_s == pytest.approx(0.001)
+    assert (change.appeared, change.ended) == ((), (2,))
+
+
+def test_an_id_that_was_given_anew_is_another_process() -> None:
+    before = snapshot(1.0, {(7, 0.0): use(9_000_000_000)})
+
+    change = difference(before, snapshot(2.0, {(7, 1.5): use(1_000_000)}))
+
+    assert change.use.total_s == pytest.approx(0.001)
+    assert (change.appeared, change.ended) == ((7,), (7,))
+
+
+def test_without_a_nanosecond_clock_the_ticks_stand_and_say_so() -> None:
+    before = snapshot(1.0, {(1, 0.0): use(None, user_s=1.00)})
+
+    change = difference(before, snapshot(2.0, {(1, 0.0): use(None, user_s=1.05)}))
+
+    assert (change.use.total_s, change.use.total_is_ns) == (pytest.approx(0.05), False)
+
+
+def test_an_edge_is_read_within_milliseconds() -> None:
+    sampler = CpuSampler(os.getpid())
+
+    started_s = time.perf_counter()
+    for _ in range(10):
+        sampler.snapshot()
+
+    assert (time.perf_counter() - started_s) / 10 < 0.1
+
+
+def test_conditions_name_what_can_change_a_figure_and_no_path() -> None:
+    found = host.conditions(settings={"broker": "memory://"}, server={"fanout": "detached"})
+
+    assert found["cores"] == cpu.psutil.cpu_count()
+    assert {"python", "kernel", "cpu_model", "governor", "clocksource", "git_commit", "packages"} <= set(
+        found
+    )
+    assert found["browser"] is None
+    assert os.getcwd() not in str(found)

@@ -1,0 +1,186 @@
+"""The store of a run: what is written comes back, and what is no run is refused in words."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.core.clocksync import Probe
+from app.core.errors import Conflict, StoreError
+from app.measure.schema import VERSION
+from app.measure.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
+from tests.support import records
+
+
+def head(run: str = "2026-11-21T10-40-07-a1b2") -> RunHead:
+    return RunHead(run, "2026-11-21T10:40:07Z", records.plan(), {"kernel": "6.1", "governor": None})
+
+
+def test_what_is_written_comes_back_the_same(tmp_path: Path) -> None:
+    trials = (records.trial(0), records.trial(1))
+
+    with Store.create(tmp_path / "run", head()) as store:
+        for trial in trials:
+            store.add_trial(trial, published=[Published(0, 11, 990_000, 990_100)])
+        store.finish(ended="2026-11-21T10:41:00Z", conditions={"load_average_end": [0.1]})
+
+    with Store.open(tmp_path / "run") as store:
+        run = store.load()
+        assert store.published(1) == [Published(0, 11, 990_000, 990_100)]
+    assert run.trials == trials
+    assert (run.id, run.started, run.plan, run.complete) == (head().id, head().started, records.plan(), True)
+    assert run.conditions == {"kernel": "6.1", "governor": None, "load_average_end": [0.1]}
+    assert run.simulated is True
+
+
+def test_a_run_is_incomplete_until_it_is_finished(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", head()) as store:
+        store.add_trial(records.trial())
+        store.stop(ended="2026-11-21T10:41:00Z")
+
+        assert store.load().complete is False
+
+
+def test_a_reader_looks_on_while_the_run_is_written(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", head()) as writer:
+        writer.add_trial(records.trial(0))
+        with Store.open(tmp_path / "run") as reader:
+            assert len(reader.load().trials) == 1
+            writer.add_trial(records.trial(1))
+            assert len(reader.load().trials) == 2
+
+
+def test_a_run_on_a_read_only_medium_can_be_read(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", head()) as store:
+        store.add_trial(records.trial())
+    (tmp_path / "run" / FILE_NAME).chmod(0o400)
+    (tmp_path / "run").chmod(0o500)
+
+    with Store.open(tmp_path / "run") as store:
+        assert len(store.load().trials) == 1
+    (tmp_path / "run").chmod(0o700)
+
+
+def test_a_trial_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", head()) as store:
+        with pytest.raises(StoreError):
+            store.add_trial(records.trial(0), published=[Published(0, 1, 2, 3)] * 2)
+
+        assert store.load().trials == ()
+
+
+def test_a_writer_that_is_killed_loses_no_finished_trial(tmp_path: Path) -> None:
+    script = f"""
+import os, signal
+from pathlib import Path
+from app.measure.store import Store
+from tests.support import records
+from tests.unit.test_store import head
+store = Store.create(Path({str(tmp_path / "run")!r}), head())
+store.add_trial(records.trial(0))
+store._database.execute("BEGIN IMMEDIATE")
+store._insert("published", [(9, 9, 9, 9, 9)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": os.getcwd()})
+
+    assert ended.returncode == -9
+    with Store.open(tmp_path / "run") as store:
+        assert len(store.load().trials) == 1
+        assert store.load().complete is False
+        assert store.published(9) == []
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE delivery SET due_us = 0", "DELETE FROM trial", "DELETE FROM run"]
+)
+def test_nobody_changes_what_was_measured(tmp_path: Path, statement: str) -> None:
+    with Store.create(tmp_path / "run", head()) as store:
+        store.add_trial(records.trial())
+    database = sqlite3.connect(tmp_path / "run" / FILE_NAME)
+
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        database.execute(statement)
+    database.close()
+
+
+def test_a_folder_is_made_once(tmp_path: Path) -> None:
+    Store.create(tmp_path / "run", head()).close()
+
+    with pytest.raises(Conflict, match="exists already"):
+        Store.create(tmp_path / "run", head())
+    with pytest.raises(Conflict, match="exists already"):
+        Store.create(tmp_path / "run", head(), folder_exists=True)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="not the folder of a run"):
+        Store.open(tmp_path)
+
+
+def test_a_foreign_database_is_refused(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.execute("CREATE TABLE x (y)")
+    database.close()
+
+    with pytest.raises(StoreError, match="not a database of Siar"):
+        Store.open(tmp_path)
+
+
+def test_a_newer_version_is_refused(tmp_path: Path) -> None:
+    Store.create(tmp_path / "run", head()).close()
+    database = sqlite3.connect(tmp_path / "run" / FILE_NAME)
+    database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    database.close()
+
+    with pytest.raises(StoreError, match="use a newer one"):
+        Store.open(tmp_path / "run")
+
+
+@pytest.mark.parametrize("damage", ["text", "cut", "zeros"])
+def test_a_damaged_file_is_refused_in_words(tmp_path: Path, damage: str) -> None:
+    with Store.create(tmp_path / "run", head()) as store:
+        for index in range(20):
+            store.add_trial(records.trial(index))
+    path = tmp_path / "run" / FILE_NAME
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "text": b"not a database at all, but long enough to be looked at" * 100,
+            "cut": content[:6000],
+            "zeros": content[:5000] + bytes(len(content) - 5000),
+        }[damage]
+    )
+
+    with pytest.raises(StoreError, match=r"damaged|not a database"), Store.open(tmp_path / "run") as store:
+        store.load()
+
+
+def test_probes_come_back_in_their_order(tmp_path: Path) -> None:
+    probes = [StampedProbe("built-in", "ab", Probe(i, i + 2, i + 3, i + 5.5)) for i in range(3)]
+
+    with Store.create(tmp_path / "run", head()) as store:
+        store.add_probes(probes)
+
+        assert store.probes() == probes
+
+
+def test_a_batch_counts_once_for_each_device(tmp_path: Path) -> None:
+    sample = {"id": "e.1", "transport": "sse", "due_us": 1, "visible": True}
+    first = ClientBatch("phone", "b1", 5, "run", 3, "websocket", "ab", (sample, sample))
+
+    with Store.create(tmp_path / "run", head()) as store:
+        assert store.add_batches([first, first], spool_position_bytes=10) == 1
+        assert store.add_batches([first, ClientBatch("tablet", "b1", 6)], spool_position_bytes=20) == 1
+
+        assert store.spool_position_bytes() == 20
+        samples = store.samples()
+    assert len(samples) == 2
+    assert (samples[0]["device"], samples[0]["id"], samples[0]["displayed_client_us"]) == (
+        "phone",
+        "e.1",
+        None,
+    )
