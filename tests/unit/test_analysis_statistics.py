@@ -146,7 +146,6 @@ def test_beyond_the_exact_sizes_the_approximations_take_over_smoothly() -> None:
     assert signed_rank_p(values) == pytest.approx(stats.wilcoxon(values, method="exact").pvalue, abs=0.002)
     assert sign_flip_p(values) == pytest.approx(permuted.pvalue, abs=0.005)
     assert signed_rank_interval(values, 1 - alpha).excludes(0.0) == (signed_rank_p(values) <= alpha)
-    assert signed_rank_interval(values, 0.95).excludes(0.0)
 
 
 @pytest.mark.parametrize("count", [6, 8, 12])

@@ -1,0 +1,194 @@
+"""A run in, everything that is said about it out: one frozen model, which all renderers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.analysis.comparison import Block, Comparison, compare
+from app.analysis.cpu import cpu_figures
+from app.analysis.metrics import measure
+from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow, summary_row
+from app.analysis.validity import check_trial, is_valid
+from app.core.scenario import Arm, Plan, plan_sha256
+from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class WarningGroup:
+    """All warnings of one code."""
+
+    code: str
+    severity: Severity
+    """`VOID` if any of them is."""
+    text: str
+    """Of the first, a voiding one if there is one."""
+    advice: str
+    trials: tuple[int, ...]
+    """Indexes of the trials and idle windows concerned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What became of every delivery of the run, void trials included: loss cannot hide in a void trial."""
+
+    trials: int
+    """Idle windows not counted."""
+    void: int
+    expected: int
+    delivered: int
+    lost: int
+    late: int
+    duplicates: int
+    out_of_order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything that the renderers need."""
+
+    run: RunRecord
+    plan_sha256: str
+    trials: tuple[AnalysedTrial, ...]
+    """In the order in which they ran, idle windows apart."""
+    idle: tuple[AnalysedIdle, ...]
+    totals: Totals
+    summary: tuple[SummaryRow, ...]
+    """By count of clients, then in the plan's order of arms. Pooled: descriptive."""
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[WarningGroup, ...]
+    """Voiding ones first."""
+
+    @property
+    def verdicts(self) -> tuple[Comparison, ...]:
+        """The confirmatory comparisons: one for each pair of arms and count of clients."""
+        return tuple(each for each in self.comparisons if each.family == "confirmatory")
+
+    def row(self, arm: Arm, clients: int) -> SummaryRow:
+        """The summary of one arm at one count of clients."""
+        return next(each for each in self.summary if (each.arm.name, each.clients) == (arm.name, clients))
+
+
+def analyse(run: RunRecord) -> Analysis:
+    """The analysis of a run, complete or not; the same for the same record, for ever."""
+    plan = run.plan
+    idle = tuple(_analysed_idle(record, plan) for record in run.trials if record.spec.idle)
+    baselines = {
+        (each.record.spec.clients, each.record.spec.block): each.cpu
+        for each in idle
+        if each.valid and each.cpu is not None
+    }
+    trials = _with_blocks(
+        plan, [_analysed(record, plan, baselines) for record in run.trials if not record.spec.idle]
+    )
+    return Analysis(
+        run=run,
+        plan_sha256=plan_sha256(plan),
+        trials=trials,
+        idle=idle,
+        totals=_totals(trials),
+        summary=tuple(_row(trials, arm, n) for n in sorted(plan.client_counts) for arm in plan.arms),
+        comparisons=compare(plan, _blocks(plan, trials)),
+        warnings=_grouped([*trials, *idle]),
+    )
+
+
+def _analysed(record: TrialRecord, plan: Plan, baselines: dict[tuple[int, int], CpuUse]) -> AnalysedTrial:
+    warnings = check_trial(record, plan)
+    return AnalysedTrial(
+        record=record,
+        metrics=measure(record, plan),
+        cpu=cpu_figures(record, baselines.get((record.spec.clients, record.spec.block))),
+        warnings=warnings,
+        valid=is_valid(warnings),
+        in_comparison=False,
+    )
+
+
+def _analysed_idle(record: TrialRecord, plan: Plan) -> AnalysedIdle:
+    warnings = check_trial(record, plan)
+    return AnalysedIdle(record, record.cpu, warnings, is_valid(warnings))
+
+
+def _with_blocks(plan: Plan, trials: Sequence[AnalysedTrial]) -> tuple[AnalysedTrial, ...]:
+    counting = {(block.clients, block.number) for block in _blocks(plan, trials) if block.valid}
+    return tuple(
+        AnalysedTrial(
+            each.record,
+            each.metrics,
+            each.cpu,
+            each.warnings,
+            each.valid,
+            in_comparison=(each.record.spec.clients, each.record.spec.block) in counting,
+        )
+        for each in trials
+    )
+
+
+def _blocks(plan: Plan, trials: Sequence[AnalysedTrial]) -> list[Block]:
+    """Complete blocks: those with a trial of every arm."""
+    members: dict[tuple[int, int], dict[str, AnalysedTrial]] = {}
+    for each in trials:
+        spec = each.record.spec
+        members.setdefault((spec.clients, spec.block), {})[spec.arm.name] = each
+    return [
+        Block(
+            number=number,
+            clients=clients,
+            valid=all(each.valid for each in by_arm.values()),
+            values={name: _values(each) for name, each in by_arm.items()},
+            clock_bound_ms=max(
+                (b for each in by_arm.values() if (b := each.metrics.clock_bound_ms) is not None),
+                default=None,
+            ),
+        )
+        for (clients, number), by_arm in sorted(members.items())
+        if by_arm.keys() == {arm.name for arm in plan.arms}
+    ]
+
+
+def _values(trial: AnalysedTrial) -> dict[str, float | None]:
+    return {
+        "delay_ms_p50": trial.metrics.delay_ms.p50,
+        "cpu_per_delivery_us": trial.cpu.per_delivery_us,
+        "jitter_ms": trial.metrics.jitter_ms,
+    }
+
+
+def _row(trials: Sequence[AnalysedTrial], arm: Arm, clients: int) -> SummaryRow:
+    own = [
+        each
+        for each in trials
+        if each.in_comparison and (each.record.spec.arm.name, each.record.spec.clients) == (arm.name, clients)
+    ]
+    return summary_row(arm, clients, own)
+
+
+def _totals(trials: Sequence[AnalysedTrial]) -> Totals:
+    metrics = [each.metrics for each in trials]
+    return Totals(
+        trials=len(trials),
+        void=sum(not each.valid for each in trials),
+        expected=sum(each.expected for each in metrics),
+        delivered=sum(each.delivered for each in metrics),
+        lost=sum(each.lost for each in metrics),
+        late=sum(each.late for each in metrics),
+        duplicates=sum(each.duplicates for each in metrics),
+        out_of_order=sum(each.out_of_order for each in metrics),
+    )
+
+
+def _grouped(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[WarningGroup, ...]:
+    found = [(warning, each.record.spec.index) for each in trials for warning in each.warnings]
+    found.sort(key=lambda item: (item[0].severity is not Severity.VOID, item[1]))
+    groups: dict[str, WarningGroup] = {}
+    for warning, index in found:
+        first = groups.get(warning.code)
+        groups[warning.code] = WarningGroup(
+            code=warning.code,
+            severity=first.severity if first else warning.severity,
+            text=first.text if first else warning.text,
+            advice=first.advice if first else warning.advice,
+            trials=(*(first.trials if first else ()), index),
+        )
+    return tuple(groups.values())

@@ -1,0 +1,81 @@
+"""What the server's process tree used in a trial, over what it uses with the same clients connected and idle.
+
+`measurement.md` section 3: C_net = CPU - idle rate * T. The idle rate is that of the idle window of the same block
+and count of clients. Without one there is no net figure: null, never the gross one in its place. What is divided by
+are the deliveries that fell into the CPU window: where it holds the warm-up, they have been paid for too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.core.delivery import Outcome
+from app.core.trial import CpuUse, TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFigures:
+    """CPU of a trial; everything is `None` when it was not sampled."""
+
+    user_s: float | None = None
+    """In ticks of 10 ms: to be shown, not compared."""
+    system_s: float | None = None
+    total_s: float | None = None
+    """By the processes' nanosecond clocks where `is_ns`."""
+    core_percent: float | None = None
+    """Of one core, idle share included."""
+    per_delivery_us: float | None = None
+    """Net microseconds for each delivery of the CPU window."""
+    delta_points: float | None = None
+    """Net use in percent of the whole machine: the published study's unit, by process clocks instead of a
+    system-wide meter."""
+    cpu_percent_points: float | None = None
+    """The published study's own way: the machine's `cpu_percent` after minus before. For comparison only."""
+    idle_core_percent: float | None = None
+    """What was subtracted, in percent of one core."""
+    voluntary_switches_per_delivery: float | None = None
+    involuntary_switches_per_delivery: float | None = None
+    rss_bytes: int | None = None
+    is_ns: bool | None = None
+
+
+def idle_rate(idle: CpuUse | None) -> float | None:
+    """CPU seconds per second of an idle window; `None` without one."""
+    return idle.total_s / idle.wall_s if idle is not None and idle.wall_s > 0 else None
+
+
+def net_s(use: CpuUse | None, idle: CpuUse | None) -> float | None:
+    """CPU seconds beyond the idle rate; negative when the trial used less. `None` without both."""
+    rate = idle_rate(idle)
+    return None if use is None or rate is None else use.total_s - rate * use.wall_s
+
+
+def deliveries_in_window(record: TrialRecord) -> int:
+    """Everything that arrived, warm-up and duplicates included, and was due while CPU time was counted."""
+    return sum(
+        each.outcome is not Outcome.LOST and record.started_us <= each.due_us <= record.ended_us
+        for each in record.deliveries
+    )
+
+
+def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
+    """The figures of a trial, with the CPU use of the idle window of its block."""
+    use, delivered = record.cpu, deliveries_in_window(record)
+    if use is None or use.wall_s <= 0:
+        return CpuFigures()
+    net, rate = net_s(use, idle), idle_rate(idle)
+    before, after = use.cpu_percent_before, use.cpu_percent_after
+    return CpuFigures(
+        user_s=use.user_s,
+        system_s=use.system_s,
+        total_s=use.total_s,
+        core_percent=100 * use.total_s / use.wall_s,
+        per_delivery_us=1e6 * net / delivered if net is not None and delivered else None,
+        delta_points=100 * net / (use.wall_s * use.cores) if net is not None else None,
+        cpu_percent_points=after - before if before is not None and after is not None else None,
+        idle_core_percent=100 * rate if rate is not None else None,
+        voluntary_switches_per_delivery=use.voluntary_switches / delivered if delivered else None,
+        involuntary_switches_per_delivery=use.involuntary_switches / delivered if delivered else None,
+        rss_bytes=use.rss_bytes,
+        is_ns=use.total_is_ns,
+    )

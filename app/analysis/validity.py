@@ -1,0 +1,224 @@
+"""Whether a trial's figures may be believed: typed warnings, from stored data alone.
+
+The runner asks after each trial, and repeats the block when there is a VOID; the analysis asks again on each
+re-draw, and gets the same answer. What is judged here is the instrument, never the result: a transport that loses
+notifications is slow or dear must be able to say so. Hence:
+
+    void   the figures do not mean what they say: source or clock out of bounds, clients gone, trial cut short,
+           another program on the machine that took a quarter of it
+    note   something to know beside the figures, which stand: lost and late ones, a slow client loop, other load
+
+Limits are those of `measurement.md` (section 2, void rules), with two departures for trials of a second on a
+machine that server and clients share: a slow client loop is a note, since it is a condition that all arms have in
+common; and other load is a note from 2 % of a core on and void from a quarter of the machine on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.analysis.metrics import TrialMetrics, is_sample, measure
+from app.analysis.words import count_of, listing, number
+from app.core.delivery import SampleState
+from app.core.scenario import Plan
+from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
+
+SOURCE_LAG_MS_MAX = 5.0
+"""p99 of sent - due: beyond it the source is measured, not the transport."""
+
+CLOCK_BOUND_MS_MAX = 5.0
+"""U_max of `measurement.md` section 1."""
+
+CLIENT_LAG_MS_MIN = 1.0
+CLIENT_LAG_SHARE = 0.10
+"""A client's loop may be late by 1 ms or a tenth of the median delay, whichever is more."""
+
+OTHER_LOAD_CORES_NOTE = 0.02
+OTHER_LOAD_MACHINE_VOID = 0.25
+"""A quarter of the machine: on two cores half of one, which server and clients then lack in turns."""
+
+CPU_TICK_S = 0.01
+"""The machine's busy time counts in ticks for each core: a trial of a second cannot resolve 2 % of a core."""
+
+KERNEL_STAMPS_MISSING_MAX = 0.01
+
+LEFT_OUT_SHARE_VOID = 0.5
+"""With half of the arrivals left out, the rest no longer stands for the trial."""
+
+OWN_CODES = frozenset(
+    {
+        *("incomplete", "disconnected", "source_late", "clock_wide", "negative_delay", "wrong_transport"),
+        *("samples_left_out", "lost_or_late", "client_slow", "machine_busy", "disturbed"),
+        *("kernel_stamps_missing", "cpu_coarse"),
+    }
+)
+"""What is found out here; a stored warning with one of these codes gives way to the one found now."""
+
+
+def check_trial(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
+    """All warnings of a trial or idle window, voiding ones first; those of the runner with other codes kept."""
+    found = [*_conduct(record, plan), *_machine(record)]
+    if not record.spec.idle:
+        metrics = measure(record, plan)
+        found += [*_instrument(record, metrics), *_samples(record, metrics), *_result(metrics)]
+    kept = [warning for warning in record.warnings if warning.code not in OWN_CODES]
+    return tuple(sorted([*found, *kept], key=lambda warning: warning.severity is not Severity.VOID))
+
+
+def is_valid(warnings: tuple[TrialWarning, ...]) -> bool:
+    """Whether none of them voids the trial."""
+    return all(warning.severity is not Severity.VOID for warning in warnings)
+
+
+def other_load_s(record: TrialRecord) -> float | None:
+    """CPU seconds of everything on the machine but the server and the clients; `None` when not known."""
+    if record.cpu is None or record.client_cpu_s is None:
+        return None
+    return record.cpu.machine_busy_s - record.cpu.total_s - record.client_cpu_s
+
+
+def _conduct(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
+    """Whether the trial ran as planned."""
+    planned = 0 if record.spec.idle else plan.notifications + plan.warmup_notifications
+    if not record.completed or record.published < planned:
+        yield _void(
+            "incomplete",
+            f"The trial did not run to its end: {record.published} of {planned} notifications were published.",
+            "Let the run finish; if it was not stopped by hand, look into the server's log.",
+        )
+    if record.disconnects:
+        yield _void(
+            "disconnected",
+            f"{count_of(record.disconnects, 'connection')} broke during the trial.",
+            "Look for the reason in the server's log; on phones, keep the page visible and the screen on.",
+        )
+    if record.disturbances:
+        yield _note(
+            "disturbed",
+            f"The server answered {count_of(record.disturbances, 'other request')} during the trial.",
+            "Close other pages of this server while it measures.",
+        )
+
+
+def _instrument(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarning]:
+    """Source and clients: whether they were on time themselves."""
+    lag_ms = metrics.source_lag_ms_p99
+    if lag_ms is not None and lag_ms > SOURCE_LAG_MS_MAX:
+        yield _void(
+            "source_late",
+            f"The source was late itself: p99 {number(lag_ms)} ms, limit {number(SOURCE_LAG_MS_MAX)} ms.",
+            "Lower the rate or the number of clients, or free the machine of other work.",
+        )
+    limit_ms = max(CLIENT_LAG_MS_MIN, CLIENT_LAG_SHARE * (metrics.delay_ms.p50 or 0.0))
+    loop_ms = record.client_loop_lag_ms_p99
+    if loop_ms is not None and loop_ms > limit_ms:
+        yield _note(
+            "client_slow",
+            f"The clients' own loop was late: p99 {number(loop_ms)} ms, limit {number(limit_ms)} ms.",
+            "Read the kernel's stamps beside the delays; fewer clients per process or more cores help.",
+        )
+
+
+def _samples(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarning]:
+    """Clock and transport of the arrivals."""
+    no_clock = metrics.left_out.get(SampleState.NO_CLOCK, 0) + metrics.left_out.get(SampleState.WIDE_U, 0)
+    bound_ms = metrics.clock_bound_ms
+    if no_clock or (bound_ms is not None and bound_ms > CLOCK_BOUND_MS_MAX):
+        widest = f", the widest bound used is {number(bound_ms)} ms" if bound_ms is not None else ""
+        yield _void(
+            "clock_wide",
+            f"Clocks were not known within {number(CLOCK_BOUND_MS_MAX)} ms: {count_of(no_clock, 'arrival')} "
+            f"without a good clock{widest}.",
+            "Check that the clock channel is reachable and not behind a slow proxy; wait longer before a trial.",
+        )
+    if negative := _before_sent(record):
+        yield _void(
+            "negative_delay",
+            f"{count_of(negative, 'notification')} arrived before being sent, by more than the clock's bound.",
+            "A clock stepped or the machine slept: keep it awake, and repeat the trial.",
+        )
+    if polling := metrics.left_out.get(SampleState.POLLING, 0):
+        yield _void(
+            "wrong_transport",
+            f"{count_of(polling, 'arrival')} came over another transport than the arm's.",
+            "A proxy or the page's settings keep WebSocket from being used; remove it or name another arm.",
+        )
+    if left_out := {
+        state: n for state, n in metrics.left_out.items() if state not in ("no_clock", "wide_u", "polling")
+    }:
+        share = sum(left_out.values()) / metrics.delivered
+        make = _void if share > LEFT_OUT_SHARE_VOID else _note
+        states = listing([f"{count} {state}" for state, count in left_out.items()])
+        yield make(
+            "samples_left_out",
+            f"Of {metrics.delivered} arrivals some have no usable delay: {states}.",
+            "Keep the page visible, the screen on and the connection up.",
+        )
+    yield from _kernel_stamps(record)
+
+
+def _kernel_stamps(record: TrialRecord) -> Iterator[TrialWarning]:
+    """A platform that has none is no fault; one that has some and not all is."""
+    samples = [each for each in record.deliveries if is_sample(each)]
+    missing = sum(each.kernel_received_us is None for each in samples)
+    if missing < len(samples) and missing > KERNEL_STAMPS_MISSING_MAX * len(samples):
+        yield _note(
+            "kernel_stamps_missing",
+            f"{missing} of {len(samples)} samples have no kernel stamp of their own, because one read held "
+            "several messages or the kernel gave none.",
+            "The kernel's delays stand for the others only; a lower rate keeps messages apart.",
+        )
+
+
+def _result(metrics: TrialMetrics) -> Iterator[TrialWarning]:
+    """Loss and lateness are what a transport did, so they void nothing; but delays are then those of the rest."""
+    if metrics.lost or metrics.late:
+        yield _note(
+            "lost_or_late",
+            f"{metrics.lost} of {metrics.expected} deliveries were lost and {metrics.late} late.",
+            "Read the delays together with this: what was lost has none.",
+        )
+
+
+def _machine(record: TrialRecord) -> Iterator[TrialWarning]:
+    """What else ran on the machine, and how finely CPU time was counted."""
+    use, other_s = record.cpu, other_load_s(record)
+    if use is None or use.wall_s <= 0:
+        return
+    if not use.total_is_ns:
+        yield _note(
+            "cpu_coarse",
+            "CPU time was counted in ticks of 10 ms, which cannot resolve single notifications.",
+            "Compare CPU on Linux, where each process has a nanosecond clock.",
+        )
+    if other_s is None or other_s <= OTHER_LOAD_CORES_NOTE * use.wall_s + CPU_TICK_S * use.cores:
+        return
+    make = _void if other_s > OTHER_LOAD_MACHINE_VOID * use.wall_s * use.cores else _note
+    yield make(
+        "machine_busy", _busy_text(use, other_s), "Close other programs, or use a machine that is idle."
+    )
+
+
+def _busy_text(use: CpuUse, other_s: float) -> str:
+    return (
+        f"Other programs used {number(100 * other_s / use.wall_s)} % of a core ({use.cores} cores) meanwhile."
+    )
+
+
+def _before_sent(record: TrialRecord) -> int:
+    """Arrivals that the clock puts before their sending by more than its bound; warm-up ones have the same clock."""
+    return sum(
+        each.state in (SampleState.OK, SampleState.WARMUP)
+        and each.delay_from_sent_ms is not None
+        and each.clock_bound_us is not None
+        and each.delay_from_sent_ms * 1000 < -each.clock_bound_us
+        for each in record.deliveries
+    )
+
+
+def _void(code: str, text: str, advice: str) -> TrialWarning:
+    return TrialWarning(code, Severity.VOID, text, advice)
+
+
+def _note(code: str, text: str, advice: str) -> TrialWarning:
+    return TrialWarning(code, Severity.NOTE, text, advice)
