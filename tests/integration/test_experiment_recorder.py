@@ -1,0 +1,123 @@
+"""The recorder of a live run: each posted batch once, whatever is read twice or torn."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.experiment import processes, recorder, spool
+from app.measure.store import Store
+
+
+def line(batch_id: str, *, device: str = "phone", samples: int = 1) -> bytes:
+    sample = {
+        "id": "e.1",
+        "transport": "sse",
+        "due_us": 1.0,
+        "state": "ok",
+        "outcome": "on_time",
+        "visible": True,
+    }
+    batch = {"batch_id": batch_id, "run": "r", "trial": 0, "timebase": "ab", "samples": [sample] * samples}
+    return json.dumps({"received_us": 5, "device": device, "batch": batch}).encode() + b"\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "live-2026"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    with recorder.open_live(folder) as opened:
+        yield opened
+
+
+def test_a_torn_last_line_is_waited_for(folder: Path, store: Store) -> None:
+    path = folder / spool.FILE_NAME
+    torn = line("b2")
+    path.write_bytes(line("b1") + torn[:20])
+
+    assert spool.ingest(store) == 1
+    assert spool.ingest(store) == 0
+    with path.open("ab") as file:
+        file.write(torn[20:] + line("b3"))
+    assert spool.ingest(store) == 2
+
+    assert [sample["batch_id"] for sample in store.samples()] == ["b1", "b2", "b3"]
+
+
+def test_what_is_read_twice_counts_once(folder: Path, store: Store) -> None:
+    (folder / spool.FILE_NAME).write_bytes(line("b1", samples=3) + line("b1") + line("b1", device="tablet"))
+
+    assert spool.ingest(store) == 2
+    assert len(store.samples()) == 4
+
+
+def test_a_line_that_is_no_batch_is_passed_by(folder: Path, store: Store) -> None:
+    (folder / spool.FILE_NAME).write_bytes(b"{}\nnull\n\xff\n[1]\n" + line("b1"))
+
+    assert spool.ingest(store) == 1
+
+
+def test_no_spool_is_no_batch(store: Store) -> None:
+    assert spool.ingest(store) == 0
+
+
+def test_a_store_is_taken_up_again_where_it_was_left(folder: Path) -> None:
+    path = folder / spool.FILE_NAME
+    path.write_bytes(line("b1"))
+    with recorder.open_live(folder) as first:
+        spool.ingest(first)
+    with path.open("ab") as file:
+        file.write(line("b2"))
+
+    with recorder.open_live(folder) as second:
+        assert spool.ingest(second) == 1
+        assert len(second.samples()) == 2
+        assert second.load().simulated is False
+
+
+@pytest.mark.parametrize("end", ["end of input", "SIGTERM"])
+def test_the_process_takes_a_last_look_before_it_ends(folder: Path, end: str) -> None:
+    process = subprocess.Popen(
+        processes.python_module("app.experiment.recorder", "--folder", str(folder)),
+        stdin=subprocess.PIPE,
+        env=processes.environment(),
+    )
+    with process:
+        try:
+            (folder / spool.FILE_NAME).write_bytes(line("b1"))
+            wait_for_samples(folder, 1)
+            with (folder / spool.FILE_NAME).open("ab") as file:
+                file.write(line("b2"))
+            if end == "SIGTERM":
+                process.send_signal(signal.SIGTERM)
+            else:
+                assert process.stdin is not None
+                process.stdin.close()
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+
+    with Store.open(folder) as store:
+        assert len(store.samples()) == 2
+
+
+def wait_for_samples(folder: Path, count: int) -> None:
+    """Until the recorder has taken so many in; pytest's own timeout is the bound."""
+    while True:
+        if (folder / "run.sqlite").exists() and (folder / "run.sqlite").stat().st_size:
+            try:
+                with Store.open(folder) as store:
+                    if len(store.samples()) >= count:
+                        return
+            except Exception:  # noqa: BLE001, S110 - the recorder may be making its tables at this moment
+                pass

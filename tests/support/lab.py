@@ -1,0 +1,50 @@
+"""What tests with real processes share: a short plan, and a look at what is still alive."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+
+from app.core.scenario import Plan, arms_from_names
+
+
+def short_plan(**changes: object) -> Plan:
+    """Two trials of 0.25 s with two clients, and an idle window."""
+    values = {
+        "arms": arms_from_names(["sse", "socketio"]),
+        "client_counts": (2,),
+        "blocks": 1,
+        "notifications": 20,
+        "warmup_notifications": 5,
+        "rate_hz": 100.0,
+        "payload_bytes": 512,
+        "seed": 5,
+        "idle_s": 0.1,
+        "settle_s": 0.05,
+        "drain_s": 2.0,
+        "extra_blocks_max": 0,
+    }
+    return Plan(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """Every process that `pid` and its children started and that is alive."""
+    return psutil.Process(pid).children(recursive=True)
+
+
+def wait_until_gone(processes: list[psutil.Process], timeout_s: float) -> list[psutil.Process]:
+    """Those that are still alive after `timeout_s`; returns as soon as none is."""
+    deadline_s = time.monotonic() + timeout_s
+    while alive := [each for each in processes if _is_alive(each)]:
+        if time.monotonic() > deadline_s:
+            return alive
+        time.sleep(0.02)
+    return []
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
