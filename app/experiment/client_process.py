@@ -19,6 +19,7 @@ import gc
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -164,6 +165,8 @@ class ClientProcess:
 
 def main() -> None:
     """Serve commands until the input ends."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # A socket for each of up to 1000 clients.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle.
     output = sys.stdout.buffer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,11 +43,13 @@ def run_plan(
     run_id: str,
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
+    settings: Mapping[str, object] | None = None,
 ) -> Path:
     """Run `plan` with built-in clients against `server`; gives the run's folder.
 
     Ctrl-C, or `stop` answering true, ends it: what was measured stays, and the run stays incomplete. Raises `Unfit`
     when server or clients fail, `Conflict` when the run exists; what was measured before stays likewise.
+    `settings`: what the caller set, for the run's conditions.
     """
     if not server.clock_port:
         raise Unfit("The server has no clock channel: without one no delay can be measured.")
@@ -55,7 +57,7 @@ def run_plan(
         id=run_id,
         started=naming.utc_now(),
         plan=plan,
-        conditions=host.conditions(settings={"url": server.url}, server=server.version),
+        conditions=host.conditions(settings=settings or {}, server=server.version),
     )
     with Store.create(runs_dir / run_id, head) as store:
         try:

@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
+from urllib.parse import urlsplit
+
+import psutil
 
 from app.core.errors import Unfit
 from app.experiment import api, processes
@@ -30,7 +33,8 @@ _PORT_TRIES_MAX = 5
 _STOP_PATIENCE_S = 5.0
 _LOG_TAIL_BYTES = 4_000
 
-_PORT_TAKEN = "address already in use"
+_PORT_TAKEN = ("address already in use", "connection in use")
+"""What Python and gunicorn say of it. gunicorn would try again for five seconds; another port is had sooner."""
 
 
 @dataclass(slots=True)
@@ -84,7 +88,7 @@ def start(
         )
         process, log, pipe_fd = started
         try:
-            complaint = _wait_until_ready(process, f"http://{host}:{port}", timeout_s)
+            complaint = _wait_until_ready(process, log, f"http://{host}:{port}", timeout_s)
             if complaint is None:
                 server = api.find_server(f"http://{host}:{port}", admin_token=token, pid=process.pid)
                 return ServerProcess(server, process, log, pipe_fd)
@@ -97,9 +101,9 @@ def start(
             raise
         os.close(pipe_fd)
         log.close()
-        if _PORT_TAKEN not in tail.lower():
+        if not _says_port_taken(tail):
             raise Unfit(f"The server did not start: {complaint}. The end of its log:\n{tail or '(empty)'}")
-    raise Unfit(f"The server found its port taken {_PORT_TAKEN!r} {_PORT_TRIES_MAX} times in a row.")
+    raise Unfit(f"Somebody else took the server's port {_PORT_TRIES_MAX} times in a row.")
 
 
 def _spawn(
@@ -128,21 +132,39 @@ def _spawn(
     return process, log, write_fd
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], url: str, timeout_s: float) -> str | None:
+def _wait_until_ready(
+    process: subprocess.Popen[bytes], log: IO[bytes], url: str, timeout_s: float
+) -> str | None:
     """What is wrong, or `None` once `/readyz` answers 200."""
     deadline_s = time.monotonic() + timeout_s
     status: int | None = None
     while time.monotonic() < deadline_s:
         if process.poll() is not None:
             return f"it ended with code {process.returncode}"
-        # No answer yet is what is waited for.
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            status, _ = api.ask("GET", f"{url}/readyz", timeout_s=2.0)
-            if status == 200:
-                return None
+        if _says_port_taken(_tail(log)):
+            return "its port was taken"
+        if _listens(process.pid, urlsplit(url).port):
+            # No answer yet is what is waited for.
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status, _ = api.ask("GET", f"{url}/readyz", timeout_s=2.0)
+                if status == 200:
+                    return None
         time.sleep(_POLL_S)
     answer = "nothing answered" if status is None else f"GET /readyz answered {status}"
     return f"after {timeout_s:g} s {answer}"
+
+
+def _listens(pid: int, port: int | None) -> bool:
+    """Whether this very process has the port: another server there might answer in its place."""
+    try:
+        connections = psutil.Process(pid).net_connections(kind="tcp")
+    except psutil.Error:
+        return False
+    return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in connections)
+
+
+def _says_port_taken(text: str) -> bool:
+    return any(words in text.lower() for words in _PORT_TAKEN)
 
 
 def _free_port(host: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.core.errors import StoreError
 from app.experiment import processes, recorder, spool
 from app.measure.store import Store
 
@@ -119,5 +120,5 @@ def wait_for_samples(folder: Path, count: int) -> None:
                 with Store.open(folder) as store:
                     if len(store.samples()) >= count:
                         return
-            except Exception:  # noqa: BLE001, S110 - the recorder may be making its tables at this moment
-                pass
+            except StoreError:
+                continue  # The recorder is making its tables at this moment.

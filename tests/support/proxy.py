@@ -23,8 +23,10 @@ _PR_SET_TIMERSLACK = 29
 class DelayProxy:
     """Listens on a free port of loopback until it is closed. Use as a context manager."""
 
-    def __init__(self, host: str, port: int, *, delay_s: float) -> None:
+    def __init__(self, host: str, port: int, *, delay_s: float, cut_at_chunk: int | None = None) -> None:
+        """`cut_at_chunk`: break every connection when so many chunks have come from the server, once."""
         self.delay_s = delay_s
+        self._cut_at_chunk = cut_at_chunk
         self.lateness_s: list[float] = []
         """How late each chunk was let go: the proxy's own error."""
         self._target = (host, port)
@@ -41,6 +43,12 @@ class DelayProxy:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
+
+    def cut(self) -> None:
+        """Break every connection that stands; new ones are accepted."""
+        for each in list(self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
@@ -70,6 +78,8 @@ class DelayProxy:
             if left_ns > 0:
                 time.sleep(left_ns / 1e9)
             self.lateness_s.append((time.monotonic_ns() - due_ns) / 1e9)
+            if len(self.lateness_s) == self._cut_at_chunk:
+                self.cut()
             try:
                 client.sendall(data)
                 if not data:

@@ -1,0 +1,46 @@
+"""Clients that lose their connection in a trial come back, and what they missed is counted for what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from app.core.delivery import Outcome, SampleState
+from app.core.scenario import Arm
+from app.experiment import runner, server_process
+from app.experiment.progress import SilentProgress
+from app.measure.store import Store
+from tests.support import lab
+from tests.support.proxy import DelayProxy
+
+
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_a_broken_connection_costs_no_notification_and_is_counted(tmp_path: Path, transport: str) -> None:
+    with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
+        port = urlsplit(started.server.url).port or 0
+        with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=150) as proxy:
+            folder = runner.run_plan(
+                lab.short_plan(
+                    arms=(Arm("far", transport, {"via": proxy.url}),),
+                    idle_s=0.0,
+                    notifications=200,
+                    rate_hz=100.0,
+                    drain_s=3.0,
+                ),
+                server=started.server,
+                runs_dir=tmp_path,
+                run_id="cut",
+                progress=SilentProgress(),
+            )
+
+    with Store.open(folder) as store:
+        (trial,) = store.load().trials
+    outcomes = [each.outcome for each in trial.deliveries]
+    replayed = [each for each in trial.deliveries if each.outcome is Outcome.REPLAYED]
+    assert trial.disconnects == 2
+    assert set(outcomes) == {Outcome.ON_TIME, Outcome.REPLAYED}
+    assert len(outcomes) == 2 * 205
+    assert {each.state for each in replayed} == {SampleState.REPLAY}
+    assert {each.client for each in replayed} == {0, 1}
