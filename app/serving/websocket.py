@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from app.serving import mode
-from app.serving.peer import no_delay
+from app.serving.peer import cut, no_delay, peer_socket
 
 logger = logging.getLogger("siar.websocket")
 
-HANDLED: list[bytes] = []
+
+class _Handled:
+    """An empty body that is no list: of a list python-engineio would make an HTTP answer, after an upgrade."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(())
+
+
+HANDLED = _Handled()
 """What a WSGI application returns when it has taken the connection over; our worker knows it by identity."""
 
 
@@ -121,6 +129,7 @@ def _threads_class(*, compression: bool) -> Callable[..., Any]:
                 _run(self._handler, self)
             finally:
                 self.close()
+                cut(peer_socket(environ))  # Werkzeug would wait on it for a next request
             if self.ws.mode == "werkzeug":
                 raise ConnectionError  # how Werkzeug is told that nothing is to be written any more
             return HANDLED

@@ -99,6 +99,7 @@ class SocketIoTransport:
         self._server: socketio.Server = self.socketio.server
         engineio = self._server.eio
         engineio._async = {**engineio._async, "websocket": websocket_class(compression=compression)}
+        engineio.disconnect = self._end_session
         engineio.on("message", self._message)
         self.socketio.on_event("connect", self._connect)
         self.socketio.on_event("disconnect", self._disconnect)
@@ -167,6 +168,17 @@ class SocketIoTransport:
         except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the library
             logger.info("A Socket.IO peer broke the protocol (%s); closed.", type(error).__name__)
             self._server.start_background_task(self._server.eio.disconnect, engineio_sid)
+
+    def _end_session(self, sid: str | None = None) -> None:
+        """Takes the place of the library's `disconnect`, which waits until the peer has taken all that is queued.
+
+        A peer that never does, or a polling one that never comes back, would hold a green thread for ever.
+        """
+        engineio = self._server.eio
+        for each in [sid] if sid is not None else list(engineio.sockets):
+            session = engineio.sockets.pop(each, None)
+            if session is not None:
+                session.close(wait=False, reason=engineio.reason.SERVER_DISCONNECT)
 
     def _queued(self, sid: str) -> int:
         engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)

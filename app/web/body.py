@@ -19,12 +19,19 @@ def read(kind: type[T], *, bytes_max: int) -> T:
     Raises `Malformed`, and 413 for a body over `bytes_max`.
     """
     request = flask.request
-    request.max_content_length = bytes_max
+    request.max_content_length = (
+        bytes_max + 1
+    )  # of a chunked body Werkzeug would take so many and say nothing
     try:
         raw = request.get_data(cache=False)
+        if len(raw) > bytes_max:
+            raise RequestEntityTooLarge
     except RequestEntityTooLarge as error:
         raise RequestEntityTooLarge(f"The body may have at most {bytes_max} bytes.") from error
-    request.environ["siar.body_read"] = True
+    except Exception as error:  # noqa: BLE001 - each WSGI server has errors of its own for a broken body
+        raise Malformed(
+            f"The body could not be read ({type(error).__name__}): it broke off, or HTTP was."
+        ) from error
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

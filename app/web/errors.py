@@ -25,9 +25,6 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
     response.status_code = status
     response.content_type = CONTENT_TYPE
     response.headers["Cache-Control"] = "no-store"
-    if flask.request.method != "GET" and not flask.request.environ.get("siar.body_read"):
-        # What was not read of a body would be taken for the next request of this connection.
-        response.headers["Connection"] = "close"
     return response
 
 

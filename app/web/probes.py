@@ -9,8 +9,8 @@ from prometheus_client.registry import Collector
 
 from app import clock
 from app.core.version import VERSION
-from app.serving import mode
 from app.services import Services
+from app.serving import mode
 from app.web.auth import require_operator_or_loopback
 from app.web.errors import problem
 from app.web.here import services

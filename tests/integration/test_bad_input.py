@@ -1,0 +1,479 @@
+"""Every byte from the LAN is untrusted: a 4xx with a useful sentence, and no traceback in the log."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from tests.support.server import RunningServer, running_server
+from tests.support.streams import socketio, sse
+
+GOOD_SAMPLE = {
+    "id": "e.1",
+    "transport": "sse",
+    "due_us": 1,
+    "sent_us": 2,
+    "received_client_us": 3.5,
+    "displayed_client_us": None,
+    "clock_offset_us": None,
+    "clock_bound_us": None,
+    "state": "ok",
+    "outcome": "on_time",
+    "visible": True,
+}
+
+GOOD_TRIAL = {
+    "run": "r",
+    "trial": 0,
+    "block": 0,
+    "transport": "sse",
+    "notifications": 1,
+    "warmup_notifications": 0,
+    "rate_hz": 100,
+    "payload_bytes": 512,
+    "start_after_ms": 0,
+    "drain_ms": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running_server(tmp_path_factory.mktemp("bad"), recorder=0, log_level="info") as running:
+        yield running
+        assert "Traceback" not in running.log(), running.log()
+
+
+@pytest.fixture(scope="module")
+def device(server: RunningServer) -> dict[str, str]:
+    _status, answer = server.request("POST", "/api/devices", {})
+    return answer
+
+
+def assert_problem(answer: Any, status: int, *words: str) -> None:
+    """A problem document (RFC 9457) whose sentence says what is wrong."""
+    assert isinstance(answer, dict), answer
+    assert answer["status"] == status
+    assert {"type", "title", "detail"} <= set(answer)
+    assert len(answer["detail"]) > 10
+    for word in words:
+        assert word in answer["detail"], answer
+
+
+@pytest.mark.parametrize(
+    ("raw", "word"),
+    [
+        (b"", "body"),
+        (b"{", "body"),
+        (b"[]", "object"),
+        (b"null", "object"),
+        (b'{"title": "t"}', "body"),
+        (b'{"title": 1, "body": ""}', "$.title"),
+        (b'{"title": "", "body": ""}', "$.title"),
+        (b'{"title": "t", "body": null}', "$.body"),
+        (b'{"title": "t", "body": "", "topic": "a b"}', "$.topic"),
+        (b'{"title": "t", "body": "", "topic": "a\\n"}', "$.topic"),
+        (b'{"title": "t", "body": "", "topic": ""}', "$.topic"),
+        (b'{"title": "t", "body": "", "topic": "' + b"x" * 65 + b'"}', "$.topic"),
+        (b'{"title": "t", "body": "", "data": []}', "$.data"),
+        (b'{"title": "t", "body": "", "data": {"x": NaN}}', "body"),
+        (b'{"title": "t", "body": "", "data": {"x": 1e999}}', "body"),
+        (b'{"title": "t", "body": "", "data": {"x": Infinity}}', "body"),
+        (b'{"title": "\\ud800", "body": ""}', "body"),
+        (b'{"title": "t", "body": "", "data": {"x": "\\udfff"}}', "body"),
+        (b'{"title": "\xff", "body": ""}', "body"),
+        (b'{"title": "t", "body": "", "ttl_s": -1}', "$.ttl_s"),
+        (b'{"title": "t", "body": "", "ttl_s": 1e300}', "$.ttl_s"),
+        (b'{"title": "t", "body": "", "ttl_s": "5"}', "$.ttl_s"),
+        (b'{"title": "t", "body": "", "due_us": 1.5}', "$.due_us"),
+        (b'{"title": "t", "body": "", "due_us": -5}', "due_us"),
+        (b'{"title": "t", "body": "", "due_us": 99999999999999999999999}', "due_us"),
+        (b'{"title": "t", "body": "", "idempotency_key": ""}', "$.idempotency_key"),
+        (b'{"title": "t", "body": "", "targets": {"transport": "carrier pigeon"}}', "$.targets.transport"),
+        (b'{"title": "t", "body": "", "misspelt": 1}', "misspelt"),
+        (b'{"title": "t", "body": "", "data": ' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}", "body"),
+        (b'{"title": "t", "body": "' + b"x" * 20_001 + b'"}', "$.body"),
+        (b'{"title": "t", "body": "", "data": {"x": "' + b"x" * 33_000 + b'"}}', "data"),
+    ],
+)
+def test_a_bad_publish_is_a_400_that_says_where(server: RunningServer, raw: bytes, word: str) -> None:
+    status, answer = server.request("POST", "/api/notifications", raw=raw)
+
+    assert status == 400, answer
+    assert_problem(answer, 400, word)
+
+
+def test_a_publish_at_the_limits_is_taken(server: RunningServer) -> None:
+    server.publish("t" * 200, "b" * 20_000, data={"x": "y" * 32_000}, topic="A-z_0.9~", ttl_s=0.5)
+
+
+@pytest.mark.parametrize(
+    ("path", "body_bytes"),
+    [("/api/notifications", 70_000), ("/api/deliveries", 33_000), ("/api/devices", 2000)],
+)
+def test_an_oversize_body_is_a_413(server: RunningServer, path: str, body_bytes: int) -> None:
+    status, answer = server.request("POST", path, raw=b'{"x": "' + b"y" * body_bytes + b'"}')
+
+    assert status == 413
+    assert_problem(answer, 413, "bytes")
+
+
+def test_an_oversize_body_in_chunks_is_a_413_too(server: RunningServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    headers = {"Authorization": f"Bearer {server.admin_token}", "Transfer-Encoding": "chunked"}
+    chunks = (b"x" * 10_000 for _ in range(20))
+    try:
+        connection.request("POST", "/api/notifications", body=chunks, headers=headers, encode_chunked=True)
+        response = connection.getresponse()
+        assert response.status == 413
+        response.read()
+    finally:
+        connection.close()
+
+
+def test_what_is_left_of_a_refused_body_is_not_taken_for_the_next_request(server: RunningServer) -> None:
+    smuggled = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    body = b"x" * 70_000 + smuggled
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        sock.sendall(
+            b"POST /api/notifications HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+            + server.admin_token.encode()
+            + b"\r\nContent-Length: "
+            + str(len(body)).encode()
+            + b"\r\n\r\n"
+            + body
+        )
+        sock.shutdown(socket.SHUT_WR)
+        answers = read_to_the_end(sock)
+
+    assert answers.count(b"HTTP/1.1") == 1
+    assert b"ok\n" not in answers
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "test-operator-token2", "test-operator-toke", "é"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/notifications"),
+        ("POST", "/api/trials"),
+        ("GET", "/api/trials/r/0"),
+        ("DELETE", "/api/trials/r/0"),
+    ],
+)
+def test_a_foreign_token_is_a_401(server: RunningServer, method: str, path: str, token: str) -> None:
+    status, answer = server.request(
+        method,
+        path,
+        {"title": "t", "body": ""},
+        headers={"Authorization": f"Bearer {token}".encode().decode("latin-1")},
+    )
+
+    assert status == 401
+    assert_problem(answer, 401, "token")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["after=-1", "after=x", "after=99999999999999999999", "after=1e3", "limit=0", "limit=9999", "after=x.y"],
+)
+def test_a_bad_question_to_history_is_a_400(server: RunningServer, query: str) -> None:
+    status, answer = server.request("GET", f"/api/notifications?{query}")
+
+    assert status == 400
+    assert_problem(answer, 400)
+
+
+@pytest.mark.parametrize(
+    "query", ["topic=a%20b", "topic=", "topic=%F0%9F%91%8B", "topic=" + "x" * 65, "&".join(["topic=a"] * 33)]
+)
+def test_malformed_topics_of_a_stream_are_a_400(server: RunningServer, query: str) -> None:
+    status, answer = server.request("GET", f"/events?{query}")
+
+    assert status == 400
+    assert_problem(answer, 400, "topic")
+
+
+@pytest.mark.parametrize(
+    ("auth", "word"),
+    [
+        ("x", "auth"),
+        (True, "auth"),
+        ({"topics": "news"}, "topics"),
+        ({"topics": ["a b"]}, "topic"),
+        ({"topics": [1]}, "topic"),
+        ({"topics": ["t"] * 33}, "topics"),
+        ({"last_event_id": 7}, "last_event_id"),
+    ],
+)
+def test_bad_auth_of_a_channel_is_refused_with_a_sentence(
+    server: RunningServer, auth: Any, word: str
+) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
+        websocket.recv(timeout=10)
+        websocket.send("40" + json.dumps(auth))
+        answer = str(websocket.recv(timeout=10))
+
+    assert answer.startswith("44")
+    assert word in json.loads(answer[2:])["message"]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"batch_id": "short"}, "batch_id"),
+        ({"batch_id": "x" * 65}, "batch_id"),
+        ({"batch_id": "../../etc/passwd"}, "batch_id"),
+        ({"samples": []}, "samples"),
+        ({"samples": [GOOD_SAMPLE | {"due_us": -1}]}, "due_us"),
+        ({"samples": [GOOD_SAMPLE | {"due_us": 2**60}]}, "due_us"),
+        ({"samples": [GOOD_SAMPLE | {"received_client_us": 1e300}]}, "received_client_us"),
+        ({"samples": [GOOD_SAMPLE | {"clock_bound_us": -1}]}, "clock_bound_us"),
+        ({"samples": [GOOD_SAMPLE | {"state": "excellent"}]}, "state"),
+        ({"samples": [GOOD_SAMPLE | {"visible": "yes"}]}, "visible"),
+        ({"samples": [GOOD_SAMPLE | {"extra": 1}]}, "extra"),
+        ({"samples": [GOOD_SAMPLE] * 201}, "samples"),
+        ({"trial": -1}, "trial"),
+        ({"trial": 1.5}, "trial"),
+        ({"clock_channel": "sundial"}, "clock_channel"),
+    ],
+)
+def test_a_bad_batch_is_refused_with_its_place(
+    server: RunningServer, device: dict[str, str], change: dict[str, Any], word: str
+) -> None:
+    status, answer = post_batch(server, device, **change)
+
+    assert status in (400, 413), answer
+    if status == 400:
+        assert_problem(answer, 400, word)
+
+
+@pytest.mark.parametrize("run", ["unknown", "..", "../..", "/etc", ""])
+def test_an_unknown_run_is_a_404(server: RunningServer, device: dict[str, str], run: str) -> None:
+    status, answer = post_batch(server, device, run=run)
+
+    assert status == 404
+    assert_problem(answer, 404, "run")
+
+
+def test_an_unknown_trial_is_a_404(server: RunningServer, device: dict[str, str]) -> None:
+    status, answer = post_batch(server, device, trial=77)
+    assert status == 404
+    assert_problem(answer, 404, "trial")
+    status, answer = server.request("GET", "/api/trials/nothing/0")
+    assert status == 404
+    assert_problem(answer, 404, "trial")
+
+
+def test_a_device_cannot_post_as_another(server: RunningServer, device: dict[str, str]) -> None:
+    _status, other = server.request("POST", "/api/devices", {})
+
+    status, answer = post_batch(server, device | {"token": other["token"]})
+
+    assert status == 401
+    assert_problem(answer, 401, "device")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"notifications": 0}, "notifications"),
+        ({"notifications": 10**9}, "notifications"),
+        ({"rate_hz": -1}, "rate_hz"),
+        ({"rate_hz": 1e9}, "rate_hz"),
+        ({"payload_bytes": 10}, "payload_bytes"),
+        ({"transport": "telegraph"}, "transport"),
+        ({"run": "../x"}, "run"),
+        ({"run": "x" * 64, "payload_bytes": 256}, "payload_bytes"),
+        ({"start_after_ms": -1}, "start_after_ms"),
+    ],
+)
+def test_a_bad_trial_is_refused(server: RunningServer, change: dict[str, Any], word: str) -> None:
+    status, answer = server.request("POST", "/api/trials", GOOD_TRIAL | change)
+
+    assert status == 400
+    assert_problem(answer, 400, word)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/static/../app/settings.py", 404),
+        ("GET", "/static/%2e%2e/app/settings.py", 404),
+        ("PUT", "/api/notifications", 405),
+        ("GET", "/api/deliveries", 405),
+        ("DELETE", "/events", 405),
+    ],
+)
+def test_what_is_not_there_is_a_problem_document_too(
+    server: RunningServer, method: str, path: str, status: int
+) -> None:
+    answered, answer = server.request(method, path)
+
+    assert answered == status
+    assert_problem(answer, status)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "a b", "localhost/../", "1.2.3.4.evil.example"]
+)
+def test_a_foreign_host_name_is_refused(server: RunningServer, host: str) -> None:
+    for path in ("/", "/events", "/socket.io/?EIO=4&transport=polling"):
+        status, answer = server.request("GET", path, headers={"Host": host})
+        assert status in (400, 421), (path, answer)
+
+
+@pytest.mark.parametrize("host", ["localhost", "siar", "siar.local", "192.168.1.7:8080", "[::1]:80"])
+def test_our_own_names_are_served(server: RunningServer, host: str) -> None:
+    assert server.request("GET", "/healthz", headers={"Host": host})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://[", "https://localhost"]
+)
+def test_a_foreign_origin_is_refused_on_both_transports(server: RunningServer, origin: str) -> None:
+    for path in ("/events", "/socket.io/?EIO=4&transport=polling"):
+        assert server.request("GET", path, headers={"Origin": origin})[0] == 403
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket", origin=origin)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "",
+        "9",
+        "42",
+        "42{",
+        '42["x"',
+        "40{",
+        "40[1",
+        "45",
+        "451-",
+        '451-["x",{"_placeholder":true,"num":9}]',
+        "49",
+        "43",
+        "2probe",
+        "\x00",
+        "é" * 1000,
+        b"\x00\xff",
+        "4" * 60_000,
+    ],
+)
+def test_no_frame_of_a_stranger_harms_the_others(server: RunningServer, frame: str | bytes) -> None:
+    with socketio(server.port) as good:
+        with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
+            websocket.recv(timeout=10)
+            websocket.send(frame)
+
+        server.publish("still here", "")
+        assert good.next_notification()["title"] == "still here"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x81\xff" + b"\xff" * 8 + b"mask",  # a frame of 2^64 - 1 bytes
+        b"\x81\x05hello",  # not masked
+        b"\xf1\x80mask",  # reserved bits
+        b"\x83\x80mask",  # an opcode that does not exist
+        b"\x89\xfe\x01\x00mask" + b"x" * 256,  # a control frame that is too long
+        b"\x81\x82mask" + bytes(a ^ b for a, b in zip(b"\xff\xfe", b"ma", strict=True)),  # not UTF-8
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_no_bytes_of_a_stranger_on_an_open_websocket_harm_the_others(
+    server: RunningServer, raw: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock, sse(server.port) as good:
+        sock.sendall(
+            b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        received = b""
+        while b"0{" not in received:
+            received += sock.recv(4096)
+        sock.sendall(raw)
+        sock.shutdown(socket.SHUT_WR)
+        rest = read_to_the_end(sock)
+
+        assert b"HTTP/1.1" not in rest, "an HTTP answer was written into an open WebSocket"
+        server.publish("still here", "")
+        assert good.next_notification()["title"] == "still here"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"garbage", b"4", b"2", b"40\x1e40", b"\xff\xfe", b"b!!!", b"40{" * 100]
+)
+def test_no_polling_payload_of_a_stranger_makes_a_traceback(server: RunningServer, body: bytes) -> None:
+    status, opened = server.request("GET", "/socket.io/?EIO=4&transport=polling")
+    assert status == 200
+    sid = json.loads(opened[1:])["sid"]
+
+    status, _answer = server.request("POST", f"/socket.io/?EIO=4&transport=polling&sid={sid}", raw=body)
+
+    assert status in (200, 400)
+    assert server.request("GET", "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "EIO=3",
+        "EIO=4&transport=pigeon",
+        "EIO=4&transport=polling&sid=unknown",
+        "EIO=4&transport=websocket",
+    ],
+)
+def test_a_bad_handshake_is_a_400(server: RunningServer, query: str) -> None:
+    assert server.request("GET", f"/socket.io/?{query}")[0] == 400
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x00\x01\x02\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: abc\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: 1\r\n" % i for i in range(200)) + b"\r\n",
+        b"POST /api/devices HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    ],
+)
+def test_a_bad_http_request_is_a_4xx(server: RunningServer, raw: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        sock.sendall(raw)
+        answer = sock.recv(65536)
+
+    assert answer.split()[1][:1] == b"4" or answer.split()[1] == b"501", answer
+
+
+def read_to_the_end(sock: socket.socket) -> bytes:
+    """All that comes until the server closes, or resets."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := sock.recv(65536):
+            received += chunk
+    return received
+
+
+def post_batch(server: RunningServer, device: dict[str, str], **change: Any) -> tuple[int, Any]:
+    batch = {
+        "batch_id": "batch-0001",
+        "device": device["device"],
+        "run": None,
+        "trial": None,
+        "clock_channel": "websocket",
+        "timebase": "00",
+        "samples": [GOOD_SAMPLE],
+    }
+    return server.request("POST", "/api/deliveries", batch | change, token=device["token"])

@@ -1,0 +1,241 @@
+"""Traps that others fell into (design, section 6), each with its number."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.components import require_node, require_node_modules
+from tests.support.server import ROOT, free_port, running_server
+from tests.support.streams import next_line, official_client, socketio, sse
+
+FIRST_BYTE_S_MAX = 2.0
+"""Generous for a busy machine; a server that holds back until 4,096 bytes never sends it."""
+
+EVENTLET_WSGI = """
+    import eventlet
+    eventlet.monkey_patch()
+    from app.serving import mode
+    mode.use(mode.EVENTLET)
+    from app.factory import create_app
+    app = create_app()
+    app.services.socketio.socketio.run(
+        app, port=app.services.settings.port, minimum_chunk_size=0, log_output=False
+    )
+"""
+
+WERKZEUG = """
+    from app.factory import create_app
+    app = create_app()
+    app.services.socketio.socketio.run(app, port=app.services.settings.port, allow_unsafe_werkzeug=True)
+"""
+
+
+def program(source: str) -> list[str]:
+    return ["-c", textwrap.dedent(source)]
+
+
+def commands(port: int) -> dict[str, list[str]]:
+    """The ways in which a Flask user starts a service."""
+    return {
+        "gunicorn -c gunicorn.conf.py": ["-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"],
+        "flask run": ["-m", "flask", "--app", "wsgi", "run", "--port", str(port)],
+        "socketio.run, eventlet": program(EVENTLET_WSGI),
+        "socketio.run, threads": program(WERKZEUG),
+        "./siar serve": ["-m", "app", "serve", "--host", "127.0.0.1", "--port", str(port)],
+    }
+
+
+@pytest.mark.parametrize("way", list(commands(0)))
+def test_first_bytes_arrive_at_once_and_both_transports_work(way: str, tmp_path: Path) -> None:
+    """Trap 1, and "works under": gunicorn, `flask run`, `socketio.run`."""
+    port = free_port()
+    with running_server(tmp_path, command=commands(port)[way], port=port, recorder=0) as server:
+        asked_s = time.monotonic()
+        with sse(port) as stream, socketio(port) as channel:
+            assert time.monotonic() - asked_s < FIRST_BYTE_S_MAX
+            assert "position" in channel.connect
+            server.publish("one", "first")
+            server.publish("two", "second")
+
+            over_sse = [stream.next_notification() for _ in range(2)]
+            over_socketio = [channel.next_notification() for _ in range(2)]
+        assert [each["title"] for each in over_sse] == ["one", "two"]
+        assert over_socketio == over_sse
+        left_at = over_sse[0]["id"]
+        with (
+            sse(port, f"?last_event_id={left_at}") as stream,
+            socketio(port, {"last_event_id": left_at}) as channel,
+        ):
+            assert stream.next_notification() == channel.next_notification() == over_sse[1]
+    assert "Traceback" not in server.log(), server.log()
+
+
+def test_gunicorn_alone_picks_up_the_worker_from_its_configuration(tmp_path: Path) -> None:
+    """`gunicorn wsgi:app` in the checkout, with nothing else said."""
+    command = ["-m", "gunicorn", "wsgi:app"]
+    with running_server(tmp_path, command=command, cwd=ROOT, recorder=0) as server:
+        assert server.request("GET", "/version")[1]["async_mode"] == "eventlet"
+
+
+def test_without_our_worker_the_mode_is_threads_and_never_guessed(tmp_path: Path) -> None:
+    """Trap 3: eventlet and gevent are installed, and Flask-SocketIO would take the first it finds."""
+    port = free_port()
+    with running_server(tmp_path, command=commands(port)["flask run"], port=port) as server:
+        assert server.request("GET", "/version")[1]["async_mode"] == "threading"
+
+
+def test_a_port_in_use_is_refused_in_words(tmp_path: Path) -> None:
+    """Trap 2: a second server that sets SO_REUSEPORT would take half of the clients."""
+    with running_server(tmp_path, recorder=0) as server:
+        second = subprocess.run(
+            [sys.executable, "-P", "-m", "app", "serve", "--host", "127.0.0.1", "--port", str(server.port)],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        )
+
+        assert second.returncode == 3
+        assert str(server.port) in second.stderr
+        assert "--port" in second.stderr
+        assert "Traceback" not in second.stderr
+
+
+@pytest.mark.parametrize("way", ["gunicorn -c gunicorn.conf.py", "flask run"])
+def test_no_compression_unless_asked(way: str, tmp_path: Path) -> None:
+    """Trap 4: the library's WebSockets negotiate permessage-deflate, and each client's copy is compressed again."""
+    for compression in (False, True):
+        port = free_port()
+        folder = tmp_path / str(compression)
+        folder.mkdir()
+        with (
+            running_server(
+                folder, command=commands(port)[way], port=port, recorder=0, compression=int(compression)
+            ) as server,
+            connect(f"ws://127.0.0.1:{port}/socket.io/?EIO=4&transport=websocket") as websocket,
+        ):
+            assert bool(websocket.protocol.extensions) is compression
+            websocket.recv(timeout=10)
+            websocket.send("40")
+            websocket.recv(timeout=10)
+            server.publish("x" * 100, "y" * 5000)
+            assert "y" * 5000 in str(websocket.recv(timeout=10))
+
+
+def test_no_polling_detour_unless_asked(tmp_path: Path) -> None:
+    """Trap 5: told `transports: ["websocket"]`, the official client never polls, and no upgrade is offered."""
+    node = require_node()
+    require_node_modules()
+    with running_server(tmp_path, recorder=0) as server:
+        with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
+            assert '"upgrades":[]' in str(websocket.recv(timeout=10))
+        before = requests_answered(server.request("GET", "/metrics")[1])
+        with official_client(str(node), server.url, transports=["websocket"]) as client:
+            assert next_line(client, "connect")["transport"] == "websocket"
+            after = requests_answered(server.request("GET", "/metrics")[1])
+    assert after - before == 2  # the WebSocket, and the question itself
+
+
+def test_an_emit_loop_does_not_hold_notifications_back(tmp_path: Path) -> None:
+    """Trap 13: 20 notifications 50 ms apart must not arrive together at the end."""
+    with (
+        running_server(tmp_path, recorder=0) as server,
+        sse(server.port) as stream,
+        socketio(server.port) as channel,
+    ):
+        for number, (transport, reader) in enumerate((("sse", stream), ("socketio", channel))):
+            order = {
+                "run": "trap13",
+                "trial": number,
+                "block": 0,
+                "transport": transport,
+                "notifications": 20,
+                "warmup_notifications": 0,
+                "rate_hz": 20,
+                "payload_bytes": 512,
+                "start_after_ms": 50,
+                "drain_ms": 0,
+            }
+            assert server.request("POST", "/api/trials", order)[0] == 201
+            arrivals_s = []
+            for _ in range(20):
+                reader.next_notification()
+                arrivals_s.append(time.monotonic())
+            gaps_s = sorted(
+                later - earlier for earlier, later in zip(arrivals_s, arrivals_s[1:], strict=False)
+            )
+
+            assert gaps_s[9] == pytest.approx(0.05, abs=0.02)
+            server.request("DELETE", f"/api/trials/trap13/{number}")
+
+
+NAGLE_PROBE = """
+    import socket, sys
+    from app.serving.peer import peer_socket
+    from {module} import app
+    inner = app.wsgi_app
+    def probe(environ, start_response):
+        sock = peer_socket(environ)
+        body = inner(environ, start_response)
+        state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) if sock.fileno() >= 0 else "closed"
+        print("nodelay", environ["PATH_INFO"], state, file=sys.stderr, flush=True)
+        return body
+    app.wsgi_app = probe
+"""
+
+
+@pytest.mark.parametrize("way", ["gunicorn", "eventlet", "threads"])
+def test_nagle_is_off_on_the_stream_under_every_server(way: str, tmp_path: Path) -> None:
+    """Trap 14: `eventlet.wsgi` leaves it on, and a second small write then waits for an acknowledgement."""
+    port = free_port()
+    (tmp_path / "probed.py").write_text(textwrap.dedent(NAGLE_PROBE.format(module="wsgi")))
+    probed = {
+        "gunicorn": [
+            "-m",
+            "gunicorn",
+            "-c",
+            str(ROOT / "gunicorn.conf.py"),
+            "--pythonpath",
+            str(tmp_path),
+            "probed:app",
+        ],
+        "eventlet": program(
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+            + textwrap.dedent(EVENTLET_WSGI).replace(
+                "from app.factory import create_app\napp = create_app()", "from probed import app"
+            )
+        ),
+        "threads": program(
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+            + textwrap.dedent(WERKZEUG).replace(
+                "from app.factory import create_app\napp = create_app()", "from probed import app"
+            )
+        ),
+    }
+    with running_server(tmp_path, command=probed[way], port=port, recorder=0) as server:
+        with sse(port):
+            pass
+        assert "nodelay /events 1" in server.log()
+
+
+def requests_answered(metrics: str) -> int:
+    match = re.search(r"^siar_http_requests_total (\d+)", metrics, re.MULTILINE)
+    assert match is not None
+    return int(match[1])
+
+
+def test_the_listening_socket_does_not_share_its_port(tmp_path: Path) -> None:
+    """Trap 2, at the socket: another bind to the same port must fail."""
+    with running_server(tmp_path, recorder=0) as server, socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", server.port))

@@ -1,0 +1,139 @@
+"""Raw clients for tests: a socket and the repository's own decoders, nothing that could hide a byte."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+from app.core.event_stream import EventStreamDecoder
+
+JS = Path(__file__).parents[1] / "js"
+
+
+class SseReader:
+    """An open `/events` stream; `next_event` waits for one."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.response = response
+        self._decoder = EventStreamDecoder()
+        self._waiting: list[Any] = []
+
+    @property
+    def last_event_id(self) -> str:
+        """What a browser would send when it reconnects."""
+        return self._decoder.last_event_id
+
+    def read_some(self) -> bytes:
+        """Whatever comes next, raw."""
+        chunk = self.response.read1(65536)
+        assert chunk, "the server ended the stream"
+        self._waiting.extend(self._decoder.feed(chunk))
+        return chunk
+
+    def next_event(self) -> Any:
+        """The next event, waited for."""
+        while not self._waiting:
+            self.read_some()
+        return self._waiting.pop(0)
+
+    def next_notification(self) -> dict[str, Any]:
+        """The next event's object; it must be a notification."""
+        event = self.next_event()
+        assert event.type == "notification", event
+        return json.loads(event.data)
+
+
+@contextmanager
+def sse(port: int, query: str = "", headers: dict[str, str] | None = None) -> Iterator[SseReader]:
+    """A subscribed stream: the prelude has been read."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", f"/events{query}", headers=headers or {})
+    response = connection.getresponse()
+    assert response.status == 200, response.read()
+    reader = SseReader(response)
+    try:
+        while not reader.last_event_id:
+            reader.read_some()
+        yield reader
+    finally:
+        response.close()
+        connection.close()
+
+
+@dataclass(slots=True)
+class SocketIoReader:
+    """An open Socket.IO channel on a WebSocket without any polling."""
+
+    websocket: ClientConnection
+    connect: dict[str, Any]
+    """The payload of the server's CONNECT."""
+
+    def next_packet(self) -> str:
+        """The next Engine.IO packet that is no ping, raw."""
+        while True:
+            packet = self.websocket.recv(timeout=10)
+            assert isinstance(packet, str)
+            if packet != "2":
+                return packet
+            self.websocket.send("3")
+
+    def next_event(self) -> tuple[str, Any]:
+        """The next event's name and argument."""
+        packet = self.next_packet()
+        assert packet.startswith("42"), packet
+        name, argument = json.loads(packet[2:])
+        return name, argument
+
+    def next_notification(self) -> dict[str, Any]:
+        """The next event's object; it must be a notification."""
+        name, argument = self.next_event()
+        assert name == "notification", (name, argument)
+        return argument
+
+
+@contextmanager
+def socketio(port: int, auth: Any = None) -> Iterator[SocketIoReader]:
+    """A connected channel."""
+    # Without max_queue=None a client that leaves with frames unread waits 10 s for the end of its own queue.
+    url = f"ws://127.0.0.1:{port}/socket.io/?EIO=4&transport=websocket"
+    with connect(url, open_timeout=10, max_queue=None) as websocket:
+        assert str(websocket.recv(timeout=10)).startswith("0{")
+        websocket.send("40" + ("" if auth is None else json.dumps(auth)))
+        answer = str(websocket.recv(timeout=10))
+        assert answer.startswith("40"), answer
+        yield SocketIoReader(websocket, json.loads(answer[2:]))
+
+
+@contextmanager
+def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """npm's `socket.io-client` in Node: a line of JSON for each thing that happens to it."""
+    with subprocess.Popen(
+        [node, str(JS / "interop_client.mjs"), url, json.dumps(options)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=JS,
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(10)
+
+
+def next_line(process: subprocess.Popen[str], kind: str) -> dict[str, Any]:
+    """The official client's next report of this kind; others before it are passed over."""
+    assert process.stdout is not None
+    while True:
+        line = process.stdout.readline()
+        assert line, "the official client ended"
+        report: dict[str, Any] = json.loads(line)
+        if report["kind"] == kind:
+            return report
