@@ -13,7 +13,7 @@ from app.core.clockmodel import WANDER_US
 from app.core.clocksync import ClockSync
 from app.core.errors import SiarError, Unfit
 from app.core.scenario import BlockSpec, Plan, TrialSpec, repeat_of, schedule
-from app.core.trial import Severity, TrialRecord
+from app.core.trial import Severity
 from app.experiment import naming, spool
 from app.experiment.api import Server
 from app.experiment.client_link import ClientLink, Stopped
@@ -106,41 +106,43 @@ class _Run:
         """Every block of the plan, then those that take the place of void ones, as long as there may be more."""
         self.progress.start(trials=self._trials_left(), left_s=self._left_s())
         self.store.add_probes(self.laboratory.synchronise(PROBES_AT_START))
-        extra = 0
+        repeats = 0
         while self._left:
             block = self._left.pop(0)
-            if self._block(block):
+            why_void = self._block(block)
+            if why_void is None:
                 continue
-            if extra == self.plan.extra_blocks_max:
-                self.progress.note(f"{_name(block)} is void, and no further block may be repeated.")
-                continue
-            self.progress.note(f"{_name(block)} is void and will be repeated at the end.")
-            self._left.append(repeat_of(block, block=self.plan.blocks + extra))
-            extra += 1
+            if repeats < self.plan.extra_blocks_max:
+                self._left.append(repeat_of(block, block=self.plan.blocks + repeats))
+                repeats += 1
+                self.progress.note(f"{_name(block)} is void and will be repeated at the end. {why_void}")
+            else:
+                self.progress.note(f"{_name(block)} is void, and no more may be repeated. {why_void}")
 
-    def _block(self, block: BlockSpec) -> bool:
-        """Run a block; whether it stands. The rest of a void one runs too: what it shows is kept."""
-        stands = True
+    def _block(self, block: BlockSpec) -> str | None:
+        """Run a block; why it is void, or `None`. The rest of a void one runs too: what it shows is kept."""
+        why_void: str | None = None
         for position, arm in enumerate(block.arms):
             is_first_of_idle_arm = self.plan.idle_s > 0 and arm == block.idle_arm
             spec = TrialSpec(next(self._indexes), block.block, block.clients, arm, idle=is_first_of_idle_arm)
             self._announce(spec, block, position)
             self.laboratory.connect(spec)
             if is_first_of_idle_arm:
-                stands &= self._keep(self.laboratory.idle(spec))
+                why_void = self._keep(self.laboratory.idle(spec)) or why_void
                 spec = TrialSpec(next(self._indexes), block.block, block.clients, arm)
                 self._announce(spec, block, position)
-            stands &= self._keep(self.laboratory.measure(spec))
+            why_void = self._keep(self.laboratory.measure(spec)) or why_void
             self.laboratory.clients.disconnect()
         spool.ingest(self.store)
-        return stands
+        return why_void
 
-    def _keep(self, finished: Finished) -> bool:
-        """Put a trial into the store; whether it is valid. The analysis repeats its checks from the raw rows."""
+    def _keep(self, finished: Finished) -> str | None:
+        """Put a trial into the store; why it is void, or `None`. The analysis finds the same from the raw rows."""
         self.store.add_trial(finished.record, published=finished.published)
         self.store.add_probes(finished.probes)
         self._done += 1
-        return not _is_void(finished.record, self.plan)
+        warnings = check_trial(finished.record, self.plan)
+        return next((each.text for each in warnings if each.severity is Severity.VOID), None)
 
     def _announce(self, spec: TrialSpec, block: BlockSpec, position: int) -> None:
         left = len(block.arms) - position
@@ -170,11 +172,6 @@ class _Run:
     def _idle_s(self) -> float:
         plan = self.plan
         return plan.idle_s + plan.settle_s + _IDLE_OVERHEAD_S if plan.idle_s > 0 else 0.0
-
-
-def _is_void(record: TrialRecord, plan: Plan) -> bool:
-    warnings = (*record.warnings, *check_trial(record, plan))
-    return any(warning.severity is Severity.VOID for warning in warnings)
 
 
 def _name(block: BlockSpec) -> str:

@@ -31,6 +31,9 @@ _PORT_TRIES_MAX = 5
 """Somebody else may take the port between the look and the server's own bind."""
 
 _STOP_PATIENCE_S = 5.0
+_FAILED_PATIENCE_S = 0.5
+"""For one that never came up, which has nothing to put in order."""
+
 _LOG_TAIL_BYTES = 4_000
 
 _PORT_TAKEN = ("address already in use", "connection in use")
@@ -92,7 +95,7 @@ def start(
             if complaint is None:
                 server = api.find_server(f"http://{host}:{port}", admin_token=token, pid=process.pid)
                 return ServerProcess(server, process, log, pipe_fd)
-            processes.stop(process, patience_s=_STOP_PATIENCE_S)
+            processes.stop(process, patience_s=_FAILED_PATIENCE_S)
             tail = _tail(log)
         except BaseException:
             processes.stop(process, patience_s=_STOP_PATIENCE_S)

@@ -1,0 +1,128 @@
+"""The clients' loop: stamps first, timers, and what it says of its own lateness."""
+
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from app import clock
+from app.experiment.links import Chunk, Link, Loop
+from app.experiment.ticker import PERIOD_US, Ticker
+
+LINKS = 5
+DECODING_S = 0.02
+
+
+def test_what_is_ready_together_is_stamped_before_anything_is_decoded() -> None:
+    loop, stamps_us, links = Loop(), [], []
+
+    def slowly_decoded(chunk: Chunk) -> None:
+        stamps_us.append(chunk.read_us)
+        time.sleep(DECODING_S)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for _ in range(LINKS):
+            link = Link("127.0.0.1", listener.getsockname()[1], on_open=lambda: None, on_chunk=slowly_decoded)
+            loop.add(link)
+            links.append(link)
+        peers = [listener.accept()[0] for _ in range(LINKS)]
+        while not all(link.is_open for link in links):
+            loop.turn()
+        for peer in peers:
+            peer.sendall(b"x")
+        while len(stamps_us) < LINKS:
+            loop.turn()
+
+        for each in (*links, *peers):
+            loop.remove(each) if isinstance(each, Link) else each.close()
+    assert max(stamps_us) - min(stamps_us) < DECODING_S * 1e6 * 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SO_TIMESTAMPNS is Linux's")
+def test_the_kernel_s_stamp_is_between_sending_and_reading() -> None:
+    loop, chunks = Loop(), []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        link = Link("127.0.0.1", listener.getsockname()[1], on_open=lambda: None, on_chunk=chunks.append)
+        loop.add(link)
+        peer = listener.accept()[0]
+        for _ in range(20):  # "The first stamps can be missing while the kernel switches it on."
+            chunks.clear()
+            sent_us = clock.monotonic_us()
+            peer.sendall(b"x")
+            while not chunks:
+                loop.turn()
+            if chunks[0].kernel_ns is not None:
+                break
+        loop.remove(link)
+        peer.close()
+
+    kernel_us = chunks[0].kernel_ns / 1000 + clock.kernel_offset_us()
+    assert sent_us - 200 <= kernel_us <= chunks[0].read_us + 200
+
+
+def test_what_the_kernel_does_not_take_at_once_goes_when_there_is_room() -> None:
+    loop, data = Loop(), b"0123456789" * 500_000
+    received = bytearray()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        link = Link(
+            "127.0.0.1",
+            listener.getsockname()[1],
+            on_open=lambda: loop.send(link, data),
+            on_chunk=lambda chunk: None,
+        )
+        loop.add(link)
+        peer = listener.accept()[0]
+        peer.settimeout(0)
+
+        def look_again() -> None:  # Else the loop would wait for a link that has nothing more to do.
+            loop.call_later(1000, look_again)
+
+        look_again()
+        while len(received) < len(data):
+            loop.turn()
+            try:
+                received += peer.recv(1_000_000)
+            except BlockingIOError:
+                continue
+        loop.remove(link)
+        peer.close()
+
+    assert received == data
+
+
+def test_timers_run_in_the_order_in_which_they_are_due() -> None:
+    loop, ran = Loop(), []
+    for delay_us, name in ((3000, "last"), (0, "first"), (1000, "second")):
+        loop.call_later(delay_us, lambda name=name: ran.append(name))
+
+    while len(ran) < 3:
+        loop.turn()
+
+    assert ran == ["first", "second", "last"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="timerfd is Linux's")
+def test_a_loop_that_is_held_up_says_for_how_long() -> None:
+    ticker = Ticker()
+    assert ticker.lag_us() is None
+
+    time.sleep(0.05)
+
+    lag_us = ticker.lag_us()
+    assert lag_us is not None
+    assert 50_000 - PERIOD_US <= lag_us < 1_000_000
+
+
+def test_experiments_bring_no_server_and_no_green_threads_along() -> None:
+    script = (
+        "import sys\n"
+        "import app.experiment.runner, app.experiment.server_process, app.experiment.client_process\n"
+        "import app.experiment.recorder, app.experiment.plans\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'flask', 'eventlet', 'gevent'}))"
+    )
+
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,144 @@
+"""What built-in clients say, and what they make of servers that answer badly."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.errors import MalformedFrame
+from app.core.event_stream import encode_comment, encode_event, encode_prelude
+from app.core.frames import Message, Opcode, accept_of, encode_frame, masked
+from app.experiment.speech import ClockSpeech, SocketIoSpeech, Speech, SseSpeech, Subscription
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
+NOTIFICATION = {"id": "e.5", "offset": 5, "data": {}}
+
+
+def upgraded(speech: SocketIoSpeech | ClockSpeech) -> bytes:
+    """The server's agreement to the handshake that `speech` opened."""
+    request = speech.opening().decode()
+    key = next(line.split(": ")[1] for line in request.splitlines() if line.startswith("Sec-WebSocket-Key"))
+    head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    return f"{head}Sec-WebSocket-Accept: {accept_of(key)}\r\n\r\n".encode()
+
+
+def text_frame(text: str) -> bytes:
+    return encode_frame(Opcode.TEXT, text.encode(), mask=None)
+
+
+def said(speech: Speech | ClockSpeech) -> list[Message]:
+    """What the client put out, unmasked; small frames only."""
+    messages, data = [], bytes(speech.outgoing)
+    while data:
+        length = data[1] & 0x7F
+        messages.append(Message(Opcode(data[0] & 0x0F), masked(data[6 : 6 + length], data[2:6])))
+        data = data[6 + length :]
+    return messages
+
+
+def test_sse_asks_like_anyone_else_and_is_ready_with_the_first_block() -> None:
+    speech = SseSpeech(Subscription("http://127.0.0.1:8000", ("a", "b"), "e.3"))
+
+    request = speech.opening().decode()
+    assert request.startswith("GET /events?topic=a&topic=b HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n")
+    assert "\r\nUser-Agent: siar-builtin/1 (simulated)\r\n" in request
+    assert "\r\nLast-Event-ID: e.3\r\n" in request
+    assert speech.hear(OK) == []
+    assert speech.position is None
+    assert speech.hear(encode_prelude(retry_ms=1, id="e.4")) == []
+    assert speech.position == "e.4"
+    event = encode_event(event="notification", data=json.dumps(NOTIFICATION), id="e.5")
+    assert speech.hear(encode_comment("hb", id="e.4") + event) == [NOTIFICATION]
+
+
+def test_other_events_are_no_notifications() -> None:
+    speech = SseSpeech(Subscription("http://127.0.0.1:8000"))
+
+    assert speech.hear(OK + encode_event(event="gap", data="{}", id="e.5")) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"HTTP/1.1 503 Busy\r\nContent-Type: application/problem+json\r\n\r\n{}", id="an error"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>", id="a page"),
+        pytest.param(OK + encode_event(event="notification", data="[1]", id="e.5"), id="no object"),
+        pytest.param(OK + encode_event(event="notification", data="{", id="e.5"), id="no JSON"),
+    ],
+)
+def test_sse_refuses_what_is_no_stream_of_notifications(answer: bytes) -> None:
+    with pytest.raises(MalformedFrame):
+        SseSpeech(Subscription("http://127.0.0.1:8000")).hear(answer)
+
+
+def test_socket_io_connects_answers_pings_and_hears_notifications() -> None:
+    speech = SocketIoSpeech(Subscription("http://127.0.0.1:8000", ("a",), "e.3"))
+
+    assert speech.hear(upgraded(speech) + text_frame('0{"sid":"x","pingInterval":1}')) == []
+    assert said(speech) == [Message(Opcode.TEXT, b'40{"topics":["a"],"last_event_id":"e.3"}')]
+    speech.outgoing.clear()
+    assert speech.position is None
+    speech.hear(text_frame('40{"sid":"y","position":"e.4"}'))
+    assert speech.position == "e.4"
+    event = text_frame("42" + json.dumps(["notification", NOTIFICATION]))
+    assert speech.hear(text_frame("2") + event + text_frame('42["gap",{}]')) == [NOTIFICATION]
+    assert said(speech) == [Message(Opcode.TEXT, b"3")]
+    speech.outgoing.clear()
+    speech.hear(encode_frame(Opcode.PING, b"x", mask=None))
+    assert said(speech) == [Message(Opcode.PONG, b"x")]
+    speech.hear(encode_frame(Opcode.CLOSE, b"\x03\xe8", mask=None))
+    assert speech.ended
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '44{"message":"no"}',
+        '42["notification"]',
+        '42["notification",1]',
+        "x",
+        "42",
+        '451-["notification",{}]',
+    ],
+)
+def test_socket_io_refuses_what_is_no_notification(text: str) -> None:
+    speech = SocketIoSpeech(Subscription("http://127.0.0.1:8000"))
+
+    with pytest.raises(MalformedFrame):
+        speech.hear(upgraded(speech) + text_frame(text))
+
+
+def test_a_handshake_of_somebody_else_is_refused() -> None:
+    speech, other = SocketIoSpeech(Subscription("http://a")), SocketIoSpeech(Subscription("http://a"))
+
+    with pytest.raises(MalformedFrame, match="does not answer this key"):
+        speech.hear(upgraded(other))
+
+
+def test_the_clock_asks_and_hears_answers() -> None:
+    speech = ClockSpeech("http://127.0.0.1:9")
+    answer = {"probe": 7, "received_us": 1, "sent_us": 2, "timebase": "ab"}
+
+    assert speech.hear(upgraded(speech)) == []
+    assert speech.ready
+    assert speech.hear(text_frame(json.dumps(answer))) == [answer]
+    with pytest.raises(MalformedFrame, match="closed"):
+        speech.hear(encode_frame(Opcode.CLOSE, b"", mask=None))
+
+
+@given(st.binary(max_size=300), st.sampled_from(["sse", "socketio", "clock"]))
+def test_no_bytes_raise_anything_but_malformed_frame(noise: bytes, kind: str) -> None:
+    subscription = Subscription("http://127.0.0.1:8000")
+    if kind == "sse":
+        with contextlib.suppress(MalformedFrame):
+            SseSpeech(subscription).hear(OK + noise)
+    elif kind == "socketio":
+        speech = SocketIoSpeech(subscription)
+        with contextlib.suppress(MalformedFrame):
+            speech.hear(upgraded(speech) + encode_frame(Opcode.TEXT, noise, mask=None))
+    else:
+        clock = ClockSpeech("http://127.0.0.1:9")
+        with contextlib.suppress(MalformedFrame):
+            clock.hear(upgraded(clock) + encode_frame(Opcode.TEXT, noise, mask=None))
