@@ -11,7 +11,7 @@ from app import clock
 from app import settings as settings_module
 from app.services import Services, build
 from app.settings import Settings
-from app.web import deliveries, errors, events, notifications, pages, probes, trials
+from app.web import deliveries, errors, events, notifications, openapi, pages, probes, trials
 from app.web.guard import Guard
 from app.web.here import KEY
 
@@ -43,7 +43,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     services = build(app, settings)
     app.extensions[KEY] = services
     errors.register(app)
-    for view in (pages, events, notifications, deliveries, trials, probes):
+    for view in (pages, events, notifications, deliveries, trials, probes, openapi):
         app.register_blueprint(view.blueprint)
     app.wsgi_app = Guard(  # type: ignore[method-assign]
         app.wsgi_app, allowed_hosts=settings.allowed_hosts, requests=services.requests

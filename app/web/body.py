@@ -28,7 +28,7 @@ def read(kind: type[T], *, bytes_max: int) -> T:
             raise RequestEntityTooLarge
     except RequestEntityTooLarge as error:
         raise RequestEntityTooLarge(f"The body may have at most {bytes_max} bytes.") from error
-    except Exception as error:  # noqa: BLE001 - each WSGI server has errors of its own for a broken body
+    except Exception as error:
         raise Malformed(
             f"The body could not be read ({type(error).__name__}): it broke off, or HTTP was."
         ) from error

@@ -30,11 +30,15 @@ _ClientStamp = Annotated[float, msgspec.Meta(ge=-1e16, le=1e16)]
 _Bound = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
-class _Device(msgspec.Struct, forbid_unknown_fields=True):
+class Device(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a registration."""
+
     name: Annotated[str, msgspec.Meta(max_length=40)] | None = None
 
 
-class _Sample(msgspec.Struct, forbid_unknown_fields=True):
+class Sample(msgspec.Struct, forbid_unknown_fields=True):
+    """One arrival; the names and units of core/delivery.py."""
+
     id: Annotated[str, msgspec.Meta(min_length=3, max_length=64)]
     transport: Literal["sse", "socketio"]
     due_us: _Stamp
@@ -48,12 +52,14 @@ class _Sample(msgspec.Struct, forbid_unknown_fields=True):
     clock_bound_us: _Bound | None = None
 
 
-class _Batch(msgspec.Struct, forbid_unknown_fields=True):
+class Batch(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a post of deliveries."""
+
     batch_id: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{8,64}\Z")]
     device: Annotated[str, msgspec.Meta(max_length=64)]
     clock_channel: Literal["websocket", "http"]
     timebase: Annotated[str, msgspec.Meta(max_length=64)]
-    samples: Annotated[list[_Sample], msgspec.Meta(min_length=1, max_length=SAMPLES_PER_BATCH_MAX)]
+    samples: Annotated[list[Sample], msgspec.Meta(min_length=1, max_length=SAMPLES_PER_BATCH_MAX)]
     run: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
 
@@ -61,7 +67,7 @@ class _Batch(msgspec.Struct, forbid_unknown_fields=True):
 @blueprint.post("/api/devices")
 def register() -> flask.Response:
     """A new device with its token; the cookie makes it known on both transports."""
-    body.read(_Device, bytes_max=DEVICE_BODY_BYTES_MAX)
+    body.read(Device, bytes_max=DEVICE_BODY_BYTES_MAX)
     device, token = services().devices.register()
     answer = flask.jsonify(device=device, token=token)
     answer.status_code = 201
@@ -72,7 +78,7 @@ def register() -> flask.Response:
 @blueprint.post("/api/deliveries")
 def post() -> flask.Response:
     """Take a batch of measured arrivals; the same batch again is taken once."""
-    batch = body.read(_Batch, bytes_max=DELIVERIES_BODY_BYTES_MAX)
+    batch = body.read(Batch, bytes_max=DELIVERIES_BODY_BYTES_MAX)
     require_device(batch.device)
     run = services().run if batch.run is None else batch.run
     if run != services().run and run not in services().trials.runs:

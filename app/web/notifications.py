@@ -36,7 +36,9 @@ TTL_S_MAX = 30 * 24 * 3600
 DEVICES_MAX = 1000
 
 
-class _Targets(msgspec.Struct, forbid_unknown_fields=True):
+class PublishTargets(msgspec.Struct, forbid_unknown_fields=True):
+    """Whom a notification is for."""
+
     transport: Literal["sse", "socketio"] | None = None
     devices: (
         Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=DEVICES_MAX)]
@@ -44,7 +46,9 @@ class _Targets(msgspec.Struct, forbid_unknown_fields=True):
     ) = None
 
 
-class _Publish(msgspec.Struct, forbid_unknown_fields=True):
+class Publish(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a publish."""
+
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_CHARS_MAX)]
     body: Annotated[str, msgspec.Meta(max_length=BODY_CHARS_MAX)]
     topic: Annotated[str, msgspec.Meta(pattern=rf"\A{TOPIC_PATTERN.pattern}\Z")] = DEFAULT_TOPIC
@@ -52,7 +56,7 @@ class _Publish(msgspec.Struct, forbid_unknown_fields=True):
     ttl_s: Annotated[float, msgspec.Meta(gt=0, le=TTL_S_MAX)] | None = None
     idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
     due_us: int | None = None
-    targets: _Targets | None = None
+    targets: PublishTargets | None = None
     force: bool = False
 
 
@@ -60,7 +64,7 @@ class _Publish(msgspec.Struct, forbid_unknown_fields=True):
 def publish() -> flask.Response:
     """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
     require_operator()
-    wanted = body.read(_Publish, bytes_max=PUBLISH_BODY_BYTES_MAX)
+    wanted = body.read(Publish, bytes_max=PUBLISH_BODY_BYTES_MAX)
     draft = _draft(wanted)
     trial = services().trials.active()
     if trial is not None:
@@ -98,7 +102,7 @@ def history() -> flask.Response:
     return flask.Response(text, content_type="application/json", headers={"Cache-Control": "no-store"})
 
 
-def _draft(wanted: _Publish) -> Draft:
+def _draft(wanted: Publish) -> Draft:
     if len(encode_json(wanted.data)) > DATA_BYTES_MAX:
         raise Malformed(f"`data` may have at most {DATA_BYTES_MAX} bytes when encoded.")
     targets = EVERYONE

@@ -21,7 +21,9 @@ def _whole(low: int, high: int) -> msgspec.Meta:
     return msgspec.Meta(ge=low, le=high)
 
 
-class _Order(msgspec.Struct, forbid_unknown_fields=True):
+class Order(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a start."""
+
     run: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")]
     trial: Annotated[int, _whole(0, 1_000_000)]
     block: Annotated[int, _whole(0, 1_000_000)]
@@ -43,7 +45,7 @@ def operator_only() -> None:
 @blueprint.post("")
 def start() -> flask.Response:
     """Fix the schedule and let the source run it."""
-    wanted = body.read(_Order, bytes_max=ORDER_BYTES_MAX)
+    wanted = body.read(Order, bytes_max=ORDER_BYTES_MAX)
     trial = services().trials.start(TrialOrder(**msgspec.to_builtins(wanted)))
     answer = flask.jsonify(
         run=trial.order.run,

@@ -1,0 +1,137 @@
+"""What `demo` and `run` share: a server of its own, the plan, the figures, the files, the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from app import settings as settings_module
+from app.analysis.analyse import Analysis, analyse
+from app.core.errors import Malformed, Unknown
+from app.core.scenario import Plan
+from app.core.wire import TRANSPORTS
+from app.experiment import naming, server_process
+from app.experiment.progress import for_stream
+from app.experiment.runner import run_plan
+from app.measure.store import Store
+from app.report.files import write_all, write_atomically
+from app.report.result import result_text
+from app.report.terminal import print_result
+from app.settings import Settings
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_INTERRUPTED = 130
+
+OURS = frozenset(
+    f"SIAR_{name}"
+    for name in (
+        "HOST",
+        "PORT",
+        "ADMIN_TOKEN",
+        "RUNS_DIR",
+        "RUN",
+        "RECORDER",
+        "ANCHOR_US",
+        "TIMEBASE",
+        "PARENT_PIPE_FD",
+    )
+)
+"""Settings that an experiment chooses for its server itself; the rest of `SIAR_*` is the user's."""
+
+PIPED_COLUMNS = 100
+"""Width of what goes into a file or a pipe: rich would take 80 there and break the tables' words."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of every command that measures."""
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="order of the trials (default: random, printed)"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="PATH", help="write the machine-readable result there as well"
+    )
+
+
+def parse_arms(text: str) -> list[str]:
+    """`sse,socketio` as a list; the same one twice is an A/A run. Raises `Malformed`."""
+    names = [each.strip() for each in text.split(",") if each.strip()]
+    for name in names:
+        if name not in TRANSPORTS:
+            raise Malformed(f'"{name}" is no transport; there are: {", ".join(TRANSPORTS)}.')
+    if not names:
+        raise Malformed(f"--arms needs at least one of: {', '.join(TRANSPORTS)}.")
+    return names
+
+
+def seed_or_random(seed: int | None) -> int:
+    """The seed that was asked for, or one that can be typed again."""
+    return secrets.randbelow(1_000_000) if seed is None else seed
+
+
+def measure(plan: Plan, *, json_path: Path | None) -> int:
+    """Run the plan on a server of its own, print and write the result; answers the exit code."""
+    if json_path is not None and not json_path.absolute().parent.is_dir():
+        raise Malformed(f"--json {json_path}: there is no folder {json_path.absolute().parent}.")
+    settings = settings_module.read(os.environ)
+    given = {name: text for name, text in os.environ.items() if name.startswith("SIAR_") and name not in OURS}
+    run_id = naming.new_run_id()
+    with server_process.start(
+        runs_dir=settings.runs_dir, settings={**_known(given), "SIAR_RECORDER": "0"}
+    ) as serving:
+        folder = run_plan(
+            plan,
+            server=serving.server,
+            runs_dir=settings.runs_dir,
+            run_id=run_id,
+            progress=for_stream(sys.stderr),
+            settings=_known(given),
+        )
+    analysis = load(folder)
+    show(analysis, folder, json_path=json_path)
+    return exit_code(analysis)
+
+
+def load(folder: Path) -> Analysis:
+    """The analysis of a stored run. Raises `StoreError`."""
+    with Store.open(folder) as store:
+        return analyse(store.load())
+
+
+def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
+    """Write the report's files, print the result and where they are."""
+    paths = write_all(analysis, folder)
+    if json_path is not None:
+        write_atomically(json_path, lambda file: file.write(result_text(analysis)))
+    console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
+    print_result(analysis, console)
+    print(f"\nReport: {paths[0]}")
+    print(f"Beside it: {', '.join(path.name for path in paths[1:])}. The run: {analysis.run.id}")
+
+
+def exit_code(analysis: Analysis) -> int:
+    """0 when every trial ran to its end and every notification arrived; validity changes the verdict, not this."""
+    if not analysis.run.complete:
+        stopped = analysis.run.conditions.get("stopped") == "on request"
+        return EXIT_INTERRUPTED if stopped else EXIT_FAILURE
+    ran = all(trial.record.completed for trial in analysis.trials)
+    return EXIT_OK if ran and analysis.totals.lost == 0 else EXIT_FAILURE
+
+
+def find_run(name: str, settings: Settings) -> Path:
+    """The folder of a run, by its id or its path. Raises `Unknown`."""
+    for folder in (settings.runs_dir / name, Path(name)):
+        if folder.is_dir():
+            return folder
+    raise Unknown(
+        f"There is no run {name!r}: neither in {settings.runs_dir} nor as a path. `siar runs` lists them."
+    )
+
+
+def _known(given: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in given.items() if name not in settings_module.NOT_SETTINGS}

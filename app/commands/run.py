@@ -1,0 +1,61 @@
+"""`./siar run PLAN`: an experiment from a plan file, or from flags over the demo's plan."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from app.commands import measuring
+from app.core.errors import Malformed
+from app.core.scenario import Plan
+from app.core.wire import TRANSPORTS
+from app.experiment.plans import demo_plan, load_plan
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A plan file, or flags, or flags that change the file's plan."""
+    parser.add_argument(
+        "plan", nargs="?", type=Path, metavar="PLAN", help="a TOML file (default: the demo's plan)"
+    )
+    parser.add_argument("--arms", metavar="A,B", help="transports to compare")
+    parser.add_argument("--clients", metavar="N,N", help="counts of clients, as in 1,3,6")
+    parser.add_argument("--blocks", type=int, metavar="N", help="blocks per count of clients")
+    parser.add_argument("--notifications", type=int, metavar="N", help="measured notifications per trial")
+    parser.add_argument("--rate", type=float, metavar="PER_S", help="notifications per second")
+    parser.add_argument(
+        "--payload-bytes", type=int, metavar="N", help="length of a notification's JSON object"
+    )
+    measuring.add_arguments(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Measure and show."""
+    return measuring.measure(_plan(arguments), json_path=arguments.json)
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    if arguments.plan is not None:
+        if arguments.arms is not None:
+            raise Malformed("The arms are in the plan file; leave --arms out.")
+        plan = load_plan(arguments.plan, seed=arguments.seed)
+    else:
+        arms = measuring.parse_arms(arguments.arms or ",".join(TRANSPORTS))
+        plan = replace(demo_plan(seed=measuring.seed_or_random(arguments.seed), arms=arms), profile="plan")
+    changes = {
+        "client_counts": None if arguments.clients is None else _counts(arguments.clients),
+        "blocks": arguments.blocks,
+        "notifications": arguments.notifications,
+        "rate_hz": arguments.rate,
+        "payload_bytes": arguments.payload_bytes,
+    }
+    return replace(plan, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(each) for each in text.split(","))
+    except ValueError:
+        raise Malformed(
+            f'--clients is "{text}"; it must be whole numbers with commas, as in 1,3,6.'
+        ) from None

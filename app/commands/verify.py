@@ -1,0 +1,55 @@
+"""`./siar verify RUN`: recompute a run's figures from its raw deliveries, and compare with what was written."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+from app import settings as settings_module
+from app.commands import measuring
+from app.core.errors import StoreError
+from app.report.result import result_text
+
+DIFFERENCES_SHOWN_MAX = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which run."""
+    parser.add_argument("run", metavar="RUN", help="id of a run (`siar runs`) or path of its folder")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """0 when every figure of `result.json` comes out again, else 1 with the first that do not."""
+    folder = measuring.find_run(arguments.run, settings_module.read(os.environ))
+    try:
+        written = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(
+            f"{folder} has no result.json to verify ({error.strerror}); `siar report` makes one."
+        ) from error
+    except ValueError as error:
+        raise StoreError(f"{folder / 'result.json'} is damaged: {error}.") from error
+    analysis = measuring.load(folder)
+    differences = list(_differences("", written, json.loads(result_text(analysis))))
+    if not differences:
+        print(
+            f"{analysis.run.id}: every figure comes out again from {analysis.totals.expected} expected deliveries."
+        )
+        return 0
+    print(f"{analysis.run.id}: {len(differences)} figures do not come out again:")
+    for path, before, after in differences[:DIFFERENCES_SHOWN_MAX]:
+        print(f"  {path}: written {before!r}, computed {after!r}")
+    return 1
+
+
+def _differences(path: str, written: Any, computed: Any) -> Any:
+    if isinstance(written, dict) and isinstance(computed, dict):
+        for key in sorted(written.keys() | computed.keys()):
+            yield from _differences(f"{path}.{key}".lstrip("."), written.get(key), computed.get(key))
+    elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
+        for index, (before, after) in enumerate(zip(written, computed, strict=True)):
+            yield from _differences(f"{path}[{index}]", before, after)
+    elif written != computed:
+        yield path, written, computed
