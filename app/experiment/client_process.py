@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
 import resource
 import signal
@@ -30,6 +29,7 @@ from typing import Any
 from app import clock
 from app.experiment.client_clock import ClockChannel, ProbeStamps
 from app.experiment.clients import Clients, ClientSpec, Expectation
+from app.experiment.lines import Lines
 from app.experiment.links import Loop
 from app.experiment.ticker import Ticker
 
@@ -39,9 +39,6 @@ KERNEL_CLOCK_PERIOD_US = 1_000_000
 BURST_IN_TRIAL_COUNT = 8
 BURST_IN_TRIAL_PERIOD_US = (4_000_000, 6_000_000)
 """A trial that outlasts this is probed while it runs: a sample needs probes within 15 s on both sides."""
-
-COMMAND_BYTES_MAX = 4 * 1024 * 1024
-"""A thousand clients with their topics."""
 
 
 class ClientProcess:
@@ -175,33 +172,10 @@ def main() -> None:
         output.flush()
 
     process = ClientProcess(write)
-    commands = _Lines(sys.stdin.fileno(), process.command)
+    commands = Lines(sys.stdin.fileno(), process.command)
     process.loop.watch(sys.stdin.fileno(), commands.read)
     while not commands.ended:
         process.loop.turn()
-
-
-class _Lines:
-    """Lines out of a pipe."""
-
-    def __init__(self, file_descriptor: int, on_line: Callable[[bytes], None]) -> None:
-        self.ended = False
-        self._fd = file_descriptor
-        self._on_line = on_line
-        self._buffer = bytearray()
-        os.set_blocking(file_descriptor, False)
-
-    def read(self) -> None:
-        try:
-            data = os.read(self._fd, 65_536)
-        except BlockingIOError:
-            return
-        self._buffer += data
-        *lines, rest = bytes(self._buffer).split(b"\n")
-        self._buffer = bytearray(rest)
-        self.ended = not data or len(rest) > COMMAND_BYTES_MAX
-        for line in lines:
-            self._on_line(line)
 
 
 if __name__ == "__main__":

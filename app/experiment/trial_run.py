@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from app import clock
 from app.core.clocksync import ClockSync
 from app.core.scenario import Plan, TrialSpec
-from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.core.trial import TrialRecord
 from app.experiment import matching
 from app.experiment.api import Operator, Server
 from app.experiment.client_link import ClientLink, Collected
+from app.experiment.trial_warnings import SourceRecord, late_edge, process_warnings
 from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot, difference
 from app.measure.store import Published, StampedProbe
 
@@ -97,7 +98,7 @@ class Laboratory:
             ended_us=self._now_us(),
             published=0,
             cpu=change.use if change else None,
-            warnings=tuple(_process_warnings(change)),
+            warnings=tuple(process_warnings(change)),
         )
         return Finished(record, (), ())
 
@@ -117,9 +118,9 @@ class Laboratory:
         collected = self.clients.collect()
         source = self._source_record(spec, is_complete=is_complete)
         change = _change(before, after)
-        warnings = [*_process_warnings(change), *source.warnings]
+        warnings = [*process_warnings(change), *source.warnings]
         if started_us > ordered.first_due_us:
-            warnings.append(_late_edge((started_us - ordered.first_due_us) / 1000))
+            warnings.append(late_edge((started_us - ordered.first_due_us) / 1000))
         record = self._record(spec, ordered.first_due_us, source, collected)
         record = replace(
             record,
@@ -174,38 +175,6 @@ class Laboratory:
         return round(model.server_us(now_us))
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
-    """What the server says of a trial."""
-
-    state: str
-    published: tuple[Published, ...]
-    disturbances: int
-
-    @property
-    def warnings(self) -> list[TrialWarning]:
-        """What its state means for the trial."""
-        if self.state == "voided":
-            return [
-                TrialWarning(
-                    "operator_published",
-                    Severity.VOID,
-                    "An operator published during the trial.",
-                    "Publish between trials, or leave the run alone.",
-                )
-            ]
-        if self.state == "failed":
-            return [
-                TrialWarning(
-                    "source_failed",
-                    Severity.VOID,
-                    f"The source stopped after {len(self.published)} notifications.",
-                    "Look into the server's log.",
-                )
-            ]
-        return []
-
-
 def _order(run: str, plan: Plan, spec: TrialSpec) -> dict[str, object]:
     """The body of `POST /api/trials`."""
     return {
@@ -224,20 +193,3 @@ def _order(run: str, plan: Plan, spec: TrialSpec) -> dict[str, object]:
 
 def _change(before: CpuSnapshot | None, after: CpuSnapshot | None) -> CpuChange | None:
     return None if before is None or after is None else difference(before, after)
-
-
-def _process_warnings(change: CpuChange | None) -> list[TrialWarning]:
-    if change is None or not (change.appeared or change.ended):
-        return []
-    text = (
-        f"Processes of the server began ({len(change.appeared)}) or ended ({len(change.ended)}) in the trial."
-    )
-    advice = "Look into the server's log: its worker may have been restarted."
-    return [TrialWarning("server_processes_changed", Severity.VOID, text, advice)]
-
-
-def _late_edge(late_ms: float) -> TrialWarning:
-    text = f"The CPU window opened {late_ms:.1f} ms after the first notification was due."
-    return TrialWarning(
-        "cpu_window_late", Severity.VOID, text, "Raise settle_s in the plan, or free the machine."
-    )

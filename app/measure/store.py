@@ -15,69 +15,22 @@ from pathlib import Path
 from typing import Any, Self
 
 from app.core.clocksync import Probe
-from app.core.errors import Conflict, Malformed, StoreError
-from app.core.scenario import Plan, plan_from_json, plan_sha256, plan_to_json
+from app.core.errors import Conflict, StoreError
+from app.core.scenario import plan_from_json, plan_sha256, plan_to_json
 from app.core.trial import CpuUse, RunRecord, TrialRecord
-from app.measure import rows, schema
+from app.measure import database, rows, schema
+from app.measure.stored import (
+    BATCH_COLUMNS,
+    SAMPLE_COLUMNS,
+    ClientBatch,
+    Published,
+    RunHead,
+    StampedProbe,
+)
+
+__all__ = ["FILE_NAME", "SAMPLE_COLUMNS", "ClientBatch", "Published", "RunHead", "StampedProbe", "Store"]
 
 FILE_NAME = "run.sqlite"
-
-_BUSY_TIMEOUT_S = 10.0
-"""A reader of a WAL database never makes the writer wait longer than a checkpoint."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunHead:
-    """What is known of a run before its first trial."""
-
-    id: str
-    started: str
-    """ISO 8601, UTC."""
-    plan: Plan
-    conditions: Mapping[str, object]
-    simulated: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A notification as its source recorded it."""
-
-    seq: int
-    offset: int
-    due_us: int
-    sent_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class StampedProbe:
-    """A clock probe and whose it was."""
-
-    client: str
-    timebase: str
-    probe: Probe
-
-
-@dataclass(frozen=True, slots=True)
-class ClientBatch:
-    """Arrivals that a phone measured and posted."""
-
-    device: str
-    batch_id: str
-    received_us: int
-    run: str | None = None
-    trial: int | None = None
-    clock_channel: str | None = None
-    timebase: str | None = None
-    samples: tuple[Mapping[str, Any], ...] = ()
-    """By the column names of table `client_sample`; what is missing is null."""
-
-
-BATCH_COLUMNS = ("device", "batch_id", "received_us", "run", "trial", "clock_channel", "timebase")
-
-SAMPLE_COLUMNS = (
-    *("id", "transport", "due_us", "sent_us", "received_client_us", "displayed_client_us"),
-    *("clock_offset_us", "clock_bound_us", "state", "outcome", "visible"),
-)
 
 
 @dataclass(slots=True)
@@ -100,7 +53,7 @@ class Store:
             raise Conflict(f"The run folder {folder} exists already.") from None
         except OSError as error:
             raise StoreError(f"The run folder {folder} cannot be made: {error.strerror}.") from error
-        store = cls(folder, _connect(folder / FILE_NAME, write=True))
+        store = cls(folder, database.connect(folder / FILE_NAME, write=True))
         store._database.execute("PRAGMA journal_mode = WAL")
         with store._transaction():
             for statement in schema.statements():
@@ -115,10 +68,10 @@ class Store:
         path = folder / FILE_NAME
         if not path.is_file():
             raise StoreError(f"{folder} is not the folder of a run: it has no {FILE_NAME}.")
-        with _in_words(path):
-            database = _connect(path, write=write)
+        with database.in_words(path):
+            connection = database.connect(path, write=write)
             application, version = (
-                database.execute(f"PRAGMA {name}").fetchone()[0]
+                connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("application_id", "user_version")
             )
         if application != schema.APPLICATION_ID:
@@ -127,7 +80,7 @@ class Store:
             raise StoreError(
                 f"{path} has version {version}, and this Siar reads up to {schema.VERSION}: use a newer one."
             )
-        return cls(folder, database)
+        return cls(folder, connection)
 
     def add_trial(self, record: TrialRecord, *, published: Sequence[Published] = ()) -> None:
         """Append a finished trial, all of it or nothing."""
@@ -170,7 +123,7 @@ class Store:
 
     def load(self) -> RunRecord:
         """Everything the analysis takes. Raises `StoreError` when the database is damaged."""
-        with _in_words(self.folder / FILE_NAME):
+        with database.in_words(self.folder / FILE_NAME):
             head = self._database.execute("SELECT * FROM run").fetchone()
             if head is None:
                 raise StoreError(f"{self.folder} holds no run: its runner died before the first word.")
@@ -220,7 +173,7 @@ class Store:
     def _trials(self) -> Iterator[TrialRecord]:
         for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
             found = self._database.execute(
-                f"SELECT {_names(rows.DELIVERY_COLUMNS)} FROM delivery WHERE trial = ? ORDER BY rowid",
+                f"SELECT {database.quoted(rows.DELIVERY_COLUMNS)} FROM delivery WHERE trial = ? ORDER BY rowid",
                 (row["trial"],),
             )
             yield rows.trial_record(
@@ -229,13 +182,13 @@ class Store:
 
     def _cpu(self, trial: int) -> CpuUse | None:
         row = self._database.execute(
-            f"SELECT {_names(rows.CPU_COLUMNS)} FROM cpu WHERE trial = ?", (trial,)
+            f"SELECT {database.quoted(rows.CPU_COLUMNS)} FROM cpu WHERE trial = ?", (trial,)
         ).fetchone()
         return rows.cpu_use(tuple(row)) if row else None
 
     def _add_batch(self, batch: ClientBatch) -> int:
         cursor = self._database.execute(
-            f"INSERT OR IGNORE INTO client_batch ({_names(BATCH_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR IGNORE INTO client_batch ({database.quoted(BATCH_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
             tuple(getattr(batch, name) for name in BATCH_COLUMNS),
         )
         if cursor.rowcount:
@@ -251,50 +204,10 @@ class Store:
             self._insert("ending", [(kind, ended, json.dumps(dict(conditions or {})))])
 
     def _insert(self, table: str, values: Iterable[tuple[Any, ...]], columns: tuple[str, ...] = ()) -> None:
-        names = f"({_names(columns)})" if columns else ""
+        names = f"({database.quoted(columns)})" if columns else ""
         for row in values:
             marks = ", ".join("?" * len(row))
             self._database.execute(f"INSERT INTO {table} {names} VALUES ({marks})", row)
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                # SQLite itself rolls back when the disk is full; then there is nothing left to roll back.
-                with contextlib.suppress(sqlite3.Error):
-                    self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.folder / FILE_NAME} cannot be written: {error}.") from error
-
-
-def _names(columns: Iterable[str]) -> str:
-    """Column names as SQL: quoted, because `offset` is a word of SQL."""
-    return ", ".join(f'"{name}"' for name in columns)
-
-
-def _connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """Autocommit; transactions are written out above. A reader on a read-only medium has no WAL to look into."""
-    mode = "rwc" if write else "ro"
-    if not write and not path.with_name(path.name + "-wal").exists():
-        mode = "ro&immutable=1"
-    database = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None
-    )
-    database.row_factory = sqlite3.Row
-    if write:
-        # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
-        database.execute("PRAGMA synchronous = NORMAL")
-    return database
-
-
-@contextlib.contextmanager
-def _in_words(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, ValueError, KeyError, TypeError, Malformed) as error:
-        raise StoreError(f"{path} is damaged: {error}.") from error
+    def _transaction(self) -> contextlib.AbstractContextManager[None]:
+        return database.transaction(self._database, self.folder / FILE_NAME)

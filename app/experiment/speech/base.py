@@ -1,0 +1,71 @@
+"""What a built-in client says and hears, without any input or output of its own.
+
+    connect -> opening() -> bytes out       bytes in -> hear() -> notifications, and bytes out in `outgoing`
+
+Built-in clients speak the public endpoints like anyone else, and label themselves as simulated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
+
+from app.core.errors import MalformedFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a client asks for."""
+
+    url: str
+    """Base URL of the server, or of a proxy before it."""
+    topics: Sequence[str] = ()
+    """Empty: all."""
+    last_event_id: str | None = None
+    """Where to resume; `None`: from now on."""
+
+    @property
+    def host(self) -> str:
+        """The `Host` header."""
+        return urlsplit(self.url).netloc
+
+    def target(self, path: str, query: Sequence[tuple[str, str]]) -> str:
+        """A request's target below the base URL."""
+        text = urlencode(query)
+        return urlsplit(self.url).path.rstrip("/") + path + (f"?{text}" if text else "")
+
+
+class Speech(Protocol):
+    """One connection's side of a conversation. `hear` raises `MalformedFrame` when the peer breaks the protocol."""
+
+    position: str | None
+    """The server's position when it let this client in; `None` until then."""
+    outgoing: bytearray
+    """What is to be sent; whoever sends it takes it out."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the peer said that nothing more will come."""
+        ...
+
+    def opening(self) -> bytes:
+        """The first bytes to send."""
+        ...
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """The notifications that `data` completes, as JSON objects."""
+        ...
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The object that `text` writes. Raises `MalformedFrame` for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MalformedFrame("What should be a JSON object is no JSON.") from error
+    if not isinstance(value, dict):
+        raise MalformedFrame("What should be a JSON object is another kind of JSON.")
+    return value

@@ -1,0 +1,60 @@
+"""What only the runner can see go wrong in a trial; the analysis adds what it finds in the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.core.trial import Severity, TrialWarning
+from app.measure.cpu import CpuChange
+from app.measure.store import Published
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """What the server says of a trial."""
+
+    state: str
+    published: tuple[Published, ...]
+    disturbances: int
+
+    @property
+    def warnings(self) -> list[TrialWarning]:
+        """What its state means for the trial."""
+        if self.state == "voided":
+            return [
+                TrialWarning(
+                    "operator_published",
+                    Severity.VOID,
+                    "An operator published during the trial.",
+                    "Publish between trials, or leave the run alone.",
+                )
+            ]
+        if self.state == "failed":
+            return [
+                TrialWarning(
+                    "source_failed",
+                    Severity.VOID,
+                    f"The source stopped after {len(self.published)} notifications.",
+                    "Look into the server's log.",
+                )
+            ]
+        return []
+
+
+def process_warnings(change: CpuChange | None) -> list[TrialWarning]:
+    """Processes of the server that came or went in the window."""
+    if change is None or not (change.appeared or change.ended):
+        return []
+    text = (
+        f"Processes of the server began ({len(change.appeared)}) or ended ({len(change.ended)}) in the trial."
+    )
+    advice = "Look into the server's log: its worker may have been restarted."
+    return [TrialWarning("server_processes_changed", Severity.VOID, text, advice)]
+
+
+def late_edge(late_ms: float) -> TrialWarning:
+    """The first notifications are not in the CPU window."""
+    text = f"The CPU window opened {late_ms:.1f} ms after the first notification was due."
+    return TrialWarning(
+        "cpu_window_late", Severity.VOID, text, "Raise settle_s in the plan, or free the machine."
+    )
