@@ -40,7 +40,6 @@ export class StreamLock {
    */
   claim() {
     this.#state = "claiming";
-    this.#say("claim");
     return new Promise((resolve) => {
       const settle = (/** @type {boolean} */ granted) => {
         this.#timers.clearTimeout(timer);
@@ -50,6 +49,7 @@ export class StreamLock {
       };
       const timer = this.#timers.setTimeout(() => settle(true), ANSWER_WAIT_MS);
       this.#refuse = () => settle(false);
+      this.#say("claim", this.#name);
     });
   }
 
@@ -61,14 +61,19 @@ export class StreamLock {
   #onMessage({ kind, name }) {
     if (kind === "held") {
       if (name === this.#name) this.#refuse?.();
-      return;
+    } else if (this.#state === "held") {
+      this.#say("held", name);
+    } else if (this.#state === "claiming") {
+      if (this.#name < name) this.#say("held", name);
+      else this.#refuse?.();
     }
-    const comesFirst = this.#state === "claiming" && this.#name < name;
-    if (this.#state === "held" || comesFirst) this.#channel.postMessage({ kind: "held", name });
   }
 
-  /** @param {LockMessage["kind"]} kind */
-  #say(kind) {
-    this.#channel.postMessage({ kind, name: this.#name });
+  /**
+   * @param {LockMessage["kind"]} kind
+   * @param {string} name of the tab that wants the stream
+   */
+  #say(kind, name) {
+    this.#channel.postMessage({ kind, name });
   }
 }

@@ -102,7 +102,7 @@
 
 /** @typedef {"ready" | "starting" | "receiving" | "reconnecting" | "stopping" | "stopped"} Phase */
 
-/** @typedef {"server_away" | "clock_silent" | "sending_fails" | "second_tab" | "worker" | "texts"} Problem */
+/** @typedef {"server_away" | "clock_silent" | "sending_fails" | "second_tab" | "worker"} Problem */
 
 /**
  * The state of the worker: one value, of which the page is a function.

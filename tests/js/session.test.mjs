@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { CHANGE_AFTER_COUNT, CHANGE_AFTER_S } from "../../static/js/alternation.js";
+import { Session } from "../../static/js/session.js";
+import { FakeTime, connection, notification, settle } from "./fakes.mjs";
+
+const CLOCK = { offset_us: 0, bound_us: 300, state: "ok" };
+
+/** A session with a clock that is always right and streams that say what the test tells them to. */
+function makeSession({ choice = "sse", visible = true } = {}) {
+  const time = new FakeTime();
+  const world = { time, streams: [], added: [], told: [], flushes: 0, wakes: 0, silent: false };
+  const keeper = {
+    start: () => {},
+    wake: () => (world.wakes += 1),
+    finish: async () => {},
+    read: () => CLOCK,
+    timebaseAt: () => "aa",
+    kind: "websocket",
+    get isSilent() {
+      return world.silent;
+    },
+    status: () => ({ ...CLOCK, client_us: 0, channel: "websocket", answered_count: 32 }),
+  };
+  const session = new Session(
+    { choice, visible },
+    {
+      openStream: (transport, lastEventId, events) => {
+        const stream = { transport, lastEventId, events, isClosed: false };
+        world.streams.push(stream);
+        return { close: () => (stream.isClosed = true) };
+      },
+      makeKeeper: (onBurst) => {
+        world.burst = onBurst;
+        return keeper;
+      },
+      outbox: {
+        add: (sample, context) => world.added.push({ sample, context }),
+        flush: async () => (world.flushes += 1),
+        status: () => ({ sent_count: 0, waiting_count: 0, dropped_count: 0, refused_count: 0 }),
+        failedCount: 0,
+      },
+      tell: (message) => world.told.push(message),
+      onChange: () => {},
+      timers: time.timers,
+    },
+  );
+  session.start();
+  world.receive = (offset, receivedUs = 1000, members = {}) =>
+    world.streams.at(-1).events.onNotification(notification(offset, members), receivedUs);
+  world.open = (members) =>
+    world.streams.at(-1).events.onOpen(connection({ transport: world.streams.at(-1).transport, ...members }));
+  return { session, world };
+}
+
+test("an arrival is shown at once and judged when a burst that began after it is in", () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.receive(1, 5000);
+  assert.deepEqual(world.told[0].reading, { delay_ms: 5, bound_ms: 0.3 });
+
+  world.burst(4999);
+  assert.equal(world.added.length, 0);
+  world.burst(5001);
+
+  assert.equal(world.added.length, 1);
+  assert.equal(session.state().tallies.sse.median.delay_ms, 5);
+});
+
+test("Stop judges what is left behind a last burst, and sends it", async () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.receive(1);
+
+  await session.stop();
+
+  assert.ok(world.streams[0].isClosed);
+  assert.equal(world.added.length, 1);
+  assert.equal(world.flushes, 1);
+  assert.equal(session.state().phase, "stopped");
+});
+
+test("a duplicate is counted and posted, and neither shown nor received twice", () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.receive(1);
+  world.receive(1);
+  world.burst(Infinity);
+
+  const { received_count, duplicate_count } = session.state().tallies.sse;
+  assert.deepEqual([received_count, duplicate_count, world.told.length], [1, 1, 1]);
+  assert.deepEqual(
+    world.added.map(({ sample }) => sample.outcome),
+    ["on_time", "duplicate"],
+  );
+});
+
+test("when a page drew a notification is in its sample", () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.receive(1);
+
+  session.noteDisplayed("e.1", 17_000);
+  world.burst(Infinity);
+
+  assert.equal(world.added[0].sample.displayed_client_us, 17_000);
+});
+
+test("both: the other transport takes over after ten notifications, from where the first one ended", () => {
+  const { session, world } = makeSession({ choice: "both" });
+  world.open();
+  for (let offset = 1; offset <= CHANGE_AFTER_COUNT; offset += 1) world.receive(offset);
+
+  assert.deepEqual(
+    world.streams.map(({ transport, lastEventId, isClosed }) => [transport, lastEventId, isClosed]),
+    [
+      ["sse", null, true],
+      ["socketio", "e.10", false],
+    ],
+  );
+  assert.equal(session.state().transport, "socketio");
+});
+
+test("both: in silence the change comes with the time", async () => {
+  const { world } = makeSession({ choice: "both" });
+
+  await world.time.pass(CHANGE_AFTER_S * 2 * 1000);
+
+  assert.deepEqual(
+    world.streams.map(({ transport }) => transport),
+    ["sse", "socketio", "sse"],
+  );
+});
+
+test("one transport stays, however much arrives", async () => {
+  const { world } = makeSession({ choice: "socketio" });
+  world.open();
+  for (let offset = 1; offset <= 30; offset += 1) world.receive(offset);
+  await world.time.pass(CHANGE_AFTER_S * 2 * 1000);
+
+  assert.deepEqual(
+    world.streams.map(({ transport }) => transport),
+    ["socketio"],
+  );
+});
+
+test("a page that is hidden judges and sends at once, and its arrivals are not timed", async () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.receive(1);
+
+  session.setVisible(false);
+  await settle();
+  assert.equal(world.flushes, 1);
+  world.receive(2);
+  session.setVisible(true);
+  world.burst(Infinity);
+
+  assert.equal(world.wakes, 1);
+  assert.deepEqual(
+    world.added.map(({ sample }) => [sample.state, sample.visible]),
+    [
+      ["ok", true],
+      ["hidden", false],
+    ],
+  );
+});
+
+test("one failed try is no problem, two are; an open stream ends it", () => {
+  const { session, world } = makeSession();
+  world.open();
+
+  world.streams[0].events.onDown();
+  assert.deepEqual([session.state().phase, session.state().problems], ["reconnecting", []]);
+  world.streams[0].events.onDown();
+  assert.deepEqual(session.state().problems, ["server_away"]);
+  world.open({ resumed: true });
+
+  assert.deepEqual([session.state().phase, session.state().problems], ["receiving", []]);
+});
+
+test("a clock that does not answer is a problem of its own", () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.silent = true;
+
+  assert.deepEqual(session.state().problems, ["clock_silent"]);
+});
+
+test("samples of a trial are posted to it, others to the server's live run", () => {
+  const { world } = makeSession();
+  world.open();
+  world.receive(1, 1000, { data: { trial: { run: "r-1", trial: 4, seq: 0, warmup: false } } });
+  world.receive(2, 1000, { data: { trial: "not one of ours" } });
+  world.burst(Infinity);
+
+  const common = { clock_channel: "websocket", timebase: "aa" };
+  assert.deepEqual(
+    world.added.map(({ context }) => context),
+    [
+      { run: "r-1", trial: 4, ...common },
+      { run: null, trial: null, ...common },
+    ],
+  );
+});
+
+test("a session that was stopped before it began opens no stream", async () => {
+  const { session, world } = makeSession();
+  const count = world.streams.length;
+  await session.stop();
+
+  session.start();
+
+  assert.equal(world.streams.length, count);
+});
