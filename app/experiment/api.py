@@ -26,8 +26,8 @@ class Server:
     url: str
     """Base URL, without a slash at the end."""
     admin_token: str = field(repr=False)
-    clock_port: int
-    """Port of the clock channel, on the same host."""
+    clock_port: int | None
+    """Port of the clock channel, on the same host; `None`: there is none, and `GET /api/clock` stands in."""
     version: Mapping[str, Any]
     """What `GET /version` answered."""
     pid: int | None = None
@@ -37,6 +37,11 @@ class Server:
     def host(self) -> str:
         """Name or address of the server's machine."""
         return urlsplit(self.url).hostname or ""
+
+    @property
+    def clock_channel(self) -> str:
+        """How the time is asked for: `"websocket"`, or `"http"` where there is no channel of its own."""
+        return "http" if self.clock_port is None else "websocket"
 
 
 def ask(
@@ -74,9 +79,9 @@ def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server
         status, version = ask("GET", f"{base}/version")
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise Unfit(f"No server answers at {base}: {error}.") from error
-    if status != 200 or not isinstance(version, dict) or not isinstance(version.get("clock_port"), int):
+    if status != 200 or not isinstance(version, dict) or "timebase" not in version:
         raise Unfit(f"What answers at {base} is not a Siar server (GET /version: {status}).")
-    return Server(base, admin_token, version["clock_port"], version, pid)
+    return Server(base, admin_token, version.get("clock_port") or None, version, pid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app import clock
 from app.core.errors import MalformedFrame
 from app.experiment.links import Chunk, Link, Loop
-from app.experiment.speech import ClockSpeech
+from app.experiment.speech import CLOCKS
 
 SPACING_US = (1_500, 4_000)
 """Between probes of a burst. On Wi-Fi 15 to 40 ms are needed, to see the radio asleep and awake; there is no radio
@@ -33,12 +33,15 @@ class ProbeStamps:
 class ClockChannel:
     """The connection to the clock process. One probe is on its way at a time."""
 
-    def __init__(self, loop: Loop, host: str, port: int, *, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, loop: Loop, host: str, port: int, *, channel: str, on_ready: Callable[[], None]
+    ) -> None:
+        """`channel`: one of `CLOCKS`. Raises `OSError` when the connection is refused on the spot."""
         self.trouble: str | None = None
         """Why there is no channel any more."""
         self._loop = loop
         self._on_ready = on_ready
-        self._speech = ClockSpeech(f"http://{host}:{port}")
+        self._speech = CLOCKS[channel](f"http://{host}:{port}")
         self._random = random.Random()
         self._number = 0
         self._sent_us: int | None = None
@@ -81,9 +84,14 @@ class ClockChannel:
         self._loop.call_later(ANSWER_TIMEOUT_US, lambda: self._give_up(number))
 
     def _give_up(self, number: int) -> None:
-        if self._sent_us is not None and self._number == number:
-            self._sent_us = None
+        if self._sent_us is None or self._number != number:
+            return
+        self._sent_us = None
+        if self._speech.is_numbered:
             self._ask()
+        else:
+            # A late answer would be taken for that of the next question, which is a wrong stamp.
+            self._fail("the server did not tell its time soon enough")
 
     def _hear(self, chunk: Chunk) -> None:
         was_ready = self._speech.ready
@@ -97,13 +105,16 @@ class ClockChannel:
             for answer in answers:
                 self._take(answer, chunk.read_us)
         except (MalformedFrame, KeyError, TypeError, ValueError) as error:
-            self.trouble = str(error)
-            self._loop.remove(self._link)
-            if self.is_busy:
-                self._ask()
+            self._fail(str(error))
             return
         if self._speech.ready and not was_ready:
             self._on_ready()
+
+    def _fail(self, why: str) -> None:
+        self.trouble = why
+        self._loop.remove(self._link)
+        if self.is_busy:
+            self._ask()
 
     def _take(self, answer: dict[str, object], read_us: int) -> None:
         if answer["probe"] != self._number or self._sent_us is None:

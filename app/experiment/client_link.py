@@ -70,11 +70,15 @@ class ClientLink:
         """The clients' process."""
         return self._process.pid
 
-    def open_clock(self, host: str, port: int) -> None:
+    def open_clock(self, host: str, port: int, *, channel: str = "websocket") -> None:
         """Open the clock channel. Raises `Unfit` when nobody answers there."""
-        self._command({"do": "clock", "host": host, "port": port})
-        if self._await("clock_ready", timeout_s=READY_TIMEOUT_S, or_kind="trouble")["is"] == "trouble":
-            raise Unfit(f"The clock channel at {host}:{port} cannot be reached.")
+        self._command({"do": "clock", "host": host, "port": port, "channel": channel})
+        try:
+            answer = self._await("clock_ready", timeout_s=READY_TIMEOUT_S, or_kind="trouble")
+        except TimeoutError:
+            answer = {"is": "trouble"}
+        if answer["is"] == "trouble":
+            raise Unfit(f"The clock at {host}:{port} cannot be reached.")
 
     def connect(self, clients: Sequence[dict[str, Any]]) -> None:
         """Connect clients in this order and wait until all are ready. Raises `Unfit` with their reasons."""

@@ -7,11 +7,12 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from app.analysis.validity import check_trial
 from app.core.clockmodel import WANDER_US
 from app.core.clocksync import ClockSync
-from app.core.errors import SiarError, Unfit
+from app.core.errors import SiarError
 from app.core.scenario import BlockSpec, Plan, TrialSpec, repeat_of, schedule
 from app.core.trial import Severity
 from app.experiment import naming, spool
@@ -51,13 +52,14 @@ def run_plan(
     when server or clients fail, `Conflict` when the run exists; what was measured before stays likewise.
     `settings`: what the caller set, for the run's conditions.
     """
-    if not server.clock_port:
-        raise Unfit("The server has no clock channel: without one no delay can be measured.")
     head = RunHead(
         id=run_id,
         started=naming.utc_now(),
         plan=plan,
-        conditions=host.conditions(settings=settings or {}, server=server.version),
+        conditions={
+            **host.conditions(settings=settings or {}, server=server.version),
+            "clock_channel": server.clock_channel,
+        },
     )
     with Store.create(runs_dir / run_id, head) as store:
         try:
@@ -82,7 +84,8 @@ def _laboratory(plan: Plan, server: Server, run_id: str, stop: Callable[[], bool
         quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US if is_one_machine else WANDER_US
     )
     with ClientLink(stop) as clients:
-        clients.open_clock(server.host, server.clock_port)
+        port = server.clock_port or urlsplit(server.url).port or 80
+        clients.open_clock(server.host, port, channel=server.clock_channel)
         yield Laboratory(run_id, plan, server, clients, clock)
 
 

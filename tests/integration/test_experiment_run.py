@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -136,6 +137,23 @@ def test_two_runs_with_the_same_seed_have_the_same_order(server: Server, tmp_pat
         orders.append([(each.clients, each.arm.name, each.idle) for each in specs[:12]])
 
     assert orders[0] == orders[1]
+
+
+def test_without_a_clock_channel_the_server_itself_is_asked(server: Server, tmp_path: Path) -> None:
+    folder = runner.run_plan(
+        lab.short_plan(idle_s=0.0),
+        server=replace(server, clock_port=None),
+        runs_dir=tmp_path,
+        run_id="http-clock",
+        progress=SilentProgress(),
+    )
+
+    with Store.open(folder) as store:
+        record = store.load()
+    samples = [each for trial in record.trials for each in trial.deliveries if not each.warmup]
+    assert record.conditions["clock_channel"] == "http"
+    assert len(samples) == 2 * 2 * 20
+    assert {each.state for each in samples} == {SampleState.OK}
 
 
 def test_a_stop_keeps_what_was_measured_and_leaves_the_run_incomplete(server: Server, tmp_path: Path) -> None:

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from app.core.errors import MalformedFrame
 from app.core.event_stream import encode_comment, encode_event, encode_prelude
 from app.core.frames import Message, Opcode, accept_of, encode_frame, masked
-from app.experiment.speech import ClockSpeech, SocketIoSpeech, Speech, SseSpeech, Subscription
+from app.experiment.speech import (
+    ClockSpeech,
+    HttpClockSpeech,
+    SocketIoSpeech,
+    Speech,
+    SseSpeech,
+    Subscription,
+)
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
 NOTIFICATION = {"id": "e.5", "offset": 5, "data": {}}
@@ -126,6 +133,20 @@ def test_the_clock_asks_and_hears_answers() -> None:
     assert speech.hear(text_frame(json.dumps(answer))) == [answer]
     with pytest.raises(MalformedFrame, match="closed"):
         speech.hear(encode_frame(Opcode.CLOSE, b"", mask=None))
+
+
+def test_the_clock_over_http_asks_again_on_the_same_connection() -> None:
+    speech = HttpClockSpeech("http://127.0.0.1:9")
+    body = b'{"received_us":1,"sent_us":2,"timebase":"ab"}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    assert speech.hear(answer) == []
+    assert speech.ready
+    assert speech.question(7) == speech.opening()
+    assert speech.hear(answer[:40]) == []
+    assert speech.hear(answer[40:]) == [{"probe": 7, "received_us": 1, "sent_us": 2, "timebase": "ab"}]
+    with pytest.raises(MalformedFrame, match="503"):
+        speech.hear(b"HTTP/1.1 503 Busy\r\n\r\n")
 
 
 @given(st.binary(max_size=300), st.sampled_from(["sse", "socketio", "clock"]))

@@ -6,11 +6,24 @@ from collections.abc import Callable, Mapping
 
 from app.core import wire
 from app.experiment.speech.base import Speech, Subscription
-from app.experiment.speech.clock import ClockSpeech
+from app.experiment.speech.clock import Clock, ClockSpeech, HttpClockSpeech
 from app.experiment.speech.socket_io import SocketIoSpeech
 from app.experiment.speech.sse import SseSpeech
 
-__all__ = ["SPEECHES", "ClockSpeech", "SocketIoSpeech", "Speech", "SseSpeech", "Subscription"]
+__all__ = [
+    "CLOCKS",
+    "SPEECHES",
+    "Clock",
+    "ClockSpeech",
+    "HttpClockSpeech",
+    "SocketIoSpeech",
+    "Speech",
+    "SseSpeech",
+    "Subscription",
+]
+
+CLOCKS: Mapping[str, Callable[[str], Clock]] = {"websocket": ClockSpeech, "http": HttpClockSpeech}
+"""Ways to ask for the server's time, by the name that the run records."""
 
 SPEECHES: Mapping[str, Callable[[Subscription], Speech]] = {
     wire.TRANSPORT_SSE: SseSpeech,

@@ -1,9 +1,9 @@
-"""A built-in client of the clock channel."""
+"""A built-in client of the clock channel, and of `GET /api/clock` where there is no such channel."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from app.core.errors import MalformedFrame
@@ -20,8 +20,33 @@ from app.experiment.api import USER_AGENT
 from app.experiment.speech.base import json_object
 
 
+class Clock(Protocol):
+    """A way to ask for the server's time, one question at a time."""
+
+    ready: bool
+    """Whether questions may be asked."""
+    outgoing: bytearray
+    """What is to be sent beside questions."""
+    is_numbered: bool
+    """Whether an answer names its question. If not, a question must be answered before the next one is asked."""
+
+    def opening(self) -> bytes:
+        """The first bytes to send."""
+        ...
+
+    def question(self, number: int) -> bytes:
+        """A probe, to be sent at once: its stamp is taken just before."""
+        ...
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """Answers: `probe`, `received_us`, `sent_us`, `timebase`. Raises `MalformedFrame`."""
+        ...
+
+
 class ClockSpeech:
     """The clock channel: a WebSocket that answers `{"probe": n}` with two stamps of the server."""
+
+    is_numbered = True
 
     def __init__(self, url: str) -> None:
         self.ready = False
@@ -57,3 +82,43 @@ class ClockSpeech:
             elif message.opcode == Opcode.CLOSE:
                 raise MalformedFrame("The clock channel was closed.")
         return answers
+
+
+class HttpClockSpeech:
+    """`GET /api/clock` on one connection that is kept: slower, and answered by the measured server itself."""
+
+    is_numbered = False
+
+    def __init__(self, url: str) -> None:
+        self.ready = False
+        self.outgoing = bytearray()
+        self._request = (
+            f"GET /api/clock HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nUser-Agent: {USER_AGENT}\r\n\r\n"
+        ).encode()
+        self._response = ResponseDecoder()
+        self._body = bytearray()
+        self._number = -1
+
+    def opening(self) -> bytes:
+        """A first question, whose answer says that questions may be asked."""
+        return self._request
+
+    def question(self, number: int) -> bytes:
+        """The request; its answer comes before the next one."""
+        self._number = number
+        return self._request
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """The answer, once it is whole."""
+        self._body += self._response.feed(data)
+        head = self._response.head
+        if head is not None and head.status != 200:
+            raise MalformedFrame(f"GET /api/clock was answered with {head.status}.")
+        if not self._response.finished:
+            return []
+        answer = json_object(self._body.decode("utf-8", "replace"))
+        self._response, self._body = ResponseDecoder(), bytearray()
+        if not self.ready:
+            self.ready = True
+            return []
+        return [{**answer, "probe": self._number}]
