@@ -15,7 +15,7 @@ def sentence(comparison: Comparison) -> str:
     where = f"at {clients(comparison.clients)}"
     if comparison.verdict is Verdict.INVALID:
         return (
-            f"invalid {where}: only {comparison.blocks_valid} of {comparison.blocks_complete} blocks are valid, "
+            f"{METRIC_WORDS[comparison.metric].short} invalid {where}: only {comparison.blocks_valid} of {comparison.blocks_complete} blocks are valid, "
             "see the warnings"
         )
     same = f"equivalent within ±{_quantity(comparison, comparison.margin)}"
@@ -48,7 +48,7 @@ def _lower(comparison: Comparison) -> str:
 
 def _difference(comparison: Comparison) -> str:
     if comparison.estimate is None:
-        return "no valid block with this figure"
+        return f"no valid block gives {METRIC_WORDS[comparison.metric].short}"
     ends = interval(comparison.interval.low, comparison.interval.high)
     found = f"{difference_title(comparison)} = {_quantity(comparison, comparison.estimate)}"
     return (

@@ -19,6 +19,8 @@ class MetricWords:
     """How a metric is spoken of."""
 
     title: str
+    short: str
+    """For a narrow column."""
     unit: str
     lower: str
     """What the arm with the lower value is."""
@@ -27,9 +29,11 @@ class MetricWords:
 
 
 METRIC_WORDS = {
-    "delay_ms_p50": MetricWords("Delay, median", "ms", "faster", ""),
-    "cpu_per_delivery_us": MetricWords("CPU per notification", "us", "cheaper", " of CPU per notification"),
-    "jitter_ms": MetricWords("Jitter", "ms", "steadier", " of jitter"),
+    "delay_ms_p50": MetricWords("Delay, median of clients' medians", "delay", "ms", "faster", ""),
+    "cpu_per_delivery_us": MetricWords(
+        "Server CPU per delivered notification", "CPU/notif.", "us", "cheaper", " of CPU per notification"
+    ),
+    "jitter_ms": MetricWords("Jitter (RFC 3550)", "jitter", "ms", "steadier", " of jitter"),
 }
 
 

@@ -1,0 +1,1 @@
+"""What the analysis found, for people and programs: terminal, HTML, JSON and CSV."""

@@ -206,7 +206,7 @@ def test_blocks_needed_are_those_of_the_power_table(ratio: float, blocks: int) -
             [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
             "undecided (about 1 more block needed) at 6 clients: Socket.IO - SSE = 0.500 ms [0.500, 0.500]",
         ),
-        ([], "undecided (about 8 more blocks needed) at 6 clients: no valid block with this figure"),
+        ([], "undecided (about 8 more blocks needed) at 6 clients: no valid block gives delay"),
     ],
 )
 def test_verdicts_in_words(differences: list[float], text: str) -> None:
@@ -216,7 +216,7 @@ def test_verdicts_in_words(differences: list[float], text: str) -> None:
 def test_an_invalid_count_of_clients_says_why() -> None:
     found = verdict_at_6([0.5] * 8, void=6)
 
-    assert sentence(found) == "invalid at 6 clients: only 2 of 8 blocks are valid, see the warnings"
+    assert sentence(found) == "delay invalid at 6 clients: only 2 of 8 blocks are valid, see the warnings"
 
 
 def test_an_endless_number_of_blocks_is_not_promised() -> None:

@@ -1,0 +1,185 @@
+"""`deliveries.csv` and `trials.csv`: one row per delivery, one per trial; names carry the unit, empty means null.
+
+The columns and their meaning are the two tables below. Times in `_us` are microseconds in the server's time base, except
+where a name says `client`: that is the client's own clock. Idle windows stand in `trials.csv` with `idle` = 1.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from typing import TextIO
+
+from app.analysis.analyse import Analysis
+from app.analysis.metrics import is_sample
+from app.analysis.summary import AnalysedIdle, AnalysedTrial
+from app.core.delivery import Delivery
+
+Cell = str | int | float | None
+
+DELIVERY_COLUMNS: Mapping[str, str] = {
+    "run": "id of the run",
+    "trial": "place of the trial in the run, from 0",
+    "block": "number of the block among those with as many clients",
+    "arm": "name of the arm",
+    "transport": "sse or socketio",
+    "clients": "count of clients in the trial",
+    "client": "which of them, from 0",
+    "seq": "number of the notification in the trial, from 0",
+    "warmup": "1 for a notification that is left out of every figure",
+    "offset": "position in the broker's order",
+    "due_us": "when it should have been sent",
+    "sent_us": "when it was handed to the broker",
+    "received_client_us": "stamp of the client right after its read, on the client's own clock",
+    "clock_offset_us": "what makes a client's stamp the server's time",
+    "clock_bound_us": "hard bound of the error of that",
+    "kernel_received_us": "the kernel's receive stamp in server time, where one read held one message",
+    "delay_ms": "received - due",
+    "delay_from_sent_ms": "received - sent",
+    "state": "ok, or why the delay is not used",
+    "outcome": "on_time, late, replayed, lost or duplicate",
+    "visible": "whether the page was visible",
+    "sample": "1 when the delay is one of the trial's samples",
+}
+
+TRIAL_COLUMNS: Mapping[str, str] = {
+    "run": "id of the run",
+    "trial": "place in the run, from 0",
+    "block": "number of the block among those with as many clients",
+    "arm": "name of the arm",
+    "transport": "sse or socketio",
+    "clients": "count of clients",
+    "idle": "1 for an idle window: as many clients connected, no notification",
+    "started_us": "start of the CPU window",
+    "ended_us": "end of the CPU window",
+    "notifications": "measured notifications",
+    "expected": "notifications times clients",
+    "delivered": "how many of those arrived",
+    "lost": "how many did not",
+    "late": "arrived after the drain limit",
+    "replayed": "came from history after a reconnect",
+    "duplicates": "arrivals beyond the first",
+    "out_of_order": "arrivals behind a later notification (RFC 4737)",
+    "samples": "arrivals whose delay is used",
+    "delay_ms_mean": "mean of the clients' means",
+    "delay_ms_p50": "median of the clients' medians; likewise below",
+    "delay_ms_p95": "empty below 100 notifications",
+    "delay_ms_p99": "empty below 500 notifications",
+    "delay_ms_max": "largest single delay",
+    "kernel_delay_ms_p50": "the same median by the kernel's stamps",
+    "client_share_ms_p50": "client's stamp minus kernel's stamp",
+    "jitter_ms": "median over clients of the final J (RFC 3550)",
+    "clock_bound_ms": "widest error bound of a clock over the samples",
+    "source_lag_ms_p99": "how late the source was itself",
+    "client_loop_lag_ms_p99": "how late the clients' own loop was",
+    "cpu_user_s": "server's process tree, 10 ms ticks",
+    "cpu_system_s": "server's process tree, 10 ms ticks",
+    "cpu_total_s": "server's process tree, nanosecond clocks where there are",
+    "cpu_core_percent": "percent of one core, idle share included",
+    "cpu_per_delivery_us": "over the idle rate, per delivery",
+    "cpu_delta_points": "over the idle rate, percent of the whole machine",
+    "cpu_percent_points": "the published study's way: cpu_percent after minus before",
+    "voluntary_switches_per_delivery": "context switches of the server",
+    "involuntary_switches_per_delivery": "context switches of the server",
+    "rss_bytes": "resident memory of the server's process tree at the end",
+    "valid": "1 when no warning voids it",
+    "in_comparison": "1 when all trials of its block are there and valid",
+    "warnings": "codes, separated by spaces",
+}
+
+
+def write_deliveries(analysis: Analysis, file: TextIO) -> None:
+    """Every delivery of every trial, warm-up and void trials included."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(DELIVERY_COLUMNS)
+    for trial in analysis.trials:
+        spec = trial.record.spec
+        head = (analysis.run.id, spec.index, spec.block, spec.arm.name, spec.arm.transport, spec.clients)
+        writer.writerows((*head, *map(_cell, _delivery(each))) for each in trial.record.deliveries)
+
+
+def write_trials(analysis: Analysis, file: TextIO) -> None:
+    """Every trial and idle window, in the order in which they ran."""
+    rows: list[AnalysedTrial | AnalysedIdle] = [*analysis.trials, *analysis.idle]
+    writer = csv.DictWriter(file, tuple(TRIAL_COLUMNS), restval="", lineterminator="\n")
+    writer.writeheader()
+    for each in sorted(rows, key=lambda row: row.record.spec.index):
+        values = {**_common(analysis, each), **(_figures(each) if isinstance(each, AnalysedTrial) else {})}
+        writer.writerow({name: _cell(value) for name, value in values.items()})
+
+
+WRITERS: Mapping[str, Callable[[Analysis, TextIO], None]] = {
+    "deliveries.csv": write_deliveries,
+    "trials.csv": write_trials,
+}
+
+
+def _delivery(delivery: Delivery) -> Iterator[Cell]:
+    yield from (delivery.client, delivery.seq, delivery.warmup, delivery.offset)
+    yield from (delivery.due_us, delivery.sent_us, delivery.received_client_us)
+    yield from (delivery.clock_offset_us, delivery.clock_bound_us, delivery.kernel_received_us)
+    yield from (delivery.delay_ms, delivery.delay_from_sent_ms)
+    yield from (delivery.state.value, delivery.outcome.value, delivery.visible, is_sample(delivery))
+
+
+def _common(analysis: Analysis, row: AnalysedTrial | AnalysedIdle) -> dict[str, Cell]:
+    record, use = row.record, row.record.cpu
+    values: dict[str, Cell] = {
+        "run": analysis.run.id,
+        "trial": record.spec.index,
+        "block": record.spec.block,
+        "arm": record.spec.arm.name,
+        "transport": record.spec.arm.transport,
+        "clients": record.spec.clients,
+        "idle": record.spec.idle,
+        "started_us": record.started_us,
+        "ended_us": record.ended_us,
+        "client_loop_lag_ms_p99": record.client_loop_lag_ms_p99,
+        "valid": row.valid,
+        "warnings": " ".join(warning.code for warning in row.warnings),
+    }
+    if use is not None:
+        values |= {"cpu_user_s": use.user_s, "cpu_system_s": use.system_s, "cpu_total_s": use.total_s}
+        values |= {"cpu_core_percent": 100 * use.total_s / use.wall_s if use.wall_s > 0 else None}
+        values |= {"rss_bytes": use.rss_bytes}
+    return values
+
+
+def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
+    metrics, cpu = trial.metrics, trial.cpu
+    return {
+        "notifications": metrics.notifications,
+        "expected": metrics.expected,
+        "delivered": metrics.delivered,
+        "lost": metrics.lost,
+        "late": metrics.late,
+        "replayed": metrics.replayed,
+        "duplicates": metrics.duplicates,
+        "out_of_order": metrics.out_of_order,
+        "samples": metrics.samples,
+        "delay_ms_mean": metrics.delay_ms.mean,
+        "delay_ms_p50": metrics.delay_ms.p50,
+        "delay_ms_p95": metrics.delay_ms.p95,
+        "delay_ms_p99": metrics.delay_ms.p99,
+        "delay_ms_max": metrics.delay_ms.max,
+        "kernel_delay_ms_p50": metrics.kernel_delay_ms.p50,
+        "client_share_ms_p50": metrics.client_share_ms_p50,
+        "jitter_ms": metrics.jitter_ms,
+        "clock_bound_ms": metrics.clock_bound_ms,
+        "source_lag_ms_p99": metrics.source_lag_ms_p99,
+        "cpu_per_delivery_us": cpu.per_delivery_us,
+        "cpu_delta_points": cpu.delta_points,
+        "cpu_percent_points": cpu.cpu_percent_points,
+        "voluntary_switches_per_delivery": cpu.voluntary_switches_per_delivery,
+        "involuntary_switches_per_delivery": cpu.involuntary_switches_per_delivery,
+        "in_comparison": trial.in_comparison,
+    }
+
+
+def _cell(value: Cell) -> str | int:
+    """Booleans as 0 and 1, floats so that they read back exactly but without digits that no clock has."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return int(value)
+    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else value

@@ -1,0 +1,39 @@
+"""The files of a run's folder, each written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from app.analysis.analyse import Analysis
+from app.report.csv_files import WRITERS
+from app.report.html import report_html
+from app.report.result import result_text
+
+
+def write_all(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
+    """Write `report.html`, `result.json`, `deliveries.csv` and `trials.csv`; the paths, in this order."""
+    writers: dict[str, Callable[[TextIO], object]] = {
+        "report.html": lambda file: file.write(report_html(analysis)),
+        "result.json": lambda file: file.write(result_text(analysis)),
+        **{name: partial(write, analysis) for name, write in WRITERS.items()},
+    }
+    paths = []
+    for name, write in writers.items():
+        write_atomically(folder / name, write)
+        paths.append(folder / name)
+    return tuple(paths)
+
+
+def write_atomically(path: Path, write: Callable[[TextIO], object]) -> None:
+    """Write beside `path` and rename: a reader sees the old file or the new one, and nothing is left of a failure."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            write(file)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

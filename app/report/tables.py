@@ -1,0 +1,124 @@
+"""A table of words, and those that the report shows; figures formatted as everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.analysis.analyse import Analysis
+from app.analysis.comparison import Comparison
+from app.analysis.summary import AnalysedTrial
+from app.analysis.words import METRIC_WORDS, arm_title, interval, number
+from app.report.terminal import verdict_words
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings and rows of the same length."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: frozenset[int] = frozenset({0})
+    """Columns that hold words and not figures."""
+
+
+def summary_table(analysis: Analysis) -> Table:
+    """One row per arm and count of clients, pooled over the blocks that count."""
+    headings = (
+        *("arm", "clients", "n", "mean ms", "median ms", "p95 ms", "p99 ms", "max ms", "kernel median ms"),
+        *(
+            "jitter ms",
+            "lost",
+            "late",
+            "duplicates",
+            "CPU us per notification",
+            "CPU points",
+            "cpu_percent points",
+        ),
+    )
+    rows = [
+        (
+            *(arm_title(row.arm), str(row.clients), str(row.samples)),
+            *(number(row.delay_ms_mean), number(row.delay_ms_p50), number(row.delay_ms_p95)),
+            *(number(row.delay_ms_p99), number(row.delay_ms_max), number(row.kernel_delay_ms_p50)),
+            *(number(row.jitter_ms), str(row.lost), str(row.late), str(row.duplicates)),
+            *(number(row.cpu_per_delivery_us), number(row.delta_points), number(row.cpu_percent_points)),
+        )
+        for row in analysis.summary
+    ]
+    return Table(headings, rows)
+
+
+def difference_table(comparisons: Sequence[Comparison]) -> Table:
+    """The paired differences with both intervals and what follows."""
+    headings = (
+        *("metric", "clients", "b - a", "difference", "95 % interval", "Holm level %", "Holm interval"),
+        *("90 % interval", "margin ±", "equivalent", "blocks", "verdict"),
+    )
+    return Table(headings, [_difference(each) for each in comparisons], frozenset({0, 2, 9, 11}))
+
+
+def _difference(comparison: Comparison) -> tuple[str, ...]:
+    words = METRIC_WORDS[comparison.metric]
+    holm, same = comparison.holm_interval, comparison.equivalence_interval
+    return (
+        f"{words.short}, {words.unit}",
+        str(comparison.clients),
+        f"{arm_title(comparison.b)} - {arm_title(comparison.a)}",
+        number(comparison.estimate),
+        interval(comparison.interval.low, comparison.interval.high),
+        number(100 * holm.level),
+        interval(holm.low, holm.high),
+        interval(same.low, same.high),
+        number(comparison.margin),
+        "yes" if comparison.equivalent else "no",
+        str(comparison.blocks),
+        verdict_words(comparison),
+    )
+
+
+def trial_table(analysis: Analysis) -> Table:
+    """Every trial, void ones too."""
+    headings = (
+        *("trial", "block", "clients", "arm", "median ms", "jitter ms", "lost", "late", "duplicates"),
+        *(
+            "out of order",
+            "clock bound ms",
+            "source lag p99 ms",
+            "CPU us per notification",
+            "valid",
+            "warnings",
+        ),
+    )
+    return Table(headings, [_trial(each) for each in analysis.trials], frozenset({3, 13, 14}))
+
+
+def _trial(trial: AnalysedTrial) -> tuple[str, ...]:
+    spec, metrics = trial.record.spec, trial.metrics
+    return (
+        *(str(spec.index), str(spec.block), str(spec.clients), arm_title(spec.arm)),
+        *(number(metrics.delay_ms.p50), number(metrics.jitter_ms)),
+        *(str(metrics.lost), str(metrics.late), str(metrics.duplicates), str(metrics.out_of_order)),
+        *(
+            number(metrics.clock_bound_ms),
+            number(metrics.source_lag_ms_p99),
+            number(trial.cpu.per_delivery_us),
+        ),
+        "yes" if trial.valid else "no",
+        ", ".join(warning.code for warning in trial.warnings) or "-",
+    )
+
+
+def conditions_table(conditions: dict[str, object]) -> Table:
+    """Conditions as they were recorded, nested ones by dotted names."""
+    return Table(("condition", "value"), _flat("", conditions), frozenset({0, 1}))
+
+
+def _flat(prefix: str, values: dict[str, object]) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            rows += _flat(f"{prefix}{name}.", value)
+        else:
+            rows.append((f"{prefix}{name}", "-" if value is None else str(value)))
+    return rows
