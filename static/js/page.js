@@ -29,7 +29,7 @@ const timers = {
 };
 
 /** @type {import("./view.js").PageState} */
-const state = { worker: null, newest: null, problem: null, isAsking: false };
+const state = { worker: null, newest: null, problem: null, isStarting: false };
 
 const config = /** @type {Config} */ (JSON.parse(byId("siar-config").textContent ?? ""));
 const lock = new StreamLock(new BroadcastChannel(LOCK_CHANNEL), randomId(crypto), timers);
@@ -69,19 +69,22 @@ async function main() {
 /** @param {Event} event */
 function onToggle(event) {
   event.preventDefault();
+  if (state.isStarting) return;
   const isOff = state.worker === null || state.worker.phase === "stopped";
-  if (!isOff) send({ kind: "stop" });
-  else if (!state.isAsking) start();
+  if (isOff) start();
+  else send({ kind: "stop" });
 }
 
 async function start() {
-  state.isAsking = true;
+  state.isStarting = true;
   state.problem = null;
   drawSoon();
-  const granted = await lock.claim();
-  state.isAsking = false;
-  if (granted) startWorker();
-  else state.problem = "second_tab";
+  if (await lock.claim()) {
+    startWorker();
+  } else {
+    state.isStarting = false;
+    state.problem = "second_tab";
+  }
   drawSoon();
 }
 
@@ -107,6 +110,7 @@ function makeWorker() {
   };
   made.onerror = () => {
     state.problem = "worker";
+    state.isStarting = false;
     drawSoon();
   };
   return made;
@@ -126,11 +130,13 @@ function onMessage(message, receivedUs) {
 /** @param {import("./types.js").WorkerState} workerState */
 function onState(workerState) {
   state.worker = workerState;
-  if (workerState.phase === "stopped") {
+  if (workerState.phase !== "stopped") {
+    state.isStarting = false;
+    link.start();
+  } else if (!state.isStarting) {
+    // Not while the next session starts: then this is a late word of the last one.
     lock.release();
     link.stop();
-  } else {
-    link.start();
   }
   drawSoon();
 }

@@ -78,6 +78,7 @@ export class Session {
 
   /** Ends the stream, closes the clock behind the last sample, and sends what there is. */
   async stop() {
+    if (this.#phase === "stopping" || this.#phase === "stopped") return;
     this.#phase = "stopping";
     this.#disconnect();
     this.#dependencies.onChange();

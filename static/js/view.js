@@ -13,7 +13,7 @@ import { clockWords, delayWords, leftOutWords, medianWords, outboxWords, statusW
  * @typedef {{notification: Notification, transport: Transport, reading: import("./types.js").ArrivalReading}} Newest
  */
 
-/** @typedef {{worker: WorkerState | null, newest: Newest | null, problem: Problem | null, isAsking: boolean}} PageState */
+/** @typedef {{worker: WorkerState | null, newest: Newest | null, problem: Problem | null, isStarting: boolean}} PageState */
 
 /** @type {Transport[]} */
 const TRANSPORTS = ["sse", "socketio"];
@@ -36,14 +36,16 @@ export class View {
   }
 
   /** @param {PageState} state */
-  draw({ worker, newest, problem, isAsking }) {
+  draw({ worker, newest, problem, isStarting }) {
     const { t } = this.#speech;
     const phase = worker?.phase ?? "ready";
     const isOff = phase === "ready" || phase === "stopped";
     setText(this.#byId("status"), statusWords({ phase, transport: worker?.transport ?? null }, this.#speech));
     setText(this.#byId("toggle"), t(isOff ? "choose.start" : "choose.stop"));
-    setDisabled(this.#byId("toggle"), isAsking || phase === "stopping");
-    setDisabled(this.#byId("choice"), isAsking || !isOff);
+    // A button that is really disabled would lose the keyboard's focus.
+    this.#byId("toggle").removeAttribute("disabled");
+    this.#byId("toggle").setAttribute("aria-disabled", String(isStarting || phase === "stopping"));
+    this.#byId("choice").toggleAttribute("disabled", isStarting || !isOff);
     this.#drawProblems([...(problem ? [problem] : []), ...(worker?.problems ?? [])]);
     if (worker) this.#drawWorker(worker);
     if (newest) this.#drawNewest(newest);
@@ -145,12 +147,4 @@ function part(place, group, name) {
  */
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
-}
-
-/**
- * @param {Element} element
- * @param {boolean} isDisabled
- */
-function setDisabled(element, isDisabled) {
-  element.toggleAttribute("disabled", isDisabled);
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import shutil
 import subprocess
 import tempfile
 import time
@@ -20,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 START_TIMEOUT_S = 20.0
 
@@ -57,6 +54,7 @@ class Page:
     """A tab."""
 
     browser: Browser
+    target: str
     session: str
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
@@ -81,6 +79,10 @@ class Page:
     def wait_for(self, expression: str, timeout_s: float = WAIT_TIMEOUT_S) -> Any:
         """The value of an expression as soon as it is truthy. Raises `AssertionError` after `timeout_s`."""
         return self.browser.wait(lambda: self.evaluate(expression), expression, timeout_s)
+
+    def close(self) -> None:
+        """Close the tab, and with it its worker."""
+        self.browser.call("Target.closeTarget", targetId=self.target)
 
     def go(self, url: str) -> None:
         """Open an address and wait until everything that it names is loaded."""
@@ -112,7 +114,7 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._listen(session)
-        page = Page(self, session)
+        page = Page(self, target, session)
         for domain in ("Page", "Performance", "Audits"):
             page.call(f"{domain}.enable")
         return page
@@ -183,16 +185,9 @@ def _complaint(event: Event) -> str | None:
     return None
 
 
-def find_browser() -> str | None:
-    """The path of a Chromium on this machine, or `None`."""
-    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
-
-
 @contextlib.contextmanager
-def running_browser(*flags: str) -> Iterator[Browser]:
-    """A headless browser, ended with the block; its profile is deleted."""
-    path = find_browser()
-    assert path is not None, "no Chromium on this machine: install the package chromium"
+def running_browser(path: Path, *flags: str) -> Iterator[Browser]:
+    """The headless browser at `path`, ended with the block; its profile is deleted."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [path, *FLAGS, *flags, f"--user-data-dir={profile}", "about:blank"],

@@ -1,0 +1,243 @@
+"""The phone page in real Chromium: receives over both transports, times truly, posts, and asks nobody else."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.sync.client import connect
+
+from app.measure.store import FILE_NAME, Store
+from tests.browser.cdp import Browser, Page, running_browser
+from tests.components import require_chromium
+from tests.support.server import RunningServer, running_server
+
+pytestmark = pytest.mark.browser
+
+CHANGE_AFTER_COUNT = 10
+"""alternation.js: notifications until the page changes the transport."""
+
+STORED_TIMEOUT_S = 15.0
+"""Bursts are at most 6 s apart, and the recorder looks about once a second."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running_server(tmp_path_factory.mktemp("page")) as running:
+        yield running
+        assert "Traceback" not in running.log()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser(require_chromium()) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser, server: RunningServer) -> Iterator[Page]:
+    browser.events.clear()
+    opened = open_page(browser, server)
+    yield opened
+    opened.close()
+
+
+def open_page(browser: Browser, server: RunningServer, language: str = "en") -> Page:
+    page = browser.new_page()
+    page.go(f"{server.url}/?lang={language}")
+    page.wait_for("globalThis.siar !== undefined && !document.querySelector('#toggle').disabled")
+    return page
+
+
+def start(page: Page, choice: str) -> None:
+    """Choose, press Start, and wait until notifications can be received and timed."""
+    page.click(f"[value={choice}]")
+    page.click("#toggle")
+    page.wait_for("siar.worker?.phase === 'receiving' && siar.worker.clock.state === 'ok'")
+
+
+def stop(page: Page) -> None:
+    page.click("#toggle")
+    page.wait_for("siar.worker.phase === 'stopped'")
+
+
+def publish(server: RunningServer, count: int) -> list[str]:
+    """Publish notifications 20 ms apart; their ids."""
+    ids = []
+    for number in range(count):
+        ids.append(server.publish(title=f"Notification {number}", body="Body")["id"])
+        time.sleep(0.02)
+    return ids
+
+
+def stored_samples(server: RunningServer, ids: list[str]) -> list[dict[str, Any]]:
+    """What the store holds of these notifications, as soon as it holds all of them."""
+    folder = server.runs_dir / server.run
+    deadline_s = time.monotonic() + STORED_TIMEOUT_S
+    found: list[dict[str, Any]] = []
+    while time.monotonic() < deadline_s:
+        if (folder / FILE_NAME).exists():
+            with Store.open(folder) as store:
+                found = [sample for sample in store.samples() if sample["id"] in ids]
+            if len(found) >= len(ids):
+                return found
+        time.sleep(0.1)
+    raise AssertionError(f"{len(found)} of {len(ids)} samples in the store after {STORED_TIMEOUT_S} s")
+
+
+def anchor_us(server: RunningServer, probe_count: int = 200) -> tuple[float, float]:
+    """Server time minus this machine's monotonic clock: the middle and half the width of what is possible."""
+    low_us, high_us = float("-inf"), float("inf")
+    with connect(f"ws://127.0.0.1:{server.clock_port}/") as clock:
+        for number in range(probe_count):
+            before_us = time.monotonic_ns() / 1000
+            clock.send(json.dumps({"probe": number}))
+            answer = json.loads(clock.recv(5))
+            after_us = time.monotonic_ns() / 1000
+            low_us = max(low_us, answer["sent_us"] - after_us)
+            high_us = min(high_us, answer["received_us"] - before_us)
+    assert low_us <= high_us
+    return (low_us + high_us) / 2, (high_us - low_us) / 2
+
+
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_what_is_published_is_received_shown_and_stored(
+    page: Page, server: RunningServer, transport: str
+) -> None:
+    start(page, transport)
+    ids = publish(server, 12)
+    page.wait_for(f"siar.worker.tallies.{transport}.received_count === 12")
+    page.wait_for("document.querySelector('#newest h3').innerText === 'Notification 11'")
+    stop(page)
+
+    samples = stored_samples(server, ids)
+
+    assert [sample["id"] for sample in samples] == ids
+    for sample in samples:
+        delay_us = sample["received_client_us"] + sample["clock_offset_us"] - sample["due_us"]
+        assert (sample["transport"], sample["state"], sample["outcome"]) == (transport, "ok", "on_time")
+        assert sample["clock_channel"] == "websocket"
+        assert -sample["clock_bound_us"] <= delay_us < 1_000_000
+    assert any(sample["displayed_client_us"] for sample in samples)
+    tally = page.evaluate(f"siar.worker.tallies.{transport}")
+    assert (tally["lost_count"], tally["duplicate_count"], tally["replayed_count"]) == (0, 0, 0)
+    assert tally["median"]["sample_count"] == 12
+    assert "median, of 12" in page.text(f"[data-transport={transport}]")
+
+
+def test_both_one_after_the_other_lose_and_repeat_nothing(page: Page, server: RunningServer) -> None:
+    start(page, "both")
+
+    ids = publish(server, 3 * CHANGE_AFTER_COUNT)
+    total = "siar.worker.tallies.sse.received_count + siar.worker.tallies.socketio.received_count"
+    page.wait_for(f"{total} === {len(ids)}")
+    stop(page)
+
+    samples = stored_samples(server, ids)
+    assert sorted(sample["id"] for sample in samples) == sorted(ids)
+    assert {sample["transport"] for sample in samples} == {"sse", "socketio"}
+    for tally in page.evaluate("Object.values(siar.worker.tallies)"):
+        assert (tally["lost_count"], tally["duplicate_count"]) == (0, 0)
+
+
+def test_the_offset_of_the_worker_is_within_its_own_bound_of_the_truth(
+    page: Page, server: RunningServer
+) -> None:
+    """V2 of measurement.md: NavigationStart is the page's zero on CLOCK_MONOTONIC, as is the server's clock."""
+    start(page, "sse")
+    ids = publish(server, 10)
+    page.wait_for("siar.link.offset_us !== null")
+
+    metrics = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
+    page_zero_us = metrics["NavigationStart"] * 1e6
+    anchor_middle_us, anchor_error_us = anchor_us(server)
+    link = page.evaluate("siar.link")
+    clock = page.evaluate("siar.worker.clock")
+    stop(page)
+
+    truth_us = anchor_middle_us + page_zero_us - link["offset_us"]
+    truth_error_us = anchor_error_us + link["bound_us"]
+    assert truth_error_us < 1500
+    assert clock["bound_us"] < 2500
+    assert abs(clock["offset_us"] - truth_us) <= clock["bound_us"] + truth_error_us
+    for sample in stored_samples(server, ids):
+        error_us = abs(sample["clock_offset_us"] - truth_us)
+        assert error_us <= sample["clock_bound_us"] + truth_error_us
+
+
+def test_no_request_leaves_for_another_host_and_nothing_is_complained_of(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    start(page, "both")
+    ids = publish(server, CHANGE_AFTER_COUNT + 2)
+    page.wait_for("siar.worker.tallies.socketio.received_count === 2")
+    stop(page)
+    stored_samples(server, ids)
+
+    urls = [urlsplit(url) for url in browser.requested_urls()]
+    own = f"127.0.0.1:{server.port}"
+    assert {url.netloc for url in urls} == {own, f"127.0.0.1:{server.clock_port}"}
+    # Those of the worker are among them, or the line above would say little.
+    assert {"/events", "/socket.io/", "/api/deliveries"} <= {url.path for url in urls}
+    assert browser.complaints() == []
+
+
+def test_a_second_tab_is_refused_in_a_sentence_until_the_first_one_stops(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    start(page, "sse")
+    second = open_page(browser, server)
+
+    second.click("#toggle")
+    second.wait_for("siar.problem === 'second_tab'")
+    second.wait_for("document.querySelector('#problems').innerText.includes('another tab')")
+    assert second.evaluate("siar.worker") is None
+    stop(page)
+    second.click("#toggle")
+    second.wait_for("siar.worker?.phase === 'receiving'")
+
+    assert second.text("#problems") == ""
+    second.close()
+
+
+@pytest.mark.parametrize("language", ["en", "id"])
+def test_it_fits_320_pixels_in_either_language(
+    browser: Browser, server: RunningServer, language: str
+) -> None:
+    narrow = open_page(browser, server, language)
+    narrow.call("Emulation.setDeviceMetricsOverride", width=320, height=640, deviceScaleFactor=2, mobile=True)
+    start(narrow, "sse")
+    server.publish(title="W" * 120, body="https://" + "x" * 300)
+    narrow.wait_for("document.querySelector('#newest h3').innerText.startsWith('WWW')")
+
+    width = narrow.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+
+    assert width == [320, 320]
+    assert narrow.evaluate("document.documentElement.lang") == language
+    narrow.close()
+
+
+def test_it_is_used_from_the_keyboard(page: Page) -> None:
+    page.evaluate("document.querySelector('[value=sse]').focus()")
+    press(page, "ArrowDown")
+    assert page.evaluate("document.querySelector('[name=choice]:checked').value") == "socketio"
+
+    press(page, "Tab")
+    press(page, "Enter")
+    page.wait_for("siar.worker?.phase === 'receiving'")
+
+    assert page.evaluate("siar.worker.transport") == "socketio"
+    # The button keeps the focus, so that the same key stops.
+    assert page.evaluate("document.activeElement.id") == "toggle"
+
+
+def press(page: Page, key: str) -> None:
+    codes = {"ArrowDown": 40, "Tab": 9, "Enter": 13}
+    text = {"Enter": "\r"}.get(key)
+    event: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+    page.call("Input.dispatchKeyEvent", type="keyDown", **event, **({"text": text} if text else {}))
+    page.call("Input.dispatchKeyEvent", type="keyUp", **event)
