@@ -37,6 +37,11 @@ class CpuFigures:
     involuntary_switches_per_delivery: float | None = None
     rss_bytes: int | None = None
     is_ns: bool | None = None
+    wall_s: float | None = None
+    """Length of the CPU window."""
+    cores: int | None = None
+    deliveries: int | None = None
+    """What `per_delivery_us` is divided by: everything that arrived and was due in the CPU window."""
 
 
 def idle_rate(idle: CpuUse | None) -> float | None:
@@ -78,4 +83,7 @@ def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
         involuntary_switches_per_delivery=use.involuntary_switches / delivered if delivered else None,
         rss_bytes=use.rss_bytes,
         is_ns=use.total_is_ns,
+        wall_s=use.wall_s,
+        cores=use.cores,
+        deliveries=delivered,
     )

@@ -39,7 +39,8 @@ def print_result(analysis: Analysis, console: Console) -> None:
         _say(console, "")
         _say(console, pair_title(pair[0]), style="bold")
         console.print(_table(DIFFERENCE_HEADINGS, map(difference_cells, pair), texts=(0, 5, 6)))
-    _say(console, "Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
+    if analysis.comparisons:
+        _say(console, "Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
     _say(console, "")
     for comparison in analysis.verdicts:
         _say(console, sentence(comparison), style="bold", whole=not console.is_terminal)

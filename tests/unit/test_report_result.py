@@ -76,6 +76,7 @@ RUNS = {
     "one client, one block": RunMaker(replace(a_plan(client_counts=(1,)), blocks=1)).run(),
     "long": RunMaker(a_plan(client_counts=(1,), notifications=120)).run(),
     "three arms": RunMaker(a_plan(arms=("sse", "socketio", "socketio"), client_counts=(1, 3))).run(),
+    "one arm": RunMaker(a_plan(arms=("socketio",))).run(),
     "on a LAN": replace(RunMaker(a_plan(environment="lan")).run(), simulated=False),
 }
 
@@ -159,6 +160,7 @@ def test_a_trials_cpu_can_be_recomputed_from_the_result() -> None:
     for trial in result["trials"]:
         net_s = trial["cpu"]["total_s"] - idle[trial["clients"], trial["block"]] * 1.1
         assert trial["cpu"]["delta_points"] == pytest.approx(100 * net_s / (1.1 * 2))
+        assert trial["cpu"]["per_delivery_us"] == pytest.approx(1e6 * net_s / trial["cpu"]["deliveries"])
 
 
 def test_every_printed_figure_is_the_results(analysis: Analysis) -> None:
