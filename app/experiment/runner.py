@@ -109,7 +109,7 @@ class _Run:
         """Every block of the plan, then those that take the place of void ones, as long as there may be more."""
         self.progress.start(trials=self._trials_left(), left_s=self._left_s())
         self.store.add_probes(self.laboratory.synchronise(PROBES_AT_START))
-        repeats = 0
+        repeats = missing = 0
         while self._left:
             block = self._left.pop(0)
             why_void = self._block(block)
@@ -120,7 +120,9 @@ class _Run:
                 repeats += 1
                 self.progress.note(f"{_name(block)} is void and will be repeated at the end. {why_void}")
             else:
-                self.progress.note(f"{_name(block)} is void, and no more may be repeated. {why_void}")
+                missing += 1
+        if missing:
+            self.progress.note(f"Void blocks that could not be repeated any more: {missing}.")
 
     def _block(self, block: BlockSpec) -> str | None:
         """Run a block; why it is void, or `None`. The rest of a void one runs too: what it shows is kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,37 +11,50 @@ import pytest
 from app.core.delivery import Outcome, SampleState
 from app.core.scenario import Arm
 from app.experiment import runner, server_process
+from app.experiment.api import Server
 from app.experiment.progress import SilentProgress
 from app.measure.store import Store
 from tests.support import lab
 from tests.support.proxy import DelayProxy
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    runs_dir = tmp_path_factory.mktemp("runs")
+    with server_process.start(runs_dir=runs_dir, settings={"SIAR_RECORDER": "0"}) as started:
+        yield started.server
+
+
 @pytest.mark.parametrize("transport", ["sse", "socketio"])
-def test_a_broken_connection_costs_no_notification_and_is_counted(tmp_path: Path, transport: str) -> None:
-    with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
-        port = urlsplit(started.server.url).port or 0
-        with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=150) as proxy:
-            folder = runner.run_plan(
-                lab.short_plan(
-                    arms=(Arm("far", transport, {"via": proxy.url}),),
-                    idle_s=0.0,
-                    notifications=200,
-                    rate_hz=100.0,
-                    drain_s=3.0,
-                ),
-                server=started.server,
-                runs_dir=tmp_path,
-                run_id="cut",
-                progress=SilentProgress(),
-            )
+def test_a_broken_connection_costs_no_notification_and_is_counted(
+    server: Server, tmp_path: Path, transport: str
+) -> None:
+    port = urlsplit(server.url).port or 0
+    with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=100) as proxy:
+        folder = runner.run_plan(
+            lab.short_plan(
+                arms=(Arm("far", transport, {"via": proxy.url}),),
+                idle_s=0.0,
+                notifications=120,
+                rate_hz=100.0,
+                drain_s=3.0,
+                extra_blocks_max=1,
+            ),
+            server=server,
+            runs_dir=tmp_path,
+            run_id=f"cut-{transport}",
+            progress=SilentProgress(),
+        )
 
     with Store.open(folder) as store:
-        (trial,) = store.load().trials
+        trial, again = store.load().trials
     outcomes = [each.outcome for each in trial.deliveries]
     replayed = [each for each in trial.deliveries if each.outcome is Outcome.REPLAYED]
     assert trial.disconnects == 2
     assert set(outcomes) == {Outcome.ON_TIME, Outcome.REPLAYED}
-    assert len(outcomes) == 2 * 205
+    assert len(outcomes) == 2 * 125
     assert {each.state for each in replayed} == {SampleState.REPLAY}
     assert {each.client for each in replayed} == {0, 1}
+    # The block is void by that, and is repeated under a number of its own.
+    assert (trial.spec.block, again.spec.block, again.disconnects) == (0, 1, 0)
+    assert {each.outcome for each in again.deliveries} == {Outcome.ON_TIME}
