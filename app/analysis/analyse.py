@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.analysis.comparison import Block, Comparison, compare
 from app.analysis.cpu import cpu_figures
@@ -78,9 +78,10 @@ def analyse(run: RunRecord) -> Analysis:
         for each in idle
         if each.valid and each.cpu is not None
     }
-    trials = _with_blocks(
-        plan, [_analysed(record, plan, baselines) for record in run.trials if not record.spec.idle]
-    )
+    measured = [_analysed(record, plan, baselines) for record in run.trials if not record.spec.idle]
+    blocks = _blocks(plan, measured, idle)
+    counting = {(block.clients, block.number) for block in blocks if block.valid}
+    trials = tuple(replace(each, in_comparison=_block_of(each) in counting) for each in measured)
     return Analysis(
         run=run,
         plan_sha256=plan_sha256(plan),
@@ -88,7 +89,7 @@ def analyse(run: RunRecord) -> Analysis:
         idle=idle,
         totals=_totals(trials),
         summary=tuple(_row(trials, arm, n) for n in sorted(plan.client_counts) for arm in plan.arms),
-        comparisons=compare(plan, _blocks(plan, trials)),
+        comparisons=compare(plan, blocks),
         warnings=_grouped([*trials, *idle]),
     )
 
@@ -110,32 +111,18 @@ def _analysed_idle(record: TrialRecord, plan: Plan) -> AnalysedIdle:
     return AnalysedIdle(record, record.cpu, warnings, is_valid(warnings))
 
 
-def _with_blocks(plan: Plan, trials: Sequence[AnalysedTrial]) -> tuple[AnalysedTrial, ...]:
-    counting = {(block.clients, block.number) for block in _blocks(plan, trials) if block.valid}
-    return tuple(
-        AnalysedTrial(
-            each.record,
-            each.metrics,
-            each.cpu,
-            each.warnings,
-            each.valid,
-            in_comparison=(each.record.spec.clients, each.record.spec.block) in counting,
-        )
-        for each in trials
-    )
-
-
-def _blocks(plan: Plan, trials: Sequence[AnalysedTrial]) -> list[Block]:
-    """Complete blocks: those with a trial of every arm."""
+def _blocks(plan: Plan, trials: Sequence[AnalysedTrial], idle: Sequence[AnalysedIdle]) -> list[Block]:
+    """Complete blocks: those with a trial of every arm. A void idle window voids its block, as it does for the runner."""
+    void = {_block_of(each) for each in trials if not each.valid}
+    void |= {_block_of(each) for each in idle if not each.valid}
     members: dict[tuple[int, int], dict[str, AnalysedTrial]] = {}
     for each in trials:
-        spec = each.record.spec
-        members.setdefault((spec.clients, spec.block), {})[spec.arm.name] = each
+        members.setdefault(_block_of(each), {})[each.record.spec.arm.name] = each
     return [
         Block(
             number=number,
             clients=clients,
-            valid=all(each.valid for each in by_arm.values()),
+            valid=(clients, number) not in void,
             values={name: _values(each) for name, each in by_arm.items()},
             clock_bound_ms=max(
                 (b for each in by_arm.values() if (b := each.metrics.clock_bound_ms) is not None),
@@ -145,6 +132,10 @@ def _blocks(plan: Plan, trials: Sequence[AnalysedTrial]) -> list[Block]:
         for (clients, number), by_arm in sorted(members.items())
         if by_arm.keys() == {arm.name for arm in plan.arms}
     ]
+
+
+def _block_of(trial: AnalysedTrial | AnalysedIdle) -> tuple[int, int]:
+    return trial.record.spec.clients, trial.record.spec.block
 
 
 def _values(trial: AnalysedTrial) -> dict[str, float | None]:

@@ -1,6 +1,6 @@
 """Arms against each other, block by block: estimates, exact intervals, equivalence, and one verdict code each.
 
-The first arm is `a`; each other arm is `b`. A block counts when the trials of all its arms are valid. What is
+The first arm is `a`; each other arm is `b`. A block counts when its idle window and the trials of all its arms are valid. What is
 compared is the block difference D = metric of b - metric of a; blocks differ, so the difference within one is
 what is repeated. Families, each at 5 % with Holm's procedure over its pairs and counts of clients:
 
@@ -61,7 +61,7 @@ class Block:
     number: int
     clients: int
     valid: bool
-    """Whether the trials of all arms are."""
+    """Whether the trials of all arms are, and the idle window."""
     values: Mapping[str, Mapping[str, float | None]]
     """arm name -> metric -> value."""
     clock_bound_ms: float | None

@@ -29,7 +29,7 @@ class AnalysedTrial:
     warnings: tuple[TrialWarning, ...]
     valid: bool
     in_comparison: bool
-    """Whether it stands in a block whose trials are all there and valid."""
+    """Whether it stands in a block whose trials are all there, and valid like its idle window."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ re-draw, and gets the same answer. What is judged here is the instrument, never 
 notifications is slow or dear must be able to say so. Hence:
 
     void   the figures do not mean what they say: source or clock out of bounds, clients gone, trial cut short,
-           another program on the machine that took a quarter of it
+           other programs on the machine that took half of it
     note   something to know beside the figures, which stand: lost and late ones, a slow client loop, other load
 
 Limits are those of `measurement.md` (section 2, void rules), with two departures for trials of a second on a
 machine that server and clients share: a slow client loop is a note, since it is a condition that all arms have in
-common; and other load is a note from 2 % of a core on and void from a quarter of the machine on.
+common; and other load is a note from 2 % of a core on and void from half of the machine on.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ CLIENT_LAG_SHARE = 0.10
 """A client's loop may be late by 1 ms or a tenth of the median delay, whichever is more."""
 
 OTHER_LOAD_CORES_NOTE = 0.02
-OTHER_LOAD_MACHINE_VOID = 0.25
-"""A quarter of the machine: on two cores half of one, which server and clients then lack in turns."""
+OTHER_LOAD_MACHINE_VOID = 0.5
+"""Half of the machine: on two cores a whole one, so that server and clients had to share the other. Below, what load
+does shows where it matters, in the lag of source and clients, and both arms of a block have much the same."""
 
 CPU_TICK_S = 0.01
 """The machine's busy time counts in ticks for each core: a trial of a second cannot resolve 2 % of a core."""

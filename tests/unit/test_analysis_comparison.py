@@ -310,15 +310,20 @@ def test_a_block_counts_only_when_the_trials_of_all_its_arms_are_valid() -> None
     assert [(group.code, len(group.trials)) for group in analysis.warnings] == [("disconnected", 1)]
 
 
-def test_a_void_idle_window_takes_the_net_cpu_of_its_block_only() -> None:
+def test_a_void_idle_window_voids_its_block_and_a_missing_one_takes_its_net_cpu_only() -> None:
     def break_idle(record: TrialRecord) -> TrialRecord:
-        return replace(record, disconnects=1) if record.spec.idle and record.spec.block == 0 else record
+        if not record.spec.idle:
+            return record
+        return replace(
+            record, disconnects=record.spec.block == 0, cpu=None if record.spec.block == 1 else record.cpu
+        )
 
     analysis = analyse(RunMaker(alter=break_idle).run())
 
     cpu = [each for each in analysis.comparisons if each.metric == "cpu_per_delivery_us"]
-    assert {each.blocks for each in cpu} == {7}
-    assert {each.blocks for each in analysis.verdicts} == {8}
+    assert {each.blocks for each in cpu} == {6}
+    assert {each.blocks for each in analysis.verdicts} == {7}
+    assert analysis.totals.void == 0, "its trials are valid in themselves"
 
 
 def test_an_interrupted_run_is_analysed_as_far_as_it_came() -> None:
