@@ -53,9 +53,14 @@ export class ClockKeeper {
   }
 
   /** The page was hidden or frozen and is back: a new segment, and probes at once. */
-  async wake() {
-    if (!this.#isRunning) return;
+  wake() {
     this.#sync.openSegment();
+    return this.askNow();
+  }
+
+  /** A burst before its time: after an interruption the server may be another, with another timebase. */
+  async askNow() {
+    if (!this.#isRunning) return;
     this.#timers.clearTimeout(this.#timer);
     await this.#runBurst(BURST_PROBE_COUNT);
     this.#scheduleNext();

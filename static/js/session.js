@@ -27,7 +27,7 @@ const FAILED_TRIES_TOLD = 2;
  *   openStream: (transport: Transport, lastEventId: string | null, events: StreamEvents) =>
  *     import("./types.js").Stream,
  *   makeKeeper: (onBurst: (startUs: number) => void) => Pick<import("./clock_keeper.js").ClockKeeper,
- *     "start" | "wake" | "finish" | "read" | "timebaseAt" | "kind" | "isSilent" | "status">,
+ *     "start" | "wake" | "askNow" | "finish" | "read" | "timebaseAt" | "kind" | "isSilent" | "status">,
  *   outbox: Pick<import("./outbox.js").Outbox, "add" | "flush" | "status" | "failedCount">,
  *   tell: (message: import("./types.js").ToPage) => void,
  *   onChange: () => void,
@@ -173,6 +173,7 @@ export class Session {
 
   /** @param {Connection} connection */
   #onOpen({ position }) {
+    if (this.#failedTries > 0) this.#keeper.askNow();
     this.#failedTries = 0;
     this.#phase = "receiving";
     this.#order.begin(position);

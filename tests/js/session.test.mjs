@@ -10,10 +10,11 @@ const CLOCK = { offset_us: 0, bound_us: 300, state: "ok" };
 /** A session with a clock that is always right and streams that say what the test tells them to. */
 function makeSession({ choice = "sse", visible = true } = {}) {
   const time = new FakeTime();
-  const world = { time, streams: [], added: [], told: [], flushes: 0, wakes: 0, silent: false };
+  const world = { time, streams: [], added: [], told: [], flushes: 0, wakes: 0, asks: 0, silent: false };
   const keeper = {
     start: () => {},
     wake: () => (world.wakes += 1),
+    askNow: () => (world.asks += 1),
     finish: async () => {},
     read: () => CLOCK,
     timebaseAt: () => "aa",
@@ -175,9 +176,12 @@ test("one failed try is no problem, two are; an open stream ends it", () => {
   assert.deepEqual([session.state().phase, session.state().problems], ["reconnecting", []]);
   world.streams[0].events.onDown();
   assert.deepEqual(session.state().problems, ["server_away"]);
+  assert.equal(world.asks, 0);
   world.open({ resumed: true });
 
   assert.deepEqual([session.state().phase, session.state().problems], ["receiving", []]);
+  // The server may be another by now: its clock is asked at once.
+  assert.equal(world.asks, 1);
 });
 
 test("a clock that does not answer is a problem of its own", () => {

@@ -1,0 +1,49 @@
+"""The phone page while its server goes away and comes back: it says so, resumes, and still posts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.cdp import running_browser
+from tests.browser.test_page import open_page, publish, start, stop, stored_samples
+from tests.components import require_chromium
+from tests.support.server import free_port, running_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(
+    tmp_path: Path, transport: str
+) -> None:
+    port, clock_port = free_port(), free_port()
+    ports = {"port": port, "clock_port": clock_port}
+    with running_browser(require_chromium()) as browser:
+        with running_server(tmp_path, **ports) as server:
+            page = open_page(browser, server)
+            start(page, transport)
+            first = publish(server, 3)
+            page.wait_for(f"siar.worker.tallies.{transport}.received_count === 3")
+            stored_samples(server, first)
+
+        page.wait_for("siar.worker.phase === 'reconnecting'")
+        page.wait_for("document.querySelector('#problems').innerText.includes('does not answer')", 30)
+
+        with running_server(tmp_path, **ports) as server:
+            page.wait_for("siar.worker.phase === 'receiving'", 60)
+            answered = page.evaluate("siar.worker.clock.answered_count")
+            page.wait_for(f"siar.worker.clock.answered_count > {answered}")
+            assert page.text("#problems") == ""
+            second = publish(server, 3)
+            page.wait_for(f"siar.worker.tallies.{transport}.received_count === 6")
+            stop(page)
+            page.wait_for("siar.worker.outbox.waiting_count === 0", 30)
+
+            tally = page.evaluate(f"siar.worker.tallies.{transport}")
+            samples = stored_samples(server, second)
+
+    # Another life of the history: its numbers start over, and none of them is lost or a duplicate.
+    assert (tally["lost_count"], tally["duplicate_count"]) == (0, 0)
+    assert {sample["outcome"] for sample in samples} == {"on_time"}
