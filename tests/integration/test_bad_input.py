@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import socketio, sse
+from tests.support.streams import socketio, sse, websocket_by_hand
 
 GOOD_SAMPLE = {
     "id": "e.1",
@@ -393,13 +393,7 @@ def test_no_bytes_of_a_stranger_on_an_open_websocket_harm_the_others(
     server: RunningServer, raw: bytes
 ) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock, sse(server.port) as good:
-        sock.sendall(
-            b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        )
-        received = b""
-        while b"0{" not in received:
-            received += sock.recv(4096)
+        websocket_by_hand(sock)
         sock.sendall(raw)
         sock.shutdown(socket.SHUT_WR)
         rest = read_to_the_end(sock)

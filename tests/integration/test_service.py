@@ -14,7 +14,7 @@ import pytest
 
 from tests.components import require_node, require_node_modules, require_tool
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import next_line, official_client, socketio, sse
+from tests.support.streams import next_line, official_client, socketio, sse, websocket_by_hand
 
 
 @pytest.fixture(scope="module")
@@ -343,13 +343,8 @@ def test_a_client_that_stops_reading_is_cut_off_and_the_others_are_not(tmp_path:
 
 
 def _subscribe_raw(sock: socket.socket) -> None:
-    sock.sendall(
-        b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
+    websocket_by_hand(sock)
     received = b""
-    while b"0{" not in received:
-        received += sock.recv(4096)
     sock.sendall(bytes([0x81, 0x82, 0, 0, 0, 0]) + b"40")  # the packet CONNECT in a frame masked with zeros
     while b"40{" not in received:
         received += sock.recv(4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,6 +111,17 @@ def socketio(port: int, auth: Any = None) -> Iterator[SocketIoReader]:
         answer = str(websocket.recv(timeout=10))
         assert answer.startswith("40"), answer
         yield SocketIoReader(websocket, json.loads(answer[2:]))
+
+
+def websocket_by_hand(sock: socket.socket) -> None:
+    """Take a plain socket through the opening handshake, up to the server's Engine.IO `open` packet."""
+    sock.sendall(
+        b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    received = b""
+    while b"0{" not in received:
+        received += sock.recv(4096)
 
 
 @contextmanager
