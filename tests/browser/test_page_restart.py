@@ -19,9 +19,8 @@ def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(
     tmp_path: Path, transport: str
 ) -> None:
     port, clock_port = free_port(), free_port()
-    ports = {"port": port, "clock_port": clock_port}
     with running_browser(require_chromium()) as browser:
-        with running_server(tmp_path, **ports) as server:
+        with running_server(tmp_path, port=port, clock_port=clock_port) as server:
             page = open_page(browser, server)
             start(page, transport)
             first = publish(server, 3)
@@ -31,7 +30,7 @@ def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(
         page.wait_for("siar.worker.phase === 'reconnecting'")
         page.wait_for("document.querySelector('#problems').innerText.includes('does not answer')", 30)
 
-        with running_server(tmp_path, **ports) as server:
+        with running_server(tmp_path, port=port, clock_port=clock_port) as server:
             page.wait_for("siar.worker.phase === 'receiving'", 60)
             answered = page.evaluate("siar.worker.clock.answered_count")
             page.wait_for(f"siar.worker.clock.answered_count > {answered}")
