@@ -103,6 +103,10 @@ def running_server(
     }
     environment |= {f"SIAR_{name.upper()}": str(value) for name, value in settings.items()}
     log_path = tmp_path / f"server-{port}.log"
+    # When the tests are killed, the pipe closes, and a server under gunicorn ends too: no orphans.
+    read_fd, write_fd = os.pipe()
+    if "gunicorn" in command:
+        environment["SIAR_PARENT_PIPE_FD"] = str(read_fd)
     with log_path.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", *command],
@@ -112,7 +116,9 @@ def running_server(
             env=environment,
             cwd=cwd or tmp_path,
             start_new_session=True,
+            pass_fds=[read_fd],
         )
+    os.close(read_fd)
     server = RunningServer(
         f"http://127.0.0.1:{port}", port, ADMIN_TOKEN, runs_dir, "", None, process, log_path
     )
@@ -123,6 +129,7 @@ def running_server(
         yield server
     finally:
         stop(process)
+        os.close(write_fd)
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
