@@ -16,13 +16,12 @@ from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
 
 @dataclass(frozen=True, slots=True)
 class WarningGroup:
-    """All warnings of one code."""
+    """All warnings of one code and severity."""
 
     code: str
     severity: Severity
-    """`VOID` if any of them is."""
     text: str
-    """Of the first, a voiding one if there is one."""
+    """Of the first."""
     advice: str
     trials: tuple[int, ...]
     """Indexes of the trials and idle windows concerned."""
@@ -170,16 +169,10 @@ def _totals(trials: Sequence[AnalysedTrial]) -> Totals:
 
 
 def _grouped(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[WarningGroup, ...]:
-    found = [(warning, each.record.spec.index) for each in trials for warning in each.warnings]
-    found.sort(key=lambda item: (item[0].severity is not Severity.VOID, item[1]))
-    groups: dict[str, WarningGroup] = {}
-    for warning, index in found:
-        first = groups.get(warning.code)
-        groups[warning.code] = WarningGroup(
-            code=warning.code,
-            severity=first.severity if first else warning.severity,
-            text=first.text if first else warning.text,
-            advice=first.advice if first else warning.advice,
-            trials=(*(first.trials if first else ()), index),
-        )
-    return tuple(groups.values())
+    groups: dict[tuple[str, Severity], WarningGroup] = {}
+    for each in sorted(trials, key=lambda trial: trial.record.spec.index):
+        for warning in each.warnings:
+            key, index = (warning.code, warning.severity), each.record.spec.index
+            group = groups.get(key) or WarningGroup(*key, warning.text, warning.advice, ())
+            groups[key] = replace(group, trials=(*group.trials, index))
+    return tuple(sorted(groups.values(), key=lambda group: group.severity is not Severity.VOID))

@@ -108,8 +108,9 @@ def warning_lines(group: WarningGroup) -> tuple[str, str]:
     named = [str(trial) for trial in group.trials[:TRIALS_NAMED_MAX]]
     rest = len(group.trials) - len(named)
     where = listing([*named, f"{rest} more"]) if rest else listing(named)
-    noun = "trial" if len(group.trials) == 1 else "trials"
-    return f"{word} {group.code} ({noun} {where}): {group.text}", group.advice
+    if len(group.trials) == 1:
+        return f"{word} {group.code} (trial {where}): {group.text}", group.advice
+    return f"{word} {group.code} (trials {where}), as in {named[0]}: {group.text}", group.advice
 
 
 def _print_warnings(console: Console, groups: Sequence[WarningGroup]) -> None:

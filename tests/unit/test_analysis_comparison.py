@@ -13,7 +13,7 @@ from app.analysis.sentences import sentence
 from app.analysis.words import arm_title, interval, number
 from app.core.scenario import Arm, Plan, arms_from_names
 from app.core.trial import TrialRecord
-from tests.unit.support_run import RunMaker, a_plan
+from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
 SPREAD = [0.00, 0.01, -0.02, 0.03, -0.01, 0.02, -0.03, 0.005]
 """What makes eight blocks differ; centre about 0."""
@@ -324,6 +324,19 @@ def test_a_void_idle_window_voids_its_block_and_a_missing_one_takes_its_net_cpu_
     assert {each.blocks for each in cpu} == {6}
     assert {each.blocks for each in analysis.verdicts} == {7}
     assert analysis.totals.void == 0, "its trials are valid in themselves"
+
+
+def test_warnings_of_one_kind_are_told_together_and_notes_apart_from_voids() -> None:
+    def load(record: TrialRecord) -> TrialRecord:
+        busy_s = {2: 2.5, 4: 0.5, 5: 0.5}.get(record.spec.index)
+        return replace(record, cpu=cpu_use(total_s=0.01, machine_busy_s=busy_s)) if busy_s else record
+
+    groups = analyse(RunMaker(alter=load).run()).warnings
+
+    assert [(group.code, group.severity.value, group.trials) for group in groups] == [
+        ("machine_busy", "void", (2,)),
+        ("machine_busy", "note", (4, 5)),
+    ]
 
 
 def test_an_interrupted_run_is_analysed_as_far_as_it_came() -> None:
