@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import requests
+
 from app.core.errors import Conflict, Malformed, SiarError, Unfit, Unknown
 
 USER_AGENT = "siar-builtin/1 (simulated)"
-
-_ANSWER_BYTES_MAX = 64 * 1024 * 1024
-"""A record of 110,000 notifications has about 5 MB."""
 
 _ERRORS: Mapping[int, type[SiarError]] = {400: Malformed, 404: Unknown, 409: Conflict, 422: Malformed}
 
@@ -49,27 +46,20 @@ def ask(
 ) -> tuple[int, Any]:
     """One request on a connection of its own: status and decoded JSON (`None` where the answer is none).
 
-    Raises `OSError` or `http.client.HTTPException` when there is no answer.
+    Raises `OSError` (of which requests' own errors are a kind) when there is no answer.
     """
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeout_s)
-    headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
+    headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Connection": "close"}
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    encoded = None
-    if body is not None:
-        encoded = json.dumps(body).encode()
-        headers["Content-Type"] = "application/json"
-    try:
-        connection.request(method, parts.path + (f"?{parts.query}" if parts.query else ""), encoded, headers)
-        response = connection.getresponse()
-        content = response.read(_ANSWER_BYTES_MAX)
-    finally:
-        connection.close()
-    try:
-        return response.status, json.loads(content) if content else None
-    except ValueError:
-        return response.status, None
+    with requests.Session() as session:
+        session.trust_env = False  # a proxy of the user's is not for a server that is measured
+        response = session.request(
+            method, url, json=body, headers=headers, timeout=timeout_s, allow_redirects=False
+        )
+        try:
+            return response.status_code, response.json() if response.content else None
+        except ValueError:
+            return response.status_code, None
 
 
 def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server:
@@ -77,7 +67,7 @@ def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server
     base = url.rstrip("/")
     try:
         status, version = ask("GET", f"{base}/version")
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise Unfit(f"No server answers at {base}: {error}.") from error
     if status != 200 or not isinstance(version, dict) or "timebase" not in version:
         raise Unfit(f"What answers at {base} is not a Siar server (GET /version: {status}).")
@@ -118,7 +108,7 @@ class Operator:
     ) -> Any:
         try:
             status, answer = ask(method, self._server.url + path, token=self._server.admin_token, body=body)
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             raise Unfit(f"The server at {self._server.url} no longer answers: {error}.") from error
         if status not in ((expected,) if isinstance(expected, int) else expected):
             problem = answer if isinstance(answer, dict) else {}

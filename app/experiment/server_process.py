@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
 import secrets
 import signal
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from app import clock
 from app.core.errors import Unfit
 from app.experiment import api, processes
 from app.experiment.api import Server
@@ -139,16 +139,16 @@ def _wait_until_ready(
     process: subprocess.Popen[bytes], log: IO[bytes], url: str, timeout_s: float
 ) -> str | None:
     """What is wrong, or `None` once `/readyz` answers 200."""
-    deadline_s = time.monotonic() + timeout_s
+    deadline_us = clock.monotonic_us() + round(timeout_s * 1_000_000)
     status: int | None = None
-    while time.monotonic() < deadline_s:
+    while clock.monotonic_us() < deadline_us:
         if process.poll() is not None:
             return f"it ended with code {process.returncode}"
         if _says_port_taken(_tail(log)):
             return "its port was taken"
         if _listens(process.pid, urlsplit(url).port):
             # No answer yet is what is waited for.
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            with contextlib.suppress(OSError):
                 status, _ = api.ask("GET", f"{url}/readyz", timeout_s=2.0)
                 if status == 200:
                     return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from app import clock
 from app.core.trial import CpuUse
 
 ProcessKey = tuple[int, float]
@@ -38,7 +39,7 @@ class ProcessUse:
 class CpuSnapshot:
     """One edge: a process tree and the machine around it."""
 
-    monotonic_ns: int
+    monotonic_us: int
     processes: Mapping[ProcessKey, ProcessUse]
     machine_busy_s: float
     """User, nice, system, irq and softirq seconds of all cores."""
@@ -67,7 +68,7 @@ class CpuSampler:
     def snapshot(self) -> CpuSnapshot:
         """The tree as it is now. A process that has gone away is left out; no process at all is an empty edge."""
         processes = _tree(self._pid)
-        monotonic_ns = time.monotonic_ns()
+        monotonic_us = clock.monotonic_us()
         # The clocks of all processes first, close together: they are what is compared.
         clocks_ns = [_clock_ns(process.pid) for process in processes]
         uses = {}
@@ -75,7 +76,7 @@ class CpuSampler:
             use = _use(process, clock_ns)
             if use is not None:
                 uses[process.pid, process.create_time()] = use
-        return CpuSnapshot(monotonic_ns, uses, _machine_busy_s(), psutil.cpu_percent(interval=None))
+        return CpuSnapshot(monotonic_us, uses, _machine_busy_s(), psutil.cpu_percent(interval=None))
 
 
 def difference(before: CpuSnapshot, after: CpuSnapshot) -> CpuChange:
@@ -87,7 +88,7 @@ def difference(before: CpuSnapshot, after: CpuSnapshot) -> CpuChange:
     system_s = sum(new.system_s - old.system_s for old, new in pairs)
     total_ns = sum((new.clock_ns or 0) - (old.clock_ns or 0) for old, new in pairs)
     use = CpuUse(
-        wall_s=(after.monotonic_ns - before.monotonic_ns) / 1e9,
+        wall_s=(after.monotonic_us - before.monotonic_us) / 1e6,
         user_s=user_s,
         system_s=system_s,
         total_s=total_ns / 1e9 if is_ns else user_s + system_s,

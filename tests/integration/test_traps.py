@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import socket
 import subprocess
 import sys
 import textwrap
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,6 @@ from websockets.sync.client import connect
 from tests.components import require_node, require_node_modules
 from tests.support.server import ROOT, free_port, running_server
 from tests.support.streams import next_line, official_client, socketio, sse
-import itertools
 
 FIRST_BYTE_S_MAX = 2.0
 """Generous for a busy machine; a server that holds back until 4,096 bytes never sends it."""
@@ -230,6 +231,15 @@ def requests_answered(metrics: str) -> int:
     match = re.search(r"^siar_http_requests_total (\d+)", metrics, re.MULTILINE)
     assert match is not None
     return int(match[1])
+
+
+def test_static_files_arrive_whole_under_our_worker(tmp_path: Path) -> None:
+    """gunicorn would use sendfile, which a green socket refuses: the file would be cut to nothing."""
+    with running_server(tmp_path, recorder=0) as server:
+        for name in ("js/page.js", "js/worker.js", "i18n/en.json"):
+            with urllib.request.urlopen(f"{server.url}/static/{name}", timeout=10) as response:
+                assert response.read() == (ROOT / "static" / name).read_bytes()
+        assert "Traceback" not in server.log()
 
 
 def test_the_listening_socket_does_not_share_its_port(tmp_path: Path) -> None:
