@@ -44,9 +44,8 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
         """Patch first, so that everything loaded later is green."""
         self._idle: set[Any] = set()
         eventlet.monkey_patch()
-        self.cfg.set(
-            "sendfile", False
-        )  # a green socket is non-blocking underneath, which socket.sendfile refuses
+        # A green socket is non-blocking underneath, which socket.sendfile refuses.
+        self.cfg.set("sendfile", value=False)
         mode.use(mode.EVENTLET)
         eventlet.hubs.use_hub()
         super().init_process()
