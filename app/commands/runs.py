@@ -7,6 +7,7 @@ import os
 
 from app import settings as settings_module
 from app.core.errors import StoreError
+from app.core.scenario import LIVE_PROFILE
 from app.measure.store import Store
 
 
@@ -30,6 +31,9 @@ def execute(_arguments: argparse.Namespace) -> int:
                 run = store.load()
         except StoreError as error:
             print(f"{folder.name}  cannot be read: {error}")
+            continue
+        if run.plan.profile == LIVE_PROFILE:
+            print(f"{run.id}  live: what phones posted")
             continue
         state = "complete" if run.complete else "incomplete"
         arms = ", ".join(arm.name for arm in run.plan.arms)

@@ -27,7 +27,7 @@ def execute(arguments: argparse.Namespace) -> int:
         written = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     except OSError as error:
         raise StoreError(
-            f"{folder} has no result.json to verify ({error.strerror}); `siar report` makes one."
+            f"{folder} has no result.json to verify ({error.strerror}): it is no finished experiment."
         ) from error
     except ValueError as error:
         raise StoreError(f"{folder / 'result.json'} is damaged: {error}.") from error

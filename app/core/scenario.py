@@ -18,6 +18,9 @@ from typing import Any
 from app.core.errors import Malformed
 from app.core.wire import TRANSPORTS
 
+LIVE_PROFILE = "live"
+"""Profile of what is no experiment: phones that came and went while a server ran."""
+
 Factors = Mapping[str, str | int | float | bool]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.core.errors import SiarError
-from app.core.scenario import Plan, arms_from_names
+from app.core.scenario import LIVE_PROFILE, Plan, arms_from_names
 from app.core.wire import TRANSPORTS
 from app.experiment import naming, spool
 from app.measure import host
@@ -35,7 +35,7 @@ def live_plan() -> Plan:
         rate_hz=1.0,
         payload_bytes=512,
         seed=0,
-        profile="live",
+        profile=LIVE_PROFILE,
         environment="lan",
     )
 

@@ -13,10 +13,11 @@ from rich.text import Text
 
 from app.analysis.analyse import Analysis, WarningGroup
 from app.analysis.comparison import Comparison, Verdict
+from app.analysis.live import LiveRow
 from app.analysis.sentences import sentence
 from app.analysis.summary import SummaryRow
 from app.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
-from app.core.trial import Severity
+from app.core.trial import RunRecord, Severity
 
 SUMMARY_HEADINGS = (
     *("transport", "clients", "n", "median\nms", "p95\nms", "p99\nms", "jitter\nms"),
@@ -45,6 +46,44 @@ def print_result(analysis: Analysis, console: Console) -> None:
     for comparison in analysis.verdicts:
         _say(console, sentence(comparison), style="bold", whole=not console.is_terminal)
     _print_warnings(console, analysis.warnings)
+
+
+LIVE_HEADINGS = (
+    *("transport", "phones", "n", "used", "median\nms", "p95\nms", "bound\nms", "late", "replayed", "dupl."),
+    "left out",
+)
+
+
+def print_live(run: RunRecord, rows: Sequence[LiveRow], console: Console) -> None:
+    """Print what phones posted to a live run, which is no experiment."""
+    _say(console, "")
+    arrivals = sum(row.arrivals for row in rows)
+    _say(console, f"Live run {run.id}: {arrivals} arrivals posted by phones.", style="bold")
+    if not rows:
+        _say(console, "Open the page of a running server on a phone, press Start, and publish something.")
+        return
+    console.print(_table(LIVE_HEADINGS, map(live_cells, rows), texts=(0, 10)))
+    _say(
+        console,
+        "Delays count from when a notification was due; bound: the largest clock error of any that was used.",
+    )
+    _say(
+        console,
+        "This describes; it decides nothing: transports were not run in blocks. `siar demo` does that.",
+    )
+
+
+def live_cells(row: LiveRow) -> tuple[str, ...]:
+    """A row of the table of a live run."""
+    return (
+        {"sse": "SSE", "socketio": "Socket.IO"}.get(row.transport, row.transport),
+        *(str(count) for count in (row.devices, row.arrivals, row.used)),
+        *(number(value) for value in (row.delay_ms_p50, row.delay_ms_p95, row.clock_bound_ms)),
+        *(str(count) for count in (row.late, row.replayed, row.duplicates)),
+        listing([f"{count} {state}" for state, count in sorted(row.left_out.items())])
+        if row.left_out
+        else "-",
+    )
 
 
 def headline(analysis: Analysis) -> str:

@@ -83,7 +83,7 @@ def test_the_printed_numbers_are_those_of_the_result(demo: tuple[Path, Any, dict
     rows = re.findall(
         r"^(SSE|Socket\.IO) +(\d) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+) +(\d+) +(\d+) +(\S+) +(\S+)",
         done.stdout,
-        re.M,
+        re.MULTILINE,
     )
 
     assert len(rows) == 6
