@@ -60,8 +60,13 @@ def _row(transport: str, samples: list[Mapping[str, Any]]) -> LiveRow:
         late=outcomes[Outcome.LATE],
         replayed=outcomes[Outcome.REPLAYED],
         duplicates=outcomes[Outcome.DUPLICATE],
-        left_out=dict(Counter(str(sample["state"]) for sample in unused)),
+        left_out=dict(Counter(_why(sample) for sample in unused)),
     )
+
+
+def _why(sample: Mapping[str, Any]) -> str:
+    """The state that keeps a sample from being used; without an offset there is no delay, whatever it says."""
+    return str(SampleState.NO_CLOCK if sample["state"] == SampleState.OK else sample["state"])
 
 
 def _is_used(sample: Mapping[str, Any]) -> bool:

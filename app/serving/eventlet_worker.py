@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
 import socket
 import sys
 import types
@@ -85,8 +84,6 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
     def run(self) -> None:
         """Serve until told to stop, then end in order."""
         self.alive: bool
-        # A signal that interrupts the loop's wait would otherwise be answered only with the next event.
-        signal.siginterrupt(signal.SIGTERM, True)  # noqa: FBT003 - the standard library's signature
         self._pool = eventlet.GreenPool(self.worker_connections)
         acceptors = [eventlet.spawn(self._accept, listener) for listener in self._green_listeners()]
         while self.alive:
@@ -94,7 +91,7 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
             if self.ppid != os.getppid():
                 self.log.info("The master has gone; leaving too.")
                 self.alive = False
-            eventlet.sleep(NOTIFY_S)
+            self._wait_for_a_signal(NOTIFY_S)
         for acceptor in acceptors:
             acceptor.kill()
         self._drain()
@@ -105,6 +102,16 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
             super().handle(listener, client, addr)
         except (eventlet.greenlet.GreenletExit, SystemExit):
             util.close(client)
+
+    def _wait_for_a_signal(self, timeout_s: float) -> None:
+        """Sleep, but wake at once for a signal: its handler has run when its number comes through the pipe.
+
+        Python goes back to waiting when a signal interrupts the loop's `epoll_wait`; only a descriptor ends it.
+        """
+        with eventlet.Timeout(timeout_s, exception=False):
+            eventlet.hubs.trampoline(self.PIPE[0], read=True)
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.PIPE[0], 4096)
 
     def _green_listeners(self) -> list[Any]:
         listeners = []
