@@ -105,6 +105,10 @@ class Broker(Protocol):
         """The position of the newest notification."""
         ...
 
+    def reaches(self, since: Position) -> bool:
+        """Whether history holds everything after `since`: a resume from there has no gap."""
+        ...
+
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
         """Call `start` with what was missed since (nothing for `None`), atomically with publishing (promise 3)."""
         ...

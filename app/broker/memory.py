@@ -63,6 +63,11 @@ class MemoryBroker:
             self._remember(draft, published)
             return published
 
+    def reaches(self, since: Position) -> bool:
+        """Whether history holds everything after `since`."""
+        with self._lock:
+            return self._is_known(since) and self._lost_through() <= since.offset
+
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
         """Call `start` with what was missed since, while nobody can publish."""
         with self._lock:
@@ -94,13 +99,19 @@ class MemoryBroker:
             expires_us=None if draft.ttl_us is None else sent_us + draft.ttl_us,
         )
 
+    def _is_known(self, position: Position) -> bool:
+        return position.epoch == self._epoch and position.offset <= self._offset
+
+    def _lost_through(self) -> int:
+        return max(self._operator.lost_through, self._trials.lost_through)
+
     def _missed(self, since: Position, wanted: Filter) -> Replay:
-        known = since.epoch == self._epoch and since.offset <= self._offset
+        known = self._is_known(since)
         after = since.offset if known else 0
         now_us = clock.now_us()
         rings = (self._operator.after(after, now_us), self._trials.after(after, now_us))
         missed = tuple(each for each in merge(*rings, key=lambda each: each.offset) if wanted.matches(each))
-        lost_through = max(self._operator.lost_through, self._trials.lost_through)
+        lost_through = self._lost_through()
         if known and lost_through <= after:
             return Replay(None, missed)
         # The client stands just before what it is about to get: a position must never go backwards.

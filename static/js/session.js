@@ -1,12 +1,13 @@
 /**
  * One session of receiving, from Start to Stop: holds the transport, judges what arrives, and tells the page.
  *
- *     transport --> order (lost, duplicate) --> pending --> samples --> tally, outbox
- *                                                  ^
- *                                    a later burst of the clock, or Stop
+ *     transport --> order (missing, duplicate) --> pending --> samples --> tally, outbox
+ *                     ^                               ^
+ *           hole check: history     a later burst of the clock, or Stop
  */
 
 import { CHANGE_AFTER_COUNT, CHANGE_AFTER_S, firstTransport, otherTransport } from "./alternation.js";
+import { HoleCheck } from "./hole_check.js";
 import { Order } from "./order.js";
 import { Pending } from "./pending.js";
 import { delayUs, toSample } from "./samples.js";
@@ -30,8 +31,11 @@ const FAILED_TRIES_TOLD = 2;
  *     "start" | "wake" | "askNow" | "finish" | "read" | "timebaseAt" | "kind" | "isSilent" | "status">,
  *   outbox: Pick<import("./outbox.js").Outbox, "add" | "flush" | "status" | "failedCount">,
  *   tell: (message: import("./types.js").ToPage) => void,
+ *   askHistory: (span: import("./types.js").Span) => Promise<import("./types.js").HistoryAnswer | null>,
  *   onChange: () => void,
+ *   nowUs: () => number,
  *   timers: import("./types.js").Timers,
+ *   random: () => number,
  * }} SessionDependencies `onChange`: the state is another; it says nothing about how much
  */
 
@@ -45,6 +49,7 @@ export class Session {
   #dependencies;
   #choice;
   #keeper;
+  #holeCheck;
   #visible;
   #failedTries = 0;
   /** @type {Transport} */
@@ -66,6 +71,7 @@ export class Session {
     this.#choice = choice;
     this.#visible = visible;
     this.#transport = firstTransport(choice);
+    this.#holeCheck = new HoleCheck(this.#order, dependencies);
     this.#keeper = dependencies.makeKeeper((startUs) => this.#onBurst(startUs));
   }
 
@@ -82,7 +88,7 @@ export class Session {
     this.#phase = "stopping";
     this.#disconnect();
     this.#dependencies.onChange();
-    await this.#keeper.finish();
+    await Promise.all([this.#keeper.finish(), this.#holeCheck.finish()]);
     this.#judge({ untilUs: Infinity, live: false });
     await this.#dependencies.outbox.flush();
     this.#phase = "stopped";
@@ -121,8 +127,8 @@ export class Session {
       transport: this.#stream === null ? null : this.#transport,
       problems: this.#problems(),
       tallies: {
-        sse: this.#tallies.sse.read(this.#order.lostCount("sse")),
-        socketio: this.#tallies.socketio.read(this.#order.lostCount("socketio")),
+        sse: this.#tallies.sse.read(this.#order.missing("sse")),
+        socketio: this.#tallies.socketio.read(this.#order.missing("socketio")),
       },
       clock: this.#keeper.status(),
       outbox: this.#dependencies.outbox.status(),
@@ -144,6 +150,7 @@ export class Session {
       },
       onGap: (gap) => {
         this.#order.noteGap(gap, transport);
+        this.#holeCheck.note();
         this.#lastId = gap.id ?? this.#lastId;
         this.#dependencies.onChange();
       },
@@ -194,6 +201,7 @@ export class Session {
    */
   #onNotification(notification, receivedUs, connection) {
     const isNew = this.#order.note(notification.id, connection.transport);
+    if (notification.data?.trial) this.#holeCheck.noteTrial(receivedUs);
     const overdue = this.#pending.add({
       notification,
       connection,
@@ -204,6 +212,7 @@ export class Session {
     });
     if (overdue) this.#take(overdue, { live: true });
     if (isNew) this.#announce(notification, receivedUs, connection);
+    this.#holeCheck.note();
     this.#dependencies.onChange();
   }
 

@@ -30,13 +30,13 @@ export class Tally {
   }
 
   /**
-   * @param {number} lostCount
+   * @param {import("./types.js").Missing} missing
    * @returns {TallyReading}
    */
-  read(lostCount) {
+  read(missing) {
     return {
       received_count: this.#received,
-      lost_count: lostCount,
+      ...missing,
       duplicate_count: this.#outcomes.duplicate,
       replayed_count: this.#outcomes.replayed,
       late_count: this.#outcomes.late,

@@ -26,6 +26,18 @@
 
 /** @typedef {{from: number, to: number, reason: "expired" | "epoch", id?: string}} Gap */
 
+/** @typedef {{epoch: string, first: number, last: number}} Span offsets, both ends included */
+
+/**
+ * What history says of a span.
+ *
+ * @typedef {{epoch: string, oldest: number, listed: number[], through: number}} HistoryAnswer
+ *   `oldest`: from this offset on nothing has been dropped; `Infinity` when history is empty.
+ *   `listed`: the offsets of the span that were sent to everyone. `through`: the answer goes up to here
+ */
+
+/** @typedef {{lost_count: number, unknown_count: number}} Missing `unknown_count`: lost, or not for this device */
+
 /**
  * One life of a transport's connection, known from when it opened.
  *
@@ -85,9 +97,9 @@
 
 /**
  * @typedef {{
- *   received_count: number, lost_count: number, duplicate_count: number, replayed_count: number, late_count: number,
+ *   received_count: number, duplicate_count: number, replayed_count: number, late_count: number,
  *   left_out: Partial<Record<SampleState, number>>, median: MedianReading | null,
- * }} TallyReading
+ * } & Missing} TallyReading
  */
 
 /**

@@ -1,7 +1,15 @@
 /** Draws the page's state. The page is a function of it: the same state gives the same page. */
 
 import { formatCount, formatTime } from "./format.js";
-import { clockWords, delayWords, leftOutWords, medianWords, outboxWords, statusWords } from "./words.js";
+import {
+  clockWords,
+  delayWords,
+  leftOutWords,
+  medianWords,
+  outboxWords,
+  statusWords,
+  unknownWords,
+} from "./words.js";
 
 /** @typedef {import("./types.js").Notification} Notification */
 /** @typedef {import("./types.js").Problem} Problem */
@@ -99,6 +107,7 @@ export class View {
     setText(part(place, "tally", "median"), figure);
     setText(part(place, "tally", "median_note"), note);
     setText(part(place, "tally", "left_out"), leftOutWords(tally.left_out, this.#speech));
+    setText(part(place, "tally", "unknown"), unknownWords(tally.unknown_count, this.#speech));
     for (const element of place.querySelectorAll("[data-count]")) {
       const name = /** @type {"received_count"} */ (element.getAttribute("data-count"));
       setText(element, formatCount(tally[name], this.#speech.language));

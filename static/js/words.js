@@ -58,6 +58,16 @@ export function leftOutWords(leftOut, { t, language }) {
 }
 
 /**
+ * What is missing without being lost for certain; empty when nothing is.
+ *
+ * @param {number} unknownCount
+ * @param {Speech} speech
+ */
+export function unknownWords(unknownCount, { t, language }) {
+  return unknownCount === 0 ? "" : t("count.unknown", { count: formatCount(unknownCount, language) });
+}
+
+/**
  * @param {ClockStatus} clock
  * @param {Speech} speech
  */

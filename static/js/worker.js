@@ -9,6 +9,7 @@ import { io } from "../vendor/socket.io-client-4.8.4/socket.io.esm.min.js";
 import { ClockChannel } from "./clock_channel.js";
 import { ClockKeeper } from "./clock_keeper.js";
 import { DeliveriesClient } from "./deliveries.js";
+import { askHistory } from "./history.js";
 import { Outbox } from "./outbox.js";
 import { randomId } from "./random_id.js";
 import { Session } from "./session.js";
@@ -25,6 +26,8 @@ const worker = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */
 const { location } = worker;
 const nowUs = () => performance.now() * 1000;
 const random = Math.random;
+/** @type {import("./history.js").Fetch} `fetch` itself refuses to be called as a member of something else */
+const ask = (url, options) => fetch(url, options);
 
 /** @type {import("./types.js").Timers} */
 const timers = {
@@ -71,8 +74,11 @@ async function start({ choice, config, identity, visible }) {
       makeKeeper: (onBurst) => makeKeeper(config.clock_port, onBurst),
       outbox,
       tell,
+      askHistory: (span) => askHistory(ask, span),
       onChange: tellState,
+      nowUs,
       timers,
+      random,
     },
   );
   session = begun;
@@ -99,7 +105,7 @@ function makeKeeper(port, onBurst) {
     port,
     hostname,
     WebSocket,
-    fetch: (url, options) => fetch(url, options),
+    fetch: ask,
     nowUs,
     timers,
   });
@@ -109,7 +115,7 @@ function makeKeeper(port, onBurst) {
 /** @param {import("./types.js").Identity | null} identity */
 function makeClient(identity) {
   return new DeliveriesClient({
-    fetch: (url, options) => fetch(url, options),
+    fetch: ask,
     identity,
     onIdentity: (registered) => tell({ kind: "identity", identity: registered }),
   });

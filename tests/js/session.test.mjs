@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { CHANGE_AFTER_COUNT, CHANGE_AFTER_S } from "../../static/js/alternation.js";
 import { Session } from "../../static/js/session.js";
-import { FakeTime, connection, notification, settle } from "./fakes.mjs";
+import { FakeTime, connection, middle, notification, settle } from "./fakes.mjs";
 
 const CLOCK = { offset_us: 0, bound_us: 300, state: "ok" };
 
@@ -11,6 +11,7 @@ const CLOCK = { offset_us: 0, bound_us: 300, state: "ok" };
 function makeSession({ choice = "sse", visible = true } = {}) {
   const time = new FakeTime();
   const world = { time, streams: [], added: [], told: [], flushes: 0, wakes: 0, asks: 0, silent: false };
+  Object.assign(world, { spans: [], listed: [] });
   const keeper = {
     start: () => {},
     wake: () => (world.wakes += 1),
@@ -43,8 +44,14 @@ function makeSession({ choice = "sse", visible = true } = {}) {
         failedCount: 0,
       },
       tell: (message) => world.told.push(message),
+      askHistory: async (span) => {
+        world.spans.push(span);
+        return { epoch: "e", oldest: 1, listed: world.listed, through: span.last };
+      },
       onChange: () => {},
+      nowUs: time.nowUs,
       timers: time.timers,
+      random: middle,
     },
   );
   session.start();
@@ -217,4 +224,36 @@ test("a session that was stopped before it began opens no stream", async () => {
   session.start();
 
   assert.equal(world.streams.length, count);
+});
+
+test("of what is missing only that counts as lost which was sent to everyone", async () => {
+  const { session, world } = makeSession();
+  world.open();
+  world.receive(1);
+  world.receive(4);
+  const { lost_count, unknown_count } = session.state().tallies.sse;
+  assert.deepEqual([lost_count, unknown_count], [0, 2]);
+  world.listed = [3];
+
+  await world.time.pass(10_000);
+
+  assert.deepEqual(world.spans, [{ epoch: "e", first: 2, last: 3 }]);
+  const told = session.state().tallies.sse;
+  assert.deepEqual([told.lost_count, told.unknown_count], [1, 0]);
+});
+
+test("a hole in a trial waits until the trial is over", async () => {
+  const { world } = makeSession();
+  const data = { trial: { run: "r-1", trial: 4, seq: 0, warmup: false } };
+  world.open();
+  world.receive(1);
+  for (let second = 0; second < 10; second += 1) {
+    world.receive(3 + 2 * second, world.time.nowUs(), { data });
+    await world.time.pass(1000);
+  }
+  assert.deepEqual(world.spans, []);
+
+  await world.time.pass(2000);
+
+  assert.equal(world.spans.length, 1);
 });

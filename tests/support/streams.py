@@ -99,6 +99,12 @@ class SocketIoReader:
         assert name == "notification", (name, argument)
         return argument
 
+    def next_notification_with_id(self) -> tuple[dict[str, Any], str]:
+        """The same, for a connection that asked for recovery: the object and the id behind it."""
+        name, argument, position = json.loads(self.next_packet()[2:])
+        assert name == "notification", (name, argument)
+        return argument, position
+
 
 @contextmanager
 def socketio(port: int, auth: Any = None) -> Iterator[SocketIoReader]:
