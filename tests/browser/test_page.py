@@ -144,6 +144,32 @@ def test_both_one_after_the_other_lose_and_repeat_nothing(page: Page, server: Ru
         assert (tally["lost_count"], tally["duplicate_count"]) == (0, 0)
 
 
+@pytest.mark.parametrize("others", [{"transport": "socketio"}, {"devices": ["somebody-else"]}])
+def test_what_was_meant_for_others_is_not_lost_here(
+    page: Page, server: RunningServer, others: dict[str, Any]
+) -> None:
+    start(page, "sse")
+    publish(server, 1)
+    page.wait_for("siar.worker.tallies.sse.received_count === 1")
+
+    server.publish(targets=others)
+    publish(server, 1)
+    page.wait_for("siar.worker.tallies.sse.received_count === 2")
+
+    assert missing(page) == [0, 1]
+    page.wait_for("siar.worker.tallies.sse.unknown_count === 0")
+    assert missing(page) == [0, 0]
+    stop(page)
+
+
+def missing(page: Page) -> list[int]:
+    """What is lost on SSE, and what may be."""
+    counts: list[int] = page.evaluate(
+        "[siar.worker.tallies.sse.lost_count, siar.worker.tallies.sse.unknown_count]"
+    )
+    return counts
+
+
 def test_the_offset_of_the_worker_is_within_its_own_bound_of_the_truth(
     page: Page, server: RunningServer
 ) -> None:

@@ -60,9 +60,10 @@ test("a tally counts outcomes and reasons, and takes only what is usable into it
   tally.addSample(sample("e.2", { state: "hidden", received_client_us: 9e6 }));
   tally.addSample(sample("e.3", { state: "replay", outcome: "replayed", received_client_us: 9e6 }));
 
-  assert.deepEqual(tally.read(4), {
+  assert.deepEqual(tally.read({ lost_count: 4, unknown_count: 2 }), {
     received_count: 1,
     lost_count: 4,
+    unknown_count: 2,
     duplicate_count: 1,
     replayed_count: 1,
     late_count: 0,

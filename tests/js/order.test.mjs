@@ -6,7 +6,12 @@ import { HOLES_MAX, Order } from "../../static/js/order.js";
 const note = (order, ...offsets) => offsets.map((offset) => order.note(`e.${offset}`, "sse"));
 
 /** What history says when it reaches back to the beginning and lists these offsets. */
-const answer = (listed, { oldest = 1, through = Infinity, epoch = "e" } = {}) => ({ epoch, oldest, listed, through });
+const answer = (listed, { oldest = 1, through = Infinity, epoch = "e" } = {}) => ({
+  epoch,
+  oldest,
+  listed,
+  through,
+});
 
 /** [lost, unknown] of a transport. */
 const missing = (order, transport = "sse") => Object.values(order.missing(transport));
