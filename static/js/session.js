@@ -179,12 +179,12 @@ export class Session {
   }
 
   /** @param {Connection} connection */
-  #onOpen({ position }) {
+  #onOpen({ position, resumes_from }) {
     if (this.#failedTries > 0) this.#keeper.askNow();
     this.#failedTries = 0;
     this.#phase = "receiving";
     this.#order.begin(position);
-    this.#lastId ??= position;
+    this.#lastId ??= resumes_from;
     this.#dependencies.onChange();
   }
 

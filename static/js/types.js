@@ -45,9 +45,11 @@
  *   transport: Transport,
  *   resumed: boolean,
  *   position: string | null,
+ *   resumes_from: string | null,
  *   opened_client_us: number,
  *   carrier: "event-stream" | "websocket" | "polling",
- * }} Connection `position`: where the history stood when it opened; null on SSE, which does not tell its reader
+ * }} Connection `position`: where the history stood when it opened; null on SSE, which does not tell its reader.
+ *   `resumes_from`: what a next connection names as long as nothing has arrived on this one
  */
 
 /**

@@ -9,7 +9,7 @@ import { io } from "../vendor/socket.io-client-4.8.4/socket.io.esm.min.js";
 import { ClockChannel } from "./clock_channel.js";
 import { ClockKeeper } from "./clock_keeper.js";
 import { DeliveriesClient } from "./deliveries.js";
-import { askHistory } from "./history.js";
+import { askHistory, askPosition } from "./history.js";
 import { Outbox } from "./outbox.js";
 import { randomId } from "./random_id.js";
 import { Session } from "./session.js";
@@ -91,7 +91,13 @@ async function start({ choice, config, identity, visible }) {
 /** @type {import("./session.js").SessionDependencies["openStream"]} */
 function openStream(transport, lastEventId, events) {
   return transport === "sse"
-    ? openSse({ lastEventId }, events, { EventSource, nowUs, timers, random })
+    ? openSse({ lastEventId }, events, {
+        EventSource,
+        askPosition: () => askPosition(ask),
+        nowUs,
+        timers,
+        random,
+      })
     : openSocketIo({ lastEventId }, events, { io, origin: location.origin, nowUs, timers, random });
 }
 

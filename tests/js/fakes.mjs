@@ -54,6 +54,7 @@ export function connection({ transport = "sse", ...members } = {}) {
     transport,
     resumed: false,
     position: null,
+    resumes_from: members.position ?? null,
     opened_client_us: 0,
     carrier: transport === "sse" ? "event-stream" : "websocket",
     ...members,

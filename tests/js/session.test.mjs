@@ -130,6 +130,15 @@ test("both: the other transport takes over after ten notifications, from where t
   assert.equal(session.state().transport, "socketio");
 });
 
+test("both: a stream that brought nothing is taken over from where it would have resumed", async () => {
+  const { world } = makeSession({ choice: "both" });
+  world.open({ resumes_from: "e.6" });
+
+  await world.time.pass(CHANGE_AFTER_S * 1000);
+
+  assert.equal(world.streams[1].lastEventId, "e.6");
+});
+
 test("both: in silence the change comes with the time", async () => {
   const { world } = makeSession({ choice: "both" });
 

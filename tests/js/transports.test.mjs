@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { openSocketIo } from "../../static/js/transports/socketio.js";
 import { eventsUrl, openSse } from "../../static/js/transports/sse.js";
-import { FakeTime, middle, notification } from "./fakes.mjs";
+import { FakeTime, middle, notification, settle } from "./fakes.mjs";
 
 function makeLog() {
   const log = [];
@@ -33,13 +33,19 @@ class FakeEventSource extends EventTarget {
   }
 }
 
-function openFakeSse(lastEventId = null) {
+async function openFakeSse({ lastEventId = null, position = null } = {}) {
   FakeEventSource.made = [];
   const time = new FakeTime();
   const { log, events } = makeLog();
-  const dependencies = { EventSource: FakeEventSource, ...time, random: middle };
+  const server = { position, asked: 0 };
+  const askPosition = async () => {
+    server.asked += 1;
+    return server.position;
+  };
+  const dependencies = { EventSource: FakeEventSource, askPosition, ...time, random: middle };
   const stream = openSse({ lastEventId }, events, dependencies);
-  return { stream, log, time, source: FakeEventSource.made[0] };
+  await settle();
+  return { stream, log, time, server, source: FakeEventSource.made[0] };
 }
 
 for (const [lastEventId, topics, url] of [
@@ -52,8 +58,16 @@ for (const [lastEventId, topics, url] of [
   });
 }
 
-test("SSE: what the browser reopens by itself has resumed", () => {
-  const { source, log, time } = openFakeSse();
+const urlsMade = () => FakeEventSource.made.map(({ url }) => url);
+
+/** As the browser does behind an answer that is an error, such as 503. */
+function giveUp(source) {
+  source.readyState = 2;
+  source.say("error");
+}
+
+test("SSE: what the browser reopens by itself has resumed", async () => {
+  const { source, log, time } = await openFakeSse();
   source.say("open");
   source.say("error");
   time.now_us = 9000;
@@ -71,24 +85,67 @@ test("SSE: what the browser reopens by itself has resumed", () => {
 });
 
 test("SSE: a stream that was given up is opened anew behind the last event", async () => {
-  const { source, log, time } = openFakeSse();
+  const { source, log, time } = await openFakeSse({ position: "e.6" });
   source.say("notification", { data: JSON.stringify(notification(7)), lastEventId: "e.7" });
-  source.readyState = 2;
-  source.say("error");
+  giveUp(source);
 
   await time.pass(1000);
 
   assert.deepEqual(log, [["notification", "e.7", 0], ["down"]]);
-  assert.deepEqual(
-    FakeEventSource.made.map(({ url }) => url),
-    ["/events", "/events?last_event_id=e.7"],
-  );
+  assert.deepEqual(urlsMade(), ["/events", "/events?last_event_id=e.7"]);
+});
+
+for (const hasOpened of [true, false]) {
+  const when = hasOpened ? "before its first event" : "before it opened";
+  test(`SSE: a stream that was given up ${when} resumes from where history stood before it`, async () => {
+    const { source, log, time, server } = await openFakeSse({ position: "e.6" });
+    if (hasOpened) source.say("open");
+    server.position = "e.8";
+    giveUp(source);
+    await time.pass(1000);
+    FakeEventSource.made[1].say("open");
+
+    assert.deepEqual(urlsMade(), ["/events", "/events?last_event_id=e.6"]);
+    assert.equal(server.asked, 1);
+    const [, opened] = log.at(-1);
+    // What it brings may have waited for it.
+    assert.deepEqual([opened.resumed, opened.resumes_from], [true, "e.6"]);
+  });
+}
+
+test("SSE: the first try names no position but the one that it was given", async () => {
+  const { source, log, server } = await openFakeSse({ lastEventId: "e.3", position: "e.6" });
+  source.say("open");
+
+  assert.deepEqual(urlsMade(), ["/events?last_event_id=e.3"]);
+  assert.equal(server.asked, 0);
+  assert.deepEqual([log[0][1].resumed, log[0][1].resumes_from], [true, "e.3"]);
+});
+
+test("SSE: a server that does not tell where it stands is asked again before each new stream", async () => {
+  const { source, time, server } = await openFakeSse();
+  giveUp(source);
+  await time.pass(1000);
+  server.position = "e.9";
+  giveUp(FakeEventSource.made[1]);
+  await time.pass(2000);
+
+  assert.deepEqual(urlsMade(), ["/events", "/events", "/events?last_event_id=e.9"]);
+});
+
+test("SSE: a stream that is closed while history is asked never opens", async () => {
+  FakeEventSource.made = [];
+  const { events } = makeLog();
+  const dependencies = { EventSource: FakeEventSource, askPosition: async () => "e.1", ...new FakeTime() };
+  openSse({ lastEventId: null }, events, { ...dependencies, random: middle }).close();
+  await settle();
+
+  assert.deepEqual(urlsMade(), []);
 });
 
 test("SSE: a stream that was closed stays closed", async () => {
-  const { stream, source, time } = openFakeSse();
-  source.readyState = 2;
-  source.say("error");
+  const { stream, source, time } = await openFakeSse();
+  giveUp(source);
   stream.close();
 
   await time.pass(60_000);

@@ -67,7 +67,14 @@ export function openSocketIo(wanted, events, { io, origin, nowUs, timers, random
     failedCount = 0;
     // Until the first notification this is where a reconnect resumes.
     position ??= stoodAt;
-    events.onOpen({ transport: "socketio", resumed, position: stoodAt, opened_client_us: openedUs, carrier });
+    events.onOpen({
+      transport: "socketio",
+      resumed,
+      position: stoodAt,
+      resumes_from: position,
+      opened_client_us: openedUs,
+      carrier,
+    });
   }
 
   /** @param {import("../types.js").Notification} notification */

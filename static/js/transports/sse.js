@@ -2,8 +2,13 @@
  * Notifications over Server-Sent Events, by the browser's own EventSource.
  *
  * EventSource reconnects and resumes by itself after a broken connection, also before its first event, since it keeps
- * the id of the stream's first block. It gives up for good when the server answers with an error; then a new one is
- * opened here, from the last event's id.
+ * the id of the stream's first block. It gives up for good when the server answers with an error, as one does that is
+ * being restarted; then a new one is opened here, from the last event's id.
+ *
+ * Where there was no event yet, that id is out of reach: an EventSource shows it with an event only, and heartbeats are
+ * no events. So the history is asked where it stands *before* the first try. Asked any later, its answer might lie
+ * behind a notification that broke off with the stream. The first try itself names no position: it begins with what
+ * comes next, so that nothing of it is a replay.
  */
 
 import { backoffMs } from "../backoff.js";
@@ -16,8 +21,9 @@ const CLOSED = 2;
 
 /**
  * @typedef {{
- *   EventSource: new (url: string) => EventSource, nowUs: () => number, timers: Timers, random: () => number,
- * }} SseDependencies
+ *   EventSource: new (url: string) => EventSource, askPosition: () => Promise<string | null>,
+ *   nowUs: () => number, timers: Timers, random: () => number,
+ * }} SseDependencies `askPosition` never fails; null: the server does not tell
  */
 
 /**
@@ -28,33 +34,41 @@ const CLOSED = 2;
  * @param {SseDependencies} dependencies
  * @returns {import("../types.js").Stream}
  */
-export function openSse({ lastEventId, topics = [] }, events, { EventSource, nowUs, timers, random }) {
+export function openSse({ lastEventId, topics = [] }, events, dependencies) {
+  const { EventSource, askPosition, nowUs, timers, random } = dependencies;
   let position = lastEventId;
-  let hasOpened = false;
+  let isResuming = lastEventId !== null;
+  let isClosed = false;
   let failedCount = 0;
   /** @type {any} */
   let timer;
-  let source = connect();
+  /** @type {EventSource | null} */
+  let source = null;
+  connect();
 
-  function connect() {
-    const opened = new EventSource(eventsUrl(position, topics));
-    opened.addEventListener("open", onOpen);
-    opened.addEventListener("error", onError);
-    opened.addEventListener("notification", onNotification);
-    opened.addEventListener("gap", onGap);
-    return opened;
+  async function connect() {
+    position ??= await askPosition();
+    if (isClosed) return;
+    const from = isResuming ? position : null;
+    source = new EventSource(eventsUrl(from, topics));
+    source.addEventListener("open", onOpen);
+    source.addEventListener("error", onError);
+    source.addEventListener("notification", onNotification);
+    source.addEventListener("gap", onGap);
   }
 
   function onOpen() {
     const openedUs = nowUs();
     events.onOpen({
       transport: "sse",
-      resumed: hasOpened || lastEventId !== null,
+      resumed: isResuming,
       position: null,
+      resumes_from: position,
       opened_client_us: openedUs,
       carrier: "event-stream",
     });
-    hasOpened = true;
+    // From here on the browser reconnects behind what this stream has brought.
+    isResuming = true;
     failedCount = 0;
   }
 
@@ -74,14 +88,16 @@ export function openSse({ lastEventId, topics = [] }, events, { EventSource, now
   function onError() {
     failedCount += 1;
     events.onDown();
-    if (source.readyState !== CLOSED) return;
-    timer = timers.setTimeout(() => (source = connect()), backoffMs(failedCount, random));
+    if (source?.readyState !== CLOSED) return;
+    isResuming = true;
+    timer = timers.setTimeout(connect, backoffMs(failedCount, random));
   }
 
   return {
     close() {
+      isClosed = true;
       timers.clearTimeout(timer);
-      source.close();
+      source?.close();
     },
   };
 }
