@@ -111,7 +111,8 @@ def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
     print_result(analysis, console)
     print(f"\nReport: {paths[0]}")
-    print(f"Beside it: {', '.join(path.name for path in paths[1:])}. The run: {analysis.run.id}")
+    print(f"Beside it: {', '.join(path.name for path in paths[1:])}.")
+    print(f"Run {analysis.run.id}; --seed {analysis.run.plan.seed} gives the same order of trials again.")
 
 
 def exit_code(analysis: Analysis) -> int:
