@@ -144,6 +144,34 @@ def test_both_one_after_the_other_lose_and_repeat_nothing(page: Page, server: Ru
         assert (tally["lost_count"], tally["duplicate_count"]) == (0, 0)
 
 
+def test_what_arrives_while_the_tab_is_hidden_is_kept_and_not_timed(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    start(page, "sse")
+    before = publish(server, 2)
+    page.wait_for("siar.worker.tallies.sse.received_count === 2")
+
+    in_front = browser.new_page()
+    page.wait_for("document.visibilityState === 'hidden'")
+    stored = stored_samples(server, before)
+    hidden = publish(server, 2)
+    page.wait_for("siar.worker.tallies.sse.received_count === 4")
+    in_front.close()
+    page.call("Page.bringToFront")
+    page.wait_for("document.visibilityState === 'visible' && siar.worker.clock.state === 'ok'")
+    after = publish(server, 2)
+    page.wait_for("siar.worker.tallies.sse.received_count === 6")
+    stop(page)
+
+    stored += stored_samples(server, hidden + after)
+    assert {sample["id"]: (sample["state"], bool(sample["visible"])) for sample in stored} == {
+        **dict.fromkeys(before + after, ("ok", True)),
+        **dict.fromkeys(hidden, ("hidden", False)),
+    }
+    page.wait_for("document.querySelector('[data-tally=left_out]').innerText.includes('2 while hidden')")
+    assert page.evaluate("siar.worker.tallies.sse.median.sample_count") == 4
+
+
 @pytest.mark.parametrize("others", [{"transport": "socketio"}, {"devices": ["somebody-else"]}])
 def test_what_was_meant_for_others_is_not_lost_here(
     page: Page, server: RunningServer, others: dict[str, Any]

@@ -1,0 +1,62 @@
+"""The phone page where the clock channel cannot be reached: HTTP takes its place within a second, and says so."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.browser.cdp import Browser, running_browser
+from tests.browser.test_page import open_page, publish, start, stop, stored_samples
+from tests.components import require_chromium
+from tests.support.server import RunningServer, running_server
+
+pytestmark = pytest.mark.browser
+
+FALLBACK_S = 1.0
+"""Section 2 of the design."""
+
+LOAD_S = 0.25
+"""A timer of the page is that late when the machine has other work."""
+
+
+def clock_process(server: RunningServer) -> psutil.Process:
+    """The clock's process: a child of the server's master."""
+    children = psutil.Process(server.process.pid).children()
+    return next(child for child in children if "app.clock_process" in child.cmdline())
+
+
+def requested_s(browser: Browser, path: str) -> float:
+    """When the first request for a path began, in the browser's own time."""
+    for event in browser.events:
+        if event.method == "Network.requestWillBeSent" and path in event.params["request"]["url"]:
+            return float(event.params["timestamp"])
+    raise AssertionError(f"nobody asked for {path}")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["refused", "silent"])
+def test_the_page_reads_the_time_over_http_where_the_clock_channel_is_out_of_reach(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
+    with running_server(tmp_path) as server, running_browser(require_chromium()) as browser:
+        clock = clock_process(server)
+        clock.send_signal(sent)
+        try:
+            page = open_page(browser, server)
+            start(page, "sse")
+            ids = publish(server, 3)
+            page.wait_for("siar.worker.tallies.sse.received_count === 3")
+            shown = page.text("#clock-channel")
+            stop(page)
+            samples = stored_samples(server, ids)
+        finally:
+            if sent == signal.SIGSTOP:
+                clock.send_signal(signal.SIGCONT)
+
+        # The history is asked as the session begins, at the moment in which the channel is tried.
+        waited_s = requested_s(browser, "/api/clock") - requested_s(browser, "/api/notifications")
+        assert waited_s < FALLBACK_S + LOAD_S
+        assert shown.startswith("HTTP")
+        assert {(each["clock_channel"], each["state"]) for each in samples} == {("http", "ok")}
