@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import Protocol
@@ -54,23 +55,28 @@ class Command(Protocol):
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name; answers the exit code."""
-    if arguments and arguments[0] == "test":
-        from app import suite  # its arguments are pytest's: they are not parsed here
-
-        return suite.main(list(arguments[1:]))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a plus-minus sign shows a question mark
     try:
-        parsed = _parser(arguments).parse_args(arguments)
+        return _run(arguments)
     except SystemExit as end:  # argparse has said why
         return int(end.code or 0)
-    command: Command = _module(parsed.command)
-    try:
-        return command.execute(parsed)
     except KeyboardInterrupt:
         print("siar: stopped.", file=sys.stderr)
         return EXIT_INTERRUPTED
     except SiarError as error:
         print(f"siar: {error}", file=sys.stderr)
         return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), EXIT_FAILURE)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] == "test":
+        from app import suite  # its arguments are pytest's: they are not parsed here
+
+        return suite.main(list(arguments[1:]))
+    parsed = _parser(arguments).parse_args(arguments)
+    return _module(parsed.command).execute(parsed)
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.margins import BLOCKS_NEEDED_MAX
-from app.analysis.words import METRIC_WORDS, arm_title, clients, interval, is_same_arm, number
+from app.analysis.statistics import Interval
+from app.analysis.words import METRIC_WORDS, arm_title, clients, count_of, interval, is_same_arm, number
 
 SAME_ARMS = " (the arms are the same: a false alarm, or something disturbed the run)"
 """Behind a difference that an A/A run finds: one run in twenty does, and more often is a fault to look for."""
@@ -15,7 +16,7 @@ def sentence(comparison: Comparison) -> str:
     where = f"at {clients(comparison.clients)}"
     if comparison.verdict is Verdict.INVALID:
         return (
-            f"{METRIC_WORDS[comparison.metric].short} invalid {where}: only {comparison.blocks_valid} of {comparison.blocks_complete} blocks are valid, "
+            f"{METRIC_WORDS[comparison.metric].short} invalid {where}: only {comparison.blocks_valid} of {count_of(comparison.blocks_complete, 'block')} {'is' if comparison.blocks_valid == 1 else 'are'} valid, "
             "see the warnings"
         )
     same = f"equivalent within ±{_quantity(comparison, comparison.margin)}"
@@ -23,8 +24,8 @@ def sentence(comparison: Comparison) -> str:
         text = f"{_lower(comparison)} {where}"
         return f"{text}; {same}" if comparison.equivalent else text
     if comparison.equivalent:
-        return f"{same} {where}: {_difference(comparison)}"
-    return f"undecided ({_needed(comparison)}) {where}: {_difference(comparison)}"
+        return f"{same} {where}: {_difference(comparison, comparison.equivalence_interval)}"
+    return f"undecided ({_needed(comparison)}) {where}: {_difference(comparison, comparison.interval)}"
 
 
 def difference_title(comparison: Comparison) -> str:
@@ -46,14 +47,15 @@ def _lower(comparison: Comparison) -> str:
     return f"{arm_title(winner)} {words.lower} by {number(estimate)} {words.unit}{words.of} {interval(low, high)}{note}"
 
 
-def _difference(comparison: Comparison) -> str:
+def _difference(comparison: Comparison, shown: Interval) -> str:
+    """The estimate and the interval that decided; its level is said where it is not the usual 95 %."""
     if comparison.estimate is None:
         return f"no valid block gives {METRIC_WORDS[comparison.metric].short}"
-    ends = interval(comparison.interval.low, comparison.interval.high)
     found = f"{difference_title(comparison)} = {_quantity(comparison, comparison.estimate)}"
-    return (
-        f"{found}, too few blocks for an interval" if comparison.interval.low is None else f"{found} {ends}"
-    )
+    if shown.low is None:
+        return f"{found}, too few blocks for an interval"
+    level = "" if shown.level == comparison.interval.level else f"{100 * shown.level:.0f} % interval "
+    return f"{found} {level}{interval(shown.low, shown.high)}"
 
 
 def _needed(comparison: Comparison) -> str:

@@ -49,6 +49,10 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         "rate_hz": arguments.rate,
         "payload_bytes": arguments.payload_bytes,
     }
+    if plan.environment != "loopback":
+        raise Malformed(
+            "Built-in clients share the server's machine: their environment is loopback, whose margin is narrower."
+        )
     return replace(plan, **{name: value for name, value in changes.items() if value is not None})
 
 

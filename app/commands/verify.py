@@ -14,6 +14,8 @@ from app.report.result import result_text
 
 DIFFERENCES_SHOWN_MAX = 10
 
+VALUE_CHARS_MAX = 60
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which run."""
@@ -40,13 +42,20 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     print(f"{analysis.run.id}: {len(differences)} figures do not come out again:")
     for path, before, after in differences[:DIFFERENCES_SHOWN_MAX]:
-        print(f"  {path}: written {before!r}, computed {after!r}")
+        print(f"  {path}: written {_shown(before)}, computed {_shown(after)}")
     return 1
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "..."
 
 
 def _differences(path: str, written: Any, computed: Any) -> Any:
     if isinstance(written, dict) and isinstance(computed, dict):
-        for key in sorted(written.keys() | computed.keys()):
+        for key in sorted(written):  # a later version may have added keys
+            if f"{path}.{key}" == "run.version":
+                continue  # says which Siar wrote it
             yield from _differences(f"{path}.{key}".lstrip("."), written.get(key), computed.get(key))
     elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
         for index, (before, after) in enumerate(zip(written, computed, strict=True)):

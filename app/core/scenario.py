@@ -81,7 +81,7 @@ class Plan:
             (not 0.01 <= self.rate_hz <= 1000, "The rate is 0.01 to 1000 per second."),
             (not 256 <= self.payload_bytes <= 16_384, "The payload is 256 to 16384 bytes."),
             (not 0 <= self.idle_s <= 600, "The idle window is 0 to 600 seconds."),
-            (not 0 <= self.settle_s <= 600, "The settling time is 0 to 600 seconds."),
+            (not 0.03 <= self.settle_s <= 60, "The settling time is 0.03 to 60 seconds."),
             (not 0.1 <= self.drain_s <= 60, "The drain time is 0.1 to 60 seconds."),
             (not 0 <= self.extra_blocks_max <= 100, "The extra blocks are 0 to 100."),
             (self.environment not in ("loopback", "lan"), 'The environment is "loopback" or "lan".'),

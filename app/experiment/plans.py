@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from app.core.errors import Malformed
-from app.core.scenario import Arm, Plan, arms_from_names, plan_from_json
+from app.core.scenario import LIVE_PROFILE, Arm, Plan, arms_from_names, plan_from_json
 from app.core.wire import TRANSPORTS
 
 PLAN_BYTES_MAX = 65_536
@@ -80,6 +81,8 @@ def _plan(content: dict[str, Any], seed: int | None) -> Plan:
     values["arms"] = [
         {"name": a.name, "transport": a.transport, "factors": a.factors} for a in _arms(content)
     ]
+    if values["profile"] == LIVE_PROFILE:
+        raise Malformed(f'profile "{LIVE_PROFILE}" stands for what is no experiment; choose another name.')
     _check_types(values)
     plan = plan_from_json(values)
     return plan if seed is None else replace(plan, seed=seed)
@@ -101,12 +104,31 @@ def _arm(given: Any) -> Arm:
         raise Malformed("An arm is the name of a transport, or a table with at least a transport.")
     factors = {key: value for key, value in given.items() if key not in ("name", "transport")}
     for key, value in factors.items():
-        if not isinstance(value, str | int | float | bool):
-            raise Malformed(f"The factor {key!r} of an arm is neither text, number nor true/false.")
+        if key not in _FACTORS:
+            # Recorded but without effect it would be a false record: two equal arms under different names.
+            raise Malformed(f"An arm has no factor {key!r}; there is: {', '.join(_FACTORS)}.")
+        _FACTORS[key](value)
     name = given.get("name", given["transport"])
     if not isinstance(name, str) or not 1 <= len(name) <= 64:
         raise Malformed("The name of an arm is a text of 1 to 64 characters.")
     return Arm(name, given["transport"], factors)
+
+
+def _check_via(value: Any) -> None:
+    """The base URL of a TCP proxy in front of the server."""
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        good = parts.scheme == "http" and bool(parts.hostname) and parts.port is not None
+    except ValueError:
+        good = False
+    if not good:
+        raise Malformed(
+            f'The factor via is {value!r}; it must be a URL with a port, as in "http://127.0.0.1:9000".'
+        )
+
+
+_FACTORS: dict[str, Callable[[Any], None]] = {"via": _check_via}
+"""What can be set for an arm beside its transport, each with its check."""
 
 
 def _check_types(values: dict[str, Any]) -> None:

@@ -28,7 +28,8 @@ def forest_figure(analysis: Analysis) -> Figure:
     return Figure(
         "Differences between the arms, paired by block",
         "Marker: Hodges-Lehmann estimate. Thick line: exact 95 % interval. Thin line: the interval at the Holm "
-        "level, which decides the verdict. Shaded: margin of equivalence. A marker without a line has too few "
+        "level, which decides the verdict. Strokes: ends of the 90 % interval, which must lie inside the shaded margin "
+        "for arms to be equivalent. A marker without a line has too few "
         "blocks. Delay is the confirmatory question; CPU and jitter are secondary.",
         tuple(drawings),
         difference_table(analysis.comparisons),
@@ -77,6 +78,9 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
         for ends, thin in ((each.holm_interval, True), (each.interval, False)):
             if ends.low is not None and ends.high is not None:
                 panel.range_along(place, ends.low, ends.high, thin=thin)
+        same = each.equivalence_interval
+        if same.low is not None and same.high is not None:
+            panel.ends(place, same.low, same.high)
         if each.estimate is not None:
             panel.estimate(each.estimate, place)
     described = "; ".join(f"{clients(each.clients)}: {number(each.estimate)} {words.unit}" for each in group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from app.analysis.analyse import Analysis
+from app.core.errors import StoreError
 from app.report.csv_files import WRITERS
 from app.report.html import report_html
 from app.report.result import result_text
@@ -29,11 +31,25 @@ def write_all(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
 
 
 def write_atomically(path: Path, write: Callable[[TextIO], object]) -> None:
-    """Write beside `path` and rename: a reader sees the old file or the new one, and nothing is left of a failure."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    """Write beside `path` and rename: a reader sees the old file or the new one, and nothing is left of a failure.
+
+    A link is followed, and what is no regular file (`/dev/stdout`, a pipe) is written to, never replaced. Raises
+    `StoreError` when it cannot be written.
+    """
     try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            write(file)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            with target.open("w", encoding="utf-8", newline="") as file:
+                write(file)
+            return
+        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+        try:
+            with draft.open("w", encoding="utf-8", newline="") as file:
+                write(file)
+            draft.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error

@@ -96,7 +96,7 @@ def _method(analysis: Analysis) -> list[str]:
         f"One source sent {count_of(plan.notifications, 'notification')} per trial, {plan.rate_hz:g} a second, "
         f"{plan.payload_bytes} bytes each, after {plan.warmup_notifications} for warm-up, which count nowhere; "
         f"{who} received them over the same server, one arm at a time.",
-        f"{count_of(plan.blocks, 'block')} for each of {listing([str(n) for n in sorted(plan.client_counts)])} clients. "
+        f"{count_of(plan.blocks, 'block')} for each count of clients ({listing([str(n) for n in sorted(plan.client_counts)])}). "
         f"A block has one trial per arm in random order (seed {plan.seed}), the next one mirrors it, and each has an "
         f"idle window of {plan.idle_s:g} s. A block with a void trial is left out and repeated.",
         "Delay counts from when a notification was due, so that a late source cannot hide, to the stamp that the client "

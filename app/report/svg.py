@@ -124,6 +124,12 @@ class Panel:
         weight = "ink thin" if thin else "ink thick"
         self._parts.append(_line(self._x_px(low), self._y_px(y), self._x_px(high), self._y_px(y), weight))
 
+    def ends(self, y: float, low: float, high: float) -> None:
+        """Two short upright strokes in row `y`: the ends of a further interval on the same line."""
+        for x in (low, high):
+            centre, row = self._x_px(x), self._y_px(y)
+            self._parts.append(_line(centre, row - 8, centre, row + 8, "ink thin"))
+
     def estimate(self, x: float, y: float) -> None:
         """The marker of an estimate, which belongs to no series."""
         self._parts.append(

@@ -195,7 +195,7 @@ def test_blocks_needed_are_those_of_the_power_table(ratio: float, blocks: int) -
         ),
         (
             [0.1, -0.1] * 4,
-            "equivalent within ±0.200 ms at 6 clients: Socket.IO - SSE = 0.000 ms [-0.100, 0.100]",
+            "equivalent within ±0.200 ms at 6 clients: Socket.IO - SSE = 0.000 ms 90 % interval [-0.100, 0.100]",
         ),
         (
             [0.5, 0.5, 0.5],
@@ -240,7 +240,10 @@ def test_an_a_a_run_speaks_of_its_arms_apart_and_doubts_a_difference() -> None:
     same = sentence(verdict_at_6([0.1, -0.1] * 4, plan=plan))
     false_alarm = sentence(verdict_at_6([0.5 + each for each in SPREAD], plan=plan))
 
-    assert same == "equivalent within ±0.200 ms at 6 clients: SSE 2 - SSE 1 = 0.000 ms [-0.100, 0.100]"
+    assert (
+        same
+        == "equivalent within ±0.200 ms at 6 clients: SSE 2 - SSE 1 = 0.000 ms 90 % interval [-0.100, 0.100]"
+    )
     assert false_alarm.startswith("SSE 1 faster by 0.5")
     assert "the arms are the same" in false_alarm
 

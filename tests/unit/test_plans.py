@@ -45,7 +45,14 @@ def test_a_file_names_arms_and_changes_what_it_names(tmp_path: Path) -> None:
         pytest.param('arms = ["sse"]\nrate_hz = nan', "rate is", id="not a number"),
         pytest.param('arms = ["sse"]\nclient_counts = 3', "list of whole numbers", id="no list"),
         pytest.param('arms = ["sse"]\nprofile = 3', "must be text", id="a number for text"),
-        pytest.param('arms = [{transport = "sse", via = [1]}]', "factor 'via'", id="a list as a factor"),
+        pytest.param('arms = [{transport = "sse", via = [1]}]', "must be a URL", id="a list as a factor"),
+        pytest.param(
+            'arms = [{transport = "sse", via = "http://h:99999"}]', "must be a URL", id="an impossible port"
+        ),
+        pytest.param(
+            'arms = [{transport = "sse", compression = true}]', "no factor 'compression'", id="no such factor"
+        ),
+        pytest.param('arms = ["sse"]\nprofile = "live"', "no experiment", id="the profile of a live run"),
         pytest.param("arms = [", "is not TOML", id="no TOML"),
         pytest.param("#" * 70_000, "longer than", id="a huge file"),
     ],
