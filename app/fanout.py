@@ -87,6 +87,11 @@ class Fanout:
 
         self._broker.attach(since, connection.wanted, start)
 
+    def is_full(self) -> bool:
+        """Whether one more subscription would be refused."""
+        with self._lock:
+            return len(self._connections) >= self._connections_max
+
     def unsubscribe(self, connection: Connection, reason: str) -> None:
         """Forget a connection; only the first reason counts."""
         with self._lock:

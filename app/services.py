@@ -56,6 +56,7 @@ class Services:
         """Say goodbye to every client; not ready any more."""
         self.draining = True
         self.fanout.drain()
+        self.socketio.end_all()
 
 
 def build(app: flask.Flask, settings: Settings) -> Services:

@@ -18,6 +18,7 @@ from app.core.errors import Conflict, Malformed, Unknown
 from app.core.notification import Targets, encode_json
 from app.core.pacing import due_us, padded_body
 from app.core.position import Position
+from app.core.wire import TRIAL_TOPIC_PREFIX
 from app.serving.timer import Timer
 
 TRIALS_KEPT_MAX = 64
@@ -44,7 +45,7 @@ class TrialOrder:
     @property
     def topic(self) -> str:
         """Names the trial; never an operator's topic."""
-        return f"trial.{self.trial}"
+        return f"{TRIAL_TOPIC_PREFIX}{self.trial}"
 
 
 @dataclass(slots=True)
@@ -62,6 +63,8 @@ class Trial:
     """`running`, then `done`; `closed` by the runner; `voided` by a forced publish; `failed`."""
     disturbances: int = 0
     """Requests that were answered during it."""
+    requests_before: int = 0
+    """The server's count of requests when it began."""
     failure: str | None = None
 
 
@@ -73,7 +76,6 @@ class Trials:
         self._requests_answered = requests_answered
         self._trials: OrderedDict[tuple[str, int], Trial] = OrderedDict()
         self._active: Trial | None = None
-        self._requests_before = 0
         self._lock = threading.Lock()
         self.runs: OrderedDict[str, None] = OrderedDict()
         """Runs that were ever named here: a device may post deliveries for them."""
@@ -95,7 +97,7 @@ class Trials:
             trial = Trial(order, first_us, last_us, last_us + order.drain_ms * 1000)
             self._remember(trial)
             self._active = trial
-            self._requests_before = self._requests_answered()
+            trial.requests_before = self._requests_answered()
         threading.Thread(target=self._run, args=(trial,), name="siar-source", daemon=True).start()
         return trial
 
@@ -125,11 +127,13 @@ class Trials:
 
     @staticmethod
     def _is_running(trial: Trial, now_us: int) -> bool:
-        return trial.state in ("running", "done") and now_us < trial.ends_us
+        """A source that is late runs on behind its end; what it has sent may be on its way until then."""
+        return trial.state == "running" or (trial.state == "done" and now_us < trial.ends_us)
 
     def _remember(self, trial: Trial) -> None:
         self._trials[trial.order.run, trial.order.trial] = trial
         self.runs[trial.order.run] = None
+        self.runs.move_to_end(trial.order.run)
         for kept in (self._trials, self.runs):
             if len(kept) > TRIALS_KEPT_MAX:
                 kept.popitem(last=False)
@@ -143,7 +147,7 @@ class Trials:
             trial.state = "failed"
             raise
         finally:
-            trial.disturbances = self._requests_answered() - self._requests_before
+            trial.disturbances = self._requests_answered() - trial.requests_before
             if trial.state == "running":
                 trial.state = "done"
 

@@ -105,8 +105,12 @@ class Broker(Protocol):
         """The position of the newest notification."""
         ...
 
-    def reaches(self, since: Position) -> bool:
-        """Whether history holds everything after `since`: a resume from there has no gap."""
+    def earlier(self, draft: Draft) -> Published | None:
+        """What the draft's idempotency key published before, if it did. Raises `Conflict` (promise 5)."""
+        ...
+
+    def reaches(self, since: Position, wanted: Filter) -> bool:
+        """Whether history holds everything after `since` that is wanted: a resume from there has no gap."""
         ...
 
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:

@@ -15,6 +15,7 @@ from app.broker.history import History
 from app.core.errors import Conflict
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
+from app.core.wire import is_trial_topic
 
 TRIAL_HISTORY_COUNT = 20_000
 """Enough for a trial of 5 minutes at 60/s; a client that breaks off in a trial resumes from it."""
@@ -63,10 +64,15 @@ class MemoryBroker:
             self._remember(draft, published)
             return published
 
-    def reaches(self, since: Position) -> bool:
-        """Whether history holds everything after `since`."""
+    def reaches(self, since: Position, wanted: Filter) -> bool:
+        """Whether history holds everything after `since` that `wanted` would get."""
         with self._lock:
-            return self._is_known(since) and self._lost_through() <= since.offset
+            return self._is_known(since) and self._lost_through(wanted) <= since.offset
+
+    def earlier(self, draft: Draft) -> Published | None:
+        """What the draft's idempotency key published before, if it did. Raises `Conflict` as `publish` does."""
+        with self._lock:
+            return self._earlier(draft)
 
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
         """Call `start` with what was missed since, while nobody can publish."""
@@ -85,10 +91,9 @@ class MemoryBroker:
             return tuple(found)
 
     def _ordered(self, draft: Draft) -> Notification:
-        self._offset += 1
         sent_us = clock.now_us()
-        return Notification(
-            position=Position(self._epoch, self._offset),
+        notification = Notification(
+            position=Position(self._epoch, self._offset + 1),
             topic=draft.topic,
             due_us=draft.due_us,
             sent_us=sent_us,
@@ -98,11 +103,19 @@ class MemoryBroker:
             targets=draft.targets,
             expires_us=None if draft.ttl_us is None else sent_us + draft.ttl_us,
         )
+        self._offset += 1  # only now: one that cannot be encoded must not leave a hole in the order
+        return notification
 
     def _is_known(self, position: Position) -> bool:
         return position.epoch == self._epoch and position.offset <= self._offset
 
-    def _lost_through(self) -> int:
+    def _lost_through(self, wanted: Filter) -> int:
+        """The highest offset that history pushed out and that `wanted` might have got.
+
+        A trial belongs to who measures in it: for a stream that names its topics, only trials that it names count.
+        """
+        if wanted.topics is not None and not any(is_trial_topic(topic) for topic in wanted.topics):
+            return self._operator.lost_through
         return max(self._operator.lost_through, self._trials.lost_through)
 
     def _missed(self, since: Position, wanted: Filter) -> Replay:
@@ -111,7 +124,7 @@ class MemoryBroker:
         now_us = clock.now_us()
         rings = (self._operator.after(after, now_us), self._trials.after(after, now_us))
         missed = tuple(each for each in merge(*rings, key=lambda each: each.offset) if wanted.matches(each))
-        lost_through = self._lost_through()
+        lost_through = self._lost_through(wanted)
         if known and lost_through <= after:
             return Replay(None, missed)
         # The client stands just before what it is about to get: a position must never go backwards.

@@ -84,12 +84,14 @@ def encode_json(value: object) -> str:
     """`value` as compact JSON in ASCII: the only encoder of what clients receive.
 
     ASCII escapes keep the text free of line separators, so that one `data:` line holds it in an event stream.
-    Raises `Malformed` for a number that is not finite: JSON has no such number.
+    Raises `Malformed` for a number that is not finite, which JSON does not have, and for what is nested too deep.
     """
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     except ValueError as error:
         raise Malformed("A number must be finite: JSON has neither NaN nor Infinity.") from error
+    except RecursionError as error:
+        raise Malformed("The data is nested too deep.") from error
 
 
 class WireJSON:

@@ -16,6 +16,9 @@ DEFAULT_TOPIC = "default"
 TOPIC_PATTERN = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 """Topics are free text of URL-unreserved characters, so that they need no escaping anywhere."""
 
+TRIAL_TOPIC_PREFIX = "trial."
+"""Topics of trials begin with it."""
+
 TOPICS_PER_CLIENT_MAX = 32
 """A filter is looked at for each notification: it must stay small."""
 
@@ -43,3 +46,8 @@ TRANSPORTS = (TRANSPORT_SSE, TRANSPORT_SOCKETIO)
 def topic_is_well_formed(topic: str) -> bool:
     """Whether `topic` may name a topic; an unseen topic is as good as any other."""
     return TOPIC_PATTERN.fullmatch(topic) is not None
+
+
+def is_trial_topic(topic: str) -> bool:
+    """Whether `topic` names a trial."""
+    return topic.startswith(TRIAL_TOPIC_PREFIX)

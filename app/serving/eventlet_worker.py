@@ -23,14 +23,18 @@ with warnings.catch_warnings():
     import eventlet
     import eventlet.hubs
 from gunicorn import util
-from gunicorn.sock import ssl_context
+from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
 from app.serving import mode
+from app.serving.peer import cut
 from app.serving.websocket import HANDLED
 
 NOTIFY_S = 1.0
 """How often the master hears from us; it ends a worker that is silent for `timeout` (30 s)."""
+
+DRAIN_SHARE = 0.7
+"""Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
 
 ACCEPT_PAUSE_S = 0.1
 """Rest after an accept failed for want of descriptors: others may leave meanwhile."""
@@ -42,6 +46,7 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
     def init_process(self) -> None:
         """Patch first, so that everything loaded later is green."""
         self._idle: set[Any] = set()
+        self._clients: dict[Any, Any] = {}
         eventlet.monkey_patch()
         # A green socket is non-blocking underneath, which socket.sendfile refuses.
         self.cfg.set("sendfile", value=False)
@@ -98,10 +103,16 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve one connection; its own end is nobody else's error."""
+        serving = eventlet.getcurrent()
         try:
+            if self.cfg.is_ssl:
+                client = ssl_wrap_socket(client, self.cfg)
+            self._clients[serving] = client
             super().handle(listener, client, addr)
-        except (eventlet.greenlet.GreenletExit, SystemExit):
+        except (SystemExit, OSError):  # a failed TLS handshake is an OSError
             util.close(client)
+        finally:
+            self._clients.pop(serving, None)
 
     def _wait_for_a_signal(self, timeout_s: float) -> None:
         """Sleep, but wake at once for a signal: its handler has run when its number comes through the pipe.
@@ -130,13 +141,12 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
                     self.log.warning("Cannot accept: %s. Raise the limit on open files (ulimit -n).", error)
                     eventlet.sleep(ACCEPT_PAUSE_S)
                     continue
-                if error.errno in (errno.ECONNABORTED, errno.EINTR):
-                    continue
-                raise
+                if error.errno not in (errno.ECONNABORTED, errno.EINTR):
+                    self.log.warning("An accept failed: %s.", error)
+                    eventlet.sleep(ACCEPT_PAUSE_S)
+                continue
             with contextlib.suppress(OSError):
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self.cfg.is_ssl:
-                client = eventlet.wrap_ssl(client, server_side=True, ssl_context=ssl_context(self.cfg))
             self._pool.spawn_n(self.handle, listener, client, address)
 
     def _drain(self) -> None:
@@ -145,8 +155,8 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
         if drain is not None:
             drain()
         for waiting in list(self._idle):
-            eventlet.kill(waiting)
-        with eventlet.Timeout(self.cfg.graceful_timeout, exception=False):
+            cut(self._clients.get(waiting))  # its reader sees the end, which is no error
+        with eventlet.Timeout(self.cfg.graceful_timeout * DRAIN_SHARE, exception=False):
             self._pool.waitall()
         if self._pool.running():
             self.log.warning("%d connections did not end in time.", self._pool.running())

@@ -33,8 +33,13 @@ class Timer:
             self._timer.close()
 
     def wait_until(self, due_us: int) -> None:
-        """Return as soon as the server's time is `due_us`; at once when it has passed."""
+        """Return as soon as the server's time is `due_us`; when it has passed, after the others had their turn.
+
+        A source that is late and never yields would hold back every notification that it publishes, and with them
+        whoever waits for the server (design, trap 13).
+        """
         if due_us <= clock.now_us():
+            time.sleep(0)
             return
         if self._timer is None:
             _sleep_until(due_us)

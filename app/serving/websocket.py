@@ -17,6 +17,10 @@ from app.serving.peer import cut, no_delay, peer_socket
 logger = logging.getLogger("siar.websocket")
 
 
+SOCKET_ATTRIBUTE = "siar_socket"
+"""Where the library's session keeps the socket of its WebSocket."""
+
+
 class _Handled:
     """An empty body that is no list: of a list python-engineio would make an HTTP answer, after an upgrade."""
 
@@ -58,6 +62,23 @@ def _run(handler: Callable[[Any], Any], websocket: Any) -> None:
             engineio_socket.close(wait=False, abort=True)
 
 
+def _remember(handler: Callable[[Any], Any], sock: Any) -> None:
+    """Note the WebSocket's socket in the library's session: after an upgrade it is not that of the first request."""
+    session = getattr(handler, "__self__", None)
+    if session is not None:
+        setattr(session, SOCKET_ATTRIBUTE, sock)
+
+
+def _close(connection: Any) -> None:
+    """Takes the place of eventlet's `close`, which closes the descriptor under its own reader.
+
+    The reader would then sleep until its timeout of 45 s; after a shutdown it reads the end at once.
+    """
+    with contextlib.suppress(OSError):
+        connection._send_closing_frame(ignore_send_errors=True)
+    cut(connection.socket)
+
+
 def _eventlet_class(*, compression: bool) -> Callable[..., Any]:
     from eventlet import websocket, wsgi
 
@@ -81,9 +102,10 @@ def _eventlet_class(*, compression: bool) -> Callable[..., Any]:
                 headers = getattr(error, "headers", None) or []
                 start_response(status, [("Connection", "close"), ("Content-Length", "0"), *headers])
                 return []
+            connection.close = lambda: _close(connection)
+            _remember(self.handler, connection.socket)
             _run(self.handler, connection)
-            with contextlib.suppress(OSError):  # the library's writer has closed it, as a rule
-                connection._send_closing_frame(ignore_send_errors=True)
+            connection.close()
             wsgi.WSGI_LOCAL.already_handled = True  # what `eventlet.wsgi` asks for
             return HANDLED
 
@@ -125,6 +147,7 @@ def _threads_class(*, compression: bool) -> Callable[..., Any]:
             except simple_websocket.ConnectionError:
                 start_response("400 Bad Request", [("Content-Length", "0")])
                 return []
+            _remember(self._handler, peer_socket(environ))
             try:
                 _run(self._handler, self)
             finally:

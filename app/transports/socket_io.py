@@ -9,6 +9,7 @@ The library's documented extension points carry all of it: `json`, `serializer`,
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, cast
 
 import flask
 import socketio
+from engineio import packet as engineio_packet
 from flask_socketio import ConnectionRefusedError as Refused
 from flask_socketio import SocketIO
 from socketio import packet as protocol
@@ -28,8 +30,8 @@ from app.core.position import Position, position_or_unknown
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
 from app.fanout import CLOSED_BY_CLIENT, CLOSED_DRAIN, CLOSED_SLOW, Connection, Fanout, TooManyConnections
 from app.serving import mode
-from app.serving.peer import cut, peer_socket
-from app.serving.websocket import websocket_class
+from app.serving.peer import cut
+from app.serving.websocket import SOCKET_ATTRIBUTE, websocket_class
 from app.transports.base import parse_topics
 
 logger = logging.getLogger("siar.socketio")
@@ -38,6 +40,17 @@ INCOMING_BYTES_MAX = 65_536
 """Clients only say hello: a larger packet is not meant for us."""
 
 NAMESPACE = "/"
+
+RESERVED_EVENTS = frozenset(
+    {"connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"}
+)
+"""Names that the protocol keeps for itself; the library would call our handlers for them."""
+
+ATTACHMENTS_MAX = 16
+"""Binary attachments of one packet, which the library collects before it looks at them."""
+
+PACKETS_KEPT_MAX = 20_000
+"""As many as both rings of history may hold together, within their bounds of bytes."""
 
 
 class SocketIoConnection:
@@ -53,13 +66,15 @@ class SocketIoConnection:
         """Whether events carry their id as a second argument, as the protocol's own recovery has it."""
         self.pid = asked.pid
         """The session to recover; a new one when that is not possible."""
+        self.replayed_count = 0
+        """Events queued at the start, which are no sign of a slow client."""
 
     def start(self, replay: Replay) -> None:
         """The gap if there is one, then what was missed; CONNECT has been sent."""
         if replay.gap is not None:
             self._emit(EVENT_GAP, EncodedJSON(encode_json(replay.gap.wire())), str(replay.gap.position))
-        for notification in replay.notifications:
-            self._emit(EVENT_NOTIFICATION, notification.json, notification.id)
+        self._transport.replay(self.sid, replay.notifications, recovers=self.recovers)
+        self.replayed_count = len(replay.notifications) + 1
 
     def _emit(self, event: str, data: EncodedJSON, id: str) -> None:
         self._transport.emit(event, (data, id) if self.recovers else (data,), [self.sid])
@@ -90,8 +105,10 @@ class SocketIoTransport:
         self._identify = identify
         self._connections: dict[str, SocketIoConnection] = {}
         self._sessions = Sessions()
+        self._packet = functools.lru_cache(PACKETS_KEPT_MAX)(_packet)
         self.socketio = SocketIO(
             app,
+            async_handlers=False,  # a stranger's event must neither cost a green thread nor leave our `try`
             async_mode=mode.current(),  # always said: the library would guess from what is installed
             json=WireJSON,
             serializer=_packet_class(self),
@@ -108,6 +125,7 @@ class SocketIoTransport:
         engineio = self._server.eio
         engineio._async = {**engineio._async, "websocket": websocket_class(compression=compression)}
         engineio.disconnect = self._end_session
+        engineio.handle_request = _refusing_ended_sessions(engineio.handle_request)
         engineio.on("message", self._message)
         self.socketio.on_event("connect", self._connect)
         self.socketio.on_event("disconnect", self._disconnect)
@@ -118,7 +136,7 @@ class SocketIoTransport:
         plain: list[str] = []
         recovering: list[str] = []
         for connection in cast(Sequence[SocketIoConnection], connections):
-            if self._queued(connection.sid) >= self._queue_max:
+            if self._queued(connection.sid) >= self._queue_max + connection.replayed_count:
                 self._fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.close(CLOSED_SLOW)
             else:
@@ -132,12 +150,33 @@ class SocketIoTransport:
         """An event; an argument that is JSON already goes out as it is."""
         self._server.emit(event, arguments, to=sids, namespace=NAMESPACE)
 
+    def replay(self, sid: str, notifications: Sequence[Notification], *, recovers: bool) -> None:
+        """Queue what a client missed. The packets are shared by all who miss the same: nobody's history is a copy."""
+        engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
+        for notification in notifications:
+            self._server._send_eio_packet(
+                engineio_sid, self._packet(notification.json, notification.id if recovers else None)
+            )
+
     def end(self, sid: str, reason: str) -> None:
-        """Close a client's connection without waiting for it."""
+        """Close a client's connection without waiting for it.
+
+        The Engine.IO session, not the namespace: of a Socket.IO DISCONNECT the official client makes "io server
+        disconnect" and does not come back, while our clients are meant to, and resume.
+        """
+        engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
         if reason == CLOSED_SLOW:
-            environ = self._server.get_environ(sid) or {}
-            cut(peer_socket(environ))
-        self._server.start_background_task(self._server.disconnect, sid)
+            session = self._server.eio.sockets.get(engineio_sid)
+            cut(getattr(session, SOCKET_ATTRIBUTE, None))
+        self._server.start_background_task(self._end_session, engineio_sid)
+
+    def end_all(self) -> None:
+        """Close every session, also those that never subscribed."""
+        self._end_session()
+
+    def forget(self, sid: str) -> None:
+        """A client left before its CONNECT was answered."""
+        self._connections.pop(sid, None)
 
     def on_connect_packet(self, sid: str) -> dict[str, str]:
         """What the CONNECT packet of `sid` tells beside the library's `sid`.
@@ -161,7 +200,7 @@ class SocketIoTransport:
         came_in_at = self._sessions.resume(connection.pid) if connection.pid is not None else None
         if connection.pid is not None and came_in_at is not None:
             since = connection.since or came_in_at
-            if self._broker.reaches(since):
+            if self._broker.reaches(since, connection.wanted):
                 connection.since = since
                 return connection.pid
         connection.pid = self._sessions.begin(position)
@@ -179,6 +218,8 @@ class SocketIoTransport:
 
     def _connect(self, auth: object = None) -> None:
         sid = flask.request.sid  # type: ignore[attr-defined]
+        if self._fanout.is_full():
+            raise Refused("This server holds as many connections as it may; try again later.")
         try:
             asked = _read_auth(auth, self._identify())
         except Malformed as error:
@@ -194,6 +235,8 @@ class SocketIoTransport:
 
     def _message(self, engineio_sid: str, data: object) -> None:
         """What the library would log with a traceback ends the connection instead: the peer broke the protocol."""
+        if engineio_sid not in self._server.environ:
+            return  # a packet behind the one that ended the session
         try:
             self._server._handle_eio_message(engineio_sid, data)
         except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the library
@@ -256,6 +299,30 @@ def _text(auth: dict[str, object], name: str) -> str | None:
     return value
 
 
+def _packet(json: EncodedJSON, id: str | None) -> engineio_packet.Packet:
+    """The Engine.IO packet of a notification, the same object for everyone; with `id` as second argument or without."""
+    arguments = (json,) if id is None else (json, id)
+    event = protocol.Packet(protocol.EVENT, data=[EVENT_NOTIFICATION, *arguments], namespace=NAMESPACE)
+    event.json = WireJSON
+    return engineio_packet.Packet(engineio_packet.MESSAGE, event.encode())
+
+
+def _refusing_ended_sessions(handle: Callable[..., Any]) -> Callable[..., Any]:
+    """python-engineio raises KeyError for a POST to a session that has just ended; a client may well send one."""
+
+    def handle_request(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        try:
+            return handle(environ, start_response)
+        except KeyError:
+            body = b'"The session has ended"'
+            start_response(
+                "400 Bad Request", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+            )
+            return [body]
+
+    return handle_request
+
+
 class _Manager(socketio.Manager):  # type: ignore[misc]
     """The library's book of clients, which also says when CONNECT has been answered."""
 
@@ -266,7 +333,11 @@ class _Manager(socketio.Manager):  # type: ignore[misc]
     def connect(self, sid: str, namespace: str) -> Any:
         """Called by the library directly behind the CONNECT packet."""
         connected = super().connect(sid, namespace)
-        if namespace == NAMESPACE:
+        if self.eio_sid_from_sid(sid, namespace) not in self.server.environ:
+            # Sending CONNECT found that the session had timed out: the library has forgotten it, but not this sid.
+            self.basic_disconnect(sid, namespace)
+            self._transport.forget(sid)
+        elif namespace == NAMESPACE:
             self._transport.connected(sid)
         return connected
 
@@ -276,6 +347,17 @@ def _packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
         """The library's packet; CONNECT to a client carries position and pid too."""
 
         data: Any
+
+        def decode(self, encoded_packet: str) -> Any:
+            """Refuse what a client may not send: the protocol's own names as events, and heaps of attachments."""
+            attachment_count = super().decode(encoded_packet)
+            if self.packet_type in (protocol.EVENT, protocol.BINARY_EVENT):
+                name = self.data[0] if isinstance(self.data, list) and self.data else None
+                if not isinstance(name, str) or name in RESERVED_EVENTS:
+                    raise ValueError("not an event of a client")
+            if attachment_count and attachment_count > ATTACHMENTS_MAX:
+                raise ValueError("too many attachments")
+            return attachment_count
 
         def encode(self) -> Any:
             if self.packet_type == protocol.CONNECT and isinstance(self.data, dict) and "sid" in self.data:

@@ -18,6 +18,9 @@ from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
 from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout
 from app.serving.peer import cut
 
+REPLAY_WRITE_BYTES = 65_536
+"""What was missed goes out in writes of about this size: few calls, and little memory for each client."""
+
 
 def frame(notification: Notification) -> bytes:
     """The event's bytes, the same for every client."""
@@ -32,19 +35,33 @@ class SseConnection:
         self._sock = sock
         self.wanted = wanted
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._prelude = b""
+        self._missed: tuple[Notification, ...] = ()
+        """By reference: a stranger who asks for all of history, many times, must not copy it many times."""
 
     def start(self, replay: Replay) -> None:
-        """The prelude, the gap if there is one, and what was missed, as one write."""
+        """Note what the stream begins with: the prelude, the gap if there is one, and what was missed."""
         position = self._transport.broker.position()
         stands_at: Position = position
         if replay.notifications:
             stands_at = Position(position.epoch, replay.notifications[0].offset - 1)
-        parts = [encode_prelude(retry_ms=self._transport.retry_ms, id=str(stands_at))]
+        self._prelude = encode_prelude(retry_ms=self._transport.retry_ms, id=str(stands_at))
         if replay.gap is not None:
             gap = replay.gap
-            parts.append(encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position)))
-        parts.extend(frame(notification) for notification in replay.notifications)
-        self.queue.put(b"".join(parts))
+            self._prelude += encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
+        self._missed = replay.notifications
+
+    def opening(self) -> Iterator[bytes]:
+        """What the stream begins with, in writes of a bounded size."""
+        chunk = self._prelude
+        missed, self._missed = self._missed, ()
+        for notification in missed:
+            chunk += frame(notification)
+            if len(chunk) >= REPLAY_WRITE_BYTES:
+                yield chunk
+                chunk = b""
+        if chunk:
+            yield chunk
 
     def close(self, reason: str) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
@@ -88,6 +105,7 @@ class SseTransport:
         A heartbeat carries the position, so that a client whose topics were silent resumes from now, and it is
         what finds a client that left without a word.
         """
+        yield from connection.opening()
         while True:
             try:
                 chunk = connection.queue.get(timeout=self._heartbeat_s)
