@@ -4,7 +4,7 @@
                                                             |<--- CPU window --->|
 
 Nothing is asked of the server between the edges: its CPU is read from outside, and the clients themselves say when
-everything has come.
+everything has come. When the last probe is old, as after a long idle window, the clock is probed before `expect` too.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ from app.measure.store import Published, StampedProbe
 
 PROBES_AT_START = 32
 PROBES_AFTER_TRIAL = 8
+PROBES_BEFORE_TRIAL = 8
+
+CLOCK_AGE_US_MAX = 5_000_000
+"""A trial begins with probes not older than this: its samples need some within 15 s before them, and an idle window,
+which is not probed, may be longer than that."""
 
 EDGE_LEAD_US = 20_000
 """How long before the first due time the CPU window opens: ten times what reading it takes."""
@@ -55,8 +60,11 @@ class Laboratory:
     server: Server
     clients: ClientLink
     clock: ClockSync
+    clock_age_us_max: int = CLOCK_AGE_US_MAX
     operator: Operator = field(init=False)
     _sampler: CpuSampler | None = field(init=False)
+    _probed_us: int | None = field(init=False, default=None)
+    """When the last burst ended, on the runner's monotonic clock."""
 
     def __post_init__(self) -> None:
         self.operator = Operator(self.server)
@@ -67,6 +75,7 @@ class Laboratory:
         probes = tuple(self.clients.burst(count))
         for each in probes:
             self.clock.add(each.probe, timebase=each.timebase)
+        self._probed_us = clock.monotonic_us()
         return probes
 
     def connect(self, spec: TrialSpec) -> None:
@@ -106,6 +115,7 @@ class Laboratory:
         """A trial with the clients that are connected."""
         plan = self.plan
         count = plan.warmup_notifications + plan.notifications
+        probes_before = self._synchronise_if_old()
         self.clients.expect(self.run, spec.index, count)
         ordered = self.operator.start_trial(_order(self.run, plan, spec))
         self.clients.pause((ordered.first_due_us - EDGE_LEAD_US - self._now_us()) / 1e6)
@@ -129,7 +139,13 @@ class Laboratory:
             cpu=change.use if change else None,
             warnings=tuple(warnings),
         )
-        return Finished(record, source.published, probes)
+        return Finished(record, source.published, (*probes_before, *probes))
+
+    def _synchronise_if_old(self) -> tuple[StampedProbe, ...]:
+        is_fresh = (
+            self._probed_us is not None and clock.monotonic_us() - self._probed_us <= self.clock_age_us_max
+        )
+        return () if is_fresh else self.synchronise(PROBES_BEFORE_TRIAL)
 
     def _record(
         self, spec: TrialSpec, first_due_us: int, source: SourceRecord, collected: Collected
