@@ -2,7 +2,9 @@
 
 `measurement.md` section 3: C_net = CPU - idle rate * T. The idle rate is that of the idle window of the same block
 and count of clients. Without one there is no net figure: null, never the gross one in its place. What is divided by
-are the deliveries that fell into the CPU window: where it holds the warm-up, they have been paid for too.
+are the deliveries that were due in the CPU window: where it holds the warm-up, they have been paid for too. The
+window closes when everything has come, or a moment after the last due time: the wait for what is missing costs
+nothing and would thin out the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One trial, from its first connection to its record.
 
-    connect -> ready -> [idle window] -> expect -> order -> edge | due ... due | edge -> probe -> collect -> close
+    connect -> ready -> [idle window] -> expect -> order -> edge | due ... due | edge -> [drain] -> probe -> collect
                                                             |<--- CPU window --->|
 
 Nothing is asked of the server between the edges: its CPU is read from outside, and the clients themselves say when
@@ -33,6 +33,10 @@ which is not probed, may be longer than that."""
 
 EDGE_LEAD_US = 20_000
 """How long before the first due time the CPU window opens: ten times what reading it takes."""
+
+EDGE_LAG_US = 100_000
+"""How long behind the last due time the CPU window stays open for what has not come. It does not wait for the whole
+drain: seconds in which nothing is sent would make an arm that loses a notification look cheap."""
 
 RECORD_TRIES = 50
 RECORD_PAUSE_S = 0.02
@@ -121,9 +125,10 @@ class Laboratory:
         self.clients.pause((ordered.first_due_us - EDGE_LEAD_US - self._now_us()) / 1e6)
         before = self._edge()
         started_us = self._now_us()
-        is_complete = self.clients.wait_until_complete((ordered.ends_us - started_us) / 1e6 + END_MARGIN_S)
+        is_complete = self._wait_until_complete(ordered.last_due_us + EDGE_LAG_US)
         after = self._edge()
         ended_us = self._now_us()
+        is_complete = is_complete or self._wait_until_complete(ordered.ends_us + round(END_MARGIN_S * 1e6))
         probes = self.synchronise(PROBES_AFTER_TRIAL)
         collected = self.clients.collect()
         source = self._source_record(spec, is_complete=is_complete)
@@ -140,6 +145,10 @@ class Laboratory:
             warnings=tuple(warnings),
         )
         return Finished(record, source.published, (*probes_before, *probes))
+
+    def _wait_until_complete(self, until_us: int) -> bool:
+        """Whether every client has everything by then; server time base."""
+        return self.clients.wait_until_complete(max(0, until_us - self._now_us()) / 1e6)
 
     def _synchronise_if_old(self) -> tuple[StampedProbe, ...]:
         is_fresh = (

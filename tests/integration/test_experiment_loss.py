@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from app.analysis.cpu import deliveries_in_window
 from app.core.delivery import Outcome, SampleState
 from app.core.scenario import Arm
 from app.experiment import runner, server_process
@@ -58,3 +60,30 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
     # The block is void by that, and is repeated under a number of its own.
     assert (trial.spec.block, again.spec.block, again.disconnects) == (0, 1, 0)
     assert {each.outcome for each in again.deliveries} == {Outcome.ON_TIME}
+
+
+def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
+    server: Server, tmp_path: Path
+) -> None:
+    port = urlsplit(server.url).port or 0
+    plan = lab.short_plan(idle_s=0.0, drain_s=3.0)
+    with DelayProxy("127.0.0.1", port, delay_s=0.8) as proxy:
+        folder = runner.run_plan(
+            replace(plan, arms=(Arm("near", "sse"), Arm("late", "sse", {"via": proxy.url}))),
+            server=server,
+            runs_dir=tmp_path,
+            run_id="late",
+            progress=SilentProgress(),
+        )
+
+    with Store.open(folder) as store:
+        trials = {trial.spec.arm.name: trial for trial in store.load().trials}
+    for trial in trials.values():
+        last_due_us = max(each.due_us for each in trial.deliveries)
+        assert trial.cpu is not None
+        # 20 ms before the first, 24 steps of 10 ms, at most 100 ms after the last, and what a wake-up takes.
+        assert 0.24 < trial.cpu.wall_s < 0.24 + 0.02 + 0.1 + 0.15
+        assert trial.ended_us >= last_due_us
+        assert {each.outcome for each in trial.deliveries} == {Outcome.ON_TIME}
+        assert deliveries_in_window(trial) == len(trial.deliveries) == 2 * 25
+    assert trials["late"].ended_us >= max(each.due_us for each in trials["late"].deliveries) + 100_000
