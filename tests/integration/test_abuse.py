@@ -1,0 +1,258 @@
+"""What a review broke: late sources, forged packets, restarts, big resumes. Each stays mended."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from app.factory import create_app
+from app.settings import Settings
+from tests.components import require_node, require_node_modules
+from tests.support.server import RunningServer, free_port, running_server, stop
+from tests.support.streams import next_line, official_client, socketio, sse, websocket_by_hand
+
+STOP_S_MAX = 5.0
+"""The worker's patience is 7 s: a stop that takes less has waited for nothing."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RunningServer]:
+    with running_server(tmp_path, recorder=0, queue_notifications_max=50, log_level="info") as running:
+        yield running
+    assert "Traceback" not in running.log(), running.log()
+
+
+def connections(server: RunningServer) -> dict[str, float]:
+    _status, text = server.request("GET", "/metrics")
+    lines = (line for line in text.splitlines() if line.startswith("siar_connections{"))
+    return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
+
+
+def test_a_source_that_is_late_lets_the_others_have_their_turn(server: RunningServer) -> None:
+    """400 notifications at 1000/s to 20 clients cannot be on time; they must still reach clients that read."""
+    received = [0] * 20
+
+    def read(number: int) -> None:
+        with sse(server.port) as stream:
+            ready.release()
+            while received[number] < 400:
+                stream.next_notification()
+                received[number] += 1
+
+    ready = threading.Semaphore(0)
+    readers = [threading.Thread(target=read, args=(number,), daemon=True) for number in range(20)]
+    for reader in readers:
+        reader.start()
+    for _ in readers:
+        ready.acquire()
+    order = {
+        "run": "late",
+        "trial": 0,
+        "block": 0,
+        "transport": "sse",
+        "notifications": 400,
+        "warmup_notifications": 0,
+        "rate_hz": 1000,
+        "payload_bytes": 512,
+        "start_after_ms": 0,
+        "drain_ms": 0,
+    }
+    assert server.request("POST", "/api/trials", order)[0] == 201
+    asked_s = time.monotonic()
+    assert server.request("GET", "/healthz")[0] == 200
+    answered_s = time.monotonic() - asked_s
+    for reader in readers:
+        reader.join(30)
+
+    assert received == [400] * 20
+    assert answered_s < 2.0
+
+
+@pytest.mark.parametrize("event", ["connect", "disconnect", "connect_error"])
+def test_the_protocols_own_names_are_no_events_of_a_client(server: RunningServer, event: str) -> None:
+    for _ in range(3):
+        with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
+            websocket.recv(timeout=10)
+            websocket.send("40")
+            websocket.recv(timeout=10)
+            websocket.send(f"42{json.dumps([event, {}, {'topics': 5}])}")
+            websocket.send("42[[],1]")
+
+    deadline_s = time.monotonic() + 10
+    while connections(server)["socketio"] > 0:
+        assert time.monotonic() < deadline_s, "a subscription was left behind"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("body", ["1\x1e40", "40\x1e1\x1e40", "1"])
+def test_a_packet_behind_the_end_of_its_session_leaves_nothing(body: str, tmp_path: Path) -> None:
+    app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
+    client = app.test_client()
+    library = app.services.socketio.socketio.server
+
+    for _ in range(5):
+        opened = client.get("/socket.io/?EIO=4&transport=polling")
+        sid = json.loads(opened.get_data(as_text=True)[1:])["sid"]
+        assert client.post(f"/socket.io/?EIO=4&transport=polling&sid={sid}", data=body).status_code == 200
+        assert client.post(f"/socket.io/?EIO=4&transport=polling&sid={sid}", data="40").status_code == 400
+
+    assert not library.manager.rooms
+    assert not library.manager.pending_connect
+    assert app.services.fanout.counts() == {"sse": 0, "socketio": 0}
+
+
+def test_heaps_of_attachments_end_the_connection(server: RunningServer) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
+        websocket.recv(timeout=10)
+        websocket.send("40")
+        websocket.recv(timeout=10)
+        websocket.send('45999999-["x",{"_placeholder":true,"num":0}]')
+
+        assert websocket.recv(timeout=10) == "1"
+
+
+def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, connections_max=1) as server, sse(server.port):
+        status, answer = server.request("GET", "/events")
+        assert status == 503
+        assert "connections" in answer["detail"]
+        with pytest.raises(AssertionError, match="44.*connections"), socketio(server.port):
+            pass
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+def test_the_official_client_comes_back_to_the_next_server_on_the_port(
+    transport: str, tmp_path: Path
+) -> None:
+    node = require_node()
+    require_node_modules()
+    port = free_port()
+    options = {
+        "transports": [transport],
+        "reconnection": True,
+        "reconnectionDelay": 100,
+        "reconnectionDelayMax": 300,
+    }
+    with running_server(tmp_path, recorder=0, port=port) as first:
+        with official_client(str(node), first.url, **options) as client:
+            next_line(client, "connect")
+            stop(first.process)
+            next_line(client, "disconnect")
+            with running_server(tmp_path, recorder=0, port=port) as second:
+                next_line(client, "connect")
+                second.publish("back", "")
+                assert next_line(client, "event")["args"][0]["title"] == "back"
+
+
+def test_a_stop_waits_for_nobody_and_leaves_no_traceback(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, log_level="info") as server:
+        idle = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        idle.request("GET", "/healthz")
+        idle.getresponse().read()
+        with (
+            sse(server.port),
+            socketio(server.port),
+            socket.create_connection(("127.0.0.1", server.port)) as silent,
+        ):
+            websocket_by_hand(silent)
+            asked_s = time.monotonic()
+            stop(server.process)
+            took_s = time.monotonic() - asked_s
+
+            assert idle.sock is not None
+            assert idle.sock.recv(1000) == b"", "an idle connection was answered something it did not ask for"
+        idle.close()
+    assert took_s < STOP_S_MAX
+    assert "Traceback" not in server.log(), server.log()
+    assert "did not end in time" not in server.log()
+
+
+def test_a_polling_client_that_missed_more_than_may_wait_still_gets_it(server: RunningServer) -> None:
+    node = require_node()
+    require_node_modules()
+    start = server.publish("start", "")["id"]
+    missed = [server.publish(f"missed {number}", "")["id"] for number in range(150)]
+
+    options = {"transports": ["polling"], "auth": {"last_event_id": start}}
+    with official_client(str(node), server.url, **options) as client:
+        received = [next_line(client, "event")["args"][0]["id"] for _ in range(150)]
+
+    assert received == missed
+
+
+def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) -> None:
+    app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
+    client = app.test_client()
+    for _ in range(100):
+        assert (
+            client.post(
+                "/api/notifications",
+                json={"title": "t", "body": "x" * 19_000},
+                headers={"Authorization": "Bearer t"},
+            ).status_code
+            == 201
+        )
+
+    from app.broker.base import Filter
+    from app.core.position import UNKNOWN
+
+    streams = [app.services.sse.open(Filter("sse"), UNKNOWN, None) for _ in range(5)]
+
+    for connection in streams:
+        assert connection.queue.empty(), "history waits by reference, not as bytes"
+        chunks = list(connection.opening())
+        assert sum(chunk.count(b"event: notification") for chunk in chunks) == 100
+        assert max(map(len, chunks)) < 2 * 65_536
+
+
+def test_data_nested_too_deep_is_a_400_and_leaves_no_hole_in_the_order(server: RunningServer) -> None:
+    before = server.publish("before", "")["offset"]
+    for depth in (900, 950, 1000, 5000):
+        raw = b'{"title": "t", "body": "", "data": ' + b'{"a":' * depth + b"1" + b"}" * depth + b"}"
+        status, _answer = server.request("POST", "/api/notifications", raw=raw)
+        before += status == 201
+        assert status in (201, 400)
+
+    assert server.publish("after", "")["offset"] == before + 1
+
+
+def test_history_of_another_life_is_listed_from_its_beginning(server: RunningServer) -> None:
+    server.publish("one", "")
+
+    _status, listed = server.request("GET", "/api/notifications?after=otherlife.999")
+
+    assert [each["title"] for each in listed["notifications"]] == ["one"]
+
+
+def test_a_repeat_of_a_key_during_a_trial_is_answered_and_voids_nothing(server: RunningServer) -> None:
+    first = server.publish("once", "", idempotency_key="k")
+    order = {
+        "run": "r",
+        "trial": 0,
+        "block": 0,
+        "transport": "sse",
+        "notifications": 5,
+        "warmup_notifications": 0,
+        "rate_hz": 1,
+        "payload_bytes": 512,
+        "start_after_ms": 500,
+        "drain_ms": 0,
+    }
+    server.request("POST", "/api/trials", order)
+
+    status, again = server.request(
+        "POST", "/api/notifications", {"title": "once", "body": "", "idempotency_key": "k", "force": True}
+    )
+
+    assert (status, again["id"]) == (200, first["id"])
+    assert server.request("GET", "/api/trials/r/0")[1]["state"] == "running"
+    assert server.request("POST", "/api/notifications", {"title": "new", "body": "", "force": True})[0] == 201
+    assert server.request("GET", "/api/trials/r/0")[1]["state"] == "voided"
