@@ -32,7 +32,8 @@ class CpuFigures:
     """Net use in percent of the whole machine: the published study's unit, by process clocks instead of a
     system-wide meter."""
     cpu_percent_points: float | None = None
-    """The published study's own way: the machine's `cpu_percent` after minus before. For comparison only."""
+    """By the published study's meter: the machine's `cpu_percent` over the trial minus that over the idle window of the
+    block; `None` without one. For comparison only: it holds everything that runs on the machine."""
     idle_core_percent: float | None = None
     """What was subtracted, in percent of one core."""
     voluntary_switches_per_delivery: float | None = None
@@ -71,7 +72,8 @@ def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
     if use is None or use.wall_s <= 0:
         return CpuFigures()
     net, rate = net_s(use, idle), idle_rate(idle)
-    before, after = use.cpu_percent_before, use.cpu_percent_after
+    # What was read at the edge before covers only the moments of connecting: it is no baseline.
+    idle_percent, percent = idle.cpu_percent_after if idle else None, use.cpu_percent_after
     return CpuFigures(
         user_s=use.user_s,
         system_s=use.system_s,
@@ -79,7 +81,9 @@ def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
         core_percent=100 * use.total_s / use.wall_s,
         per_delivery_us=1e6 * net / delivered if net is not None and delivered else None,
         delta_points=100 * net / (use.wall_s * use.cores) if net is not None else None,
-        cpu_percent_points=after - before if before is not None and after is not None else None,
+        cpu_percent_points=percent - idle_percent
+        if percent is not None and idle_percent is not None
+        else None,
         idle_core_percent=100 * rate if rate is not None else None,
         voluntary_switches_per_delivery=use.voluntary_switches / delivered if delivered else None,
         involuntary_switches_per_delivery=use.involuntary_switches / delivered if delivered else None,

@@ -30,8 +30,9 @@ class CpuUse:
     rss_bytes: int
     """Resident memory of the tree at the end."""
     cpu_percent_before: float | None
-    """The published study's own way: the machine's `cpu_percent` before and after."""
+    """The machine's `cpu_percent` from the edge before to the first edge: a moment, and no baseline."""
     cpu_percent_after: float | None
+    """The machine's `cpu_percent` between the two edges, by the published study's meter."""
 
 
 class Severity(StrEnum):

@@ -44,7 +44,7 @@ class CpuSnapshot:
     machine_busy_s: float
     """User, nice, system, irq and softirq seconds of all cores."""
     cpu_percent: float
-    """psutil's own percentage since the edge before: the published study's way, for context only."""
+    """psutil's own percentage since the edge before: the published study's meter, for context only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,13 +167,13 @@ def test_cpu_is_counted_over_the_idle_rate_by_hand() -> None:
     # 0.044 s in 1.1 s, of which 0.01 s/s idle = 0.011 s: 0.033 s net for 4 deliveries, on two cores.
     trial = a_trial(arrivals({0: [1.0] * 4}), cpu=cpu_use(total_s=0.044, wall_s=1.1))
 
-    cpu = cpu_figures(trial, cpu_use(total_s=0.004, wall_s=0.4))
+    cpu = cpu_figures(trial, replace(cpu_use(total_s=0.004, wall_s=0.4), cpu_percent_after=3.5))
 
     assert cpu.core_percent == pytest.approx(4.0)
     assert cpu.idle_core_percent == pytest.approx(1.0)
     assert cpu.per_delivery_us == pytest.approx(8250.0)
     assert cpu.delta_points == pytest.approx(1.5)
-    assert cpu.cpu_percent_points == pytest.approx(1.5)
+    assert cpu.cpu_percent_points == pytest.approx(2.0)  # 5.5 over the trial, 3.5 over the idle window
     assert cpu.voluntary_switches_per_delivery == pytest.approx(15.0)
 
 
@@ -181,6 +181,7 @@ def test_without_an_idle_window_there_is_no_net_figure() -> None:
     cpu = cpu_figures(a_trial(arrivals({0: [1.0] * 4}), cpu=cpu_use(total_s=0.044)), None)
 
     assert (cpu.per_delivery_us, cpu.delta_points, cpu.idle_core_percent) == (None, None, None)
+    assert cpu.cpu_percent_points is None
     assert cpu.core_percent is not None
 
 
