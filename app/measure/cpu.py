@@ -3,6 +3,9 @@
 Truth is each process's CPU clock in nanoseconds (all threads; Linux). psutil's `cpu_times` ticks in 10 ms and gives
 the split into user and system; where there is no such clock, its sum is all there is. A process that begins between
 the edges counts whole. Of one that ends, what it used since the first edge is unknown: both are stated.
+
+The server's companions, its clock process and its recorder, are not the measured server and are left out: probes are
+answered in a long trial and not in an idle window, which would charge them to the trial's arm.
 """
 
 from __future__ import annotations
@@ -12,11 +15,15 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import psutil
 
 from app import clock
 from app.core.trial import CpuUse
+
+COMPANIONS = frozenset({"app.clock_process", "app.experiment.recorder"})
+"""Modules that the server runs as processes beside itself; told by their command line, `python -P -m <module>`."""
 
 ProcessKey = tuple[int, float]
 """Process id and time of creation: an id alone may come to name another process."""
@@ -59,7 +66,7 @@ class CpuChange:
 
 
 class CpuSampler:
-    """Takes edges of one process tree."""
+    """Takes edges of one process tree, companions left out."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -109,9 +116,17 @@ def difference(before: CpuSnapshot, after: CpuSnapshot) -> CpuChange:
 def _tree(pid: int) -> list[psutil.Process]:
     try:
         root = psutil.Process(pid)
-        return [root, *root.children(recursive=True)]
+        return [root, *(each for each in root.children(recursive=True) if not _is_companion(each))]
     except psutil.NoSuchProcess:
         return []
+
+
+def _is_companion(process: psutil.Process) -> bool:
+    try:
+        command = process.cmdline()
+    except psutil.Error:  # It is gone, or a zombie: the reading of its times leaves it out.
+        return False
+    return any(pair[0] == "-m" and pair[1] in COMPANIONS for pair in pairwise(command))
 
 
 def _clock_ns(pid: int) -> int | None:

@@ -10,6 +10,7 @@ import pytest
 
 from app.core.errors import Unfit
 from app.experiment import api, server_process
+from app.measure.cpu import CpuSampler
 from tests.support import lab
 
 
@@ -51,3 +52,14 @@ def test_a_port_that_somebody_took_meanwhile_is_given_up_for_another(
 def test_what_is_no_siar_server_is_refused() -> None:
     with pytest.raises(Unfit, match="No server answers"):
         api.find_server("http://127.0.0.1:9", admin_token="x")
+
+
+def test_the_server_s_companions_are_not_in_its_cpu(tmp_path: Path) -> None:
+    with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "1"}) as started:
+        tree = {each.pid: each.cmdline() for each in lab.descendants(started.process.pid)}
+        sampled = {pid for pid, _ in CpuSampler(started.process.pid).snapshot().processes}
+
+    left_out = [command[command.index("-m") + 1] for pid, command in tree.items() if pid not in sampled]
+    assert sorted(left_out) == ["app.clock_process", "app.experiment.recorder"]
+    assert started.process.pid in sampled
+    assert len(sampled) >= 2, "gunicorn's master and its worker"
