@@ -17,8 +17,24 @@ PREFIX = "SIAR_"
 NOT_SETTINGS = frozenset({"SIAR_TEST_STRICT", "SIAR_PYTHON"})
 """Names that the wrapper and the test suite read; the service passes them by."""
 
-_SERVICE_LINK = re.compile(r"SIAR(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP)\w*)?)")
-"""What Docker links and Kubernetes put into the environment of a service that is called "siar"."""
+_LINK_URL = r"(tcp|udp|sctp)://.*"
+_LINK_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
+
+_SERVICE_LINKS = tuple(
+    (re.compile("SIAR(_[A-Z0-9_]+)?_" + name), re.compile(value))
+    for name, value in (
+        ("SERVICE_HOST", _LINK_HOST),
+        ("SERVICE_PORT(_[A-Z0-9_]+)?", r"\d+"),
+        ("PORT", _LINK_URL),
+        (r"PORT_\d+_(TCP|UDP|SCTP)", _LINK_URL),
+        (r"PORT_\d+_(TCP|UDP|SCTP)_ADDR", _LINK_HOST),
+        (r"PORT_\d+_(TCP|UDP|SCTP)_PORT", r"\d+"),
+        (r"PORT_\d+_(TCP|UDP|SCTP)_PROTO", "tcp|udp|sctp"),
+    )
+)
+"""Names and values that Docker links and Kubernetes put into the environment of every container beside a service
+called "siar", or "siar-" and more. The value counts too: `SIAR_CLOK_PORT=9000` is a misspelt setting, and
+`SIAR_CLOCK_PORT=tcp://10.0.0.7:80` is the link of a service "siar-clock"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,10 @@ class Settings:
             )
         if self.run and not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", self.run):
             raise SettingError("SIAR_RUN may hold letters, digits, dot, dash and underscore only.")
+        if self.run and not self.run.strip("."):
+            raise SettingError(
+                f'SIAR_RUN is "{self.run}"; it names a folder, and dots alone name another one.'
+            )
 
 
 def environment_name(field_name: str) -> str:
@@ -141,9 +161,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_service_link(name: str, text: str) -> bool:
-    if name == "SIAR_PORT":
-        return text.startswith(("tcp://", "udp://"))
-    return _SERVICE_LINK.fullmatch(name) is not None and name != "SIAR_CLOCK_PORT"
+    return any(names.fullmatch(name) and values.fullmatch(text) for names, values in _SERVICE_LINKS)
 
 
 def _parsed(name: str, kind: str, text: str) -> Any:

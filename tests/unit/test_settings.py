@@ -37,7 +37,14 @@ def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
         ("SIAR_SERVICE_PORT_HTTP", "80"),
         ("SIAR_PORT_80_TCP", "tcp://10.0.0.7:80"),
         ("SIAR_PORT_80_TCP_ADDR", "10.0.0.7"),
+        ("SIAR_PORT_80_TCP_PORT", "80"),
+        ("SIAR_PORT_80_TCP_PROTO", "tcp"),
+        ("SIAR_SERVICE_HOST", "fd00::7"),
         ("SIAR_REDIS_SERVICE_HOST", "10.0.0.8"),
+        ("SIAR_REDIS_SERVICE_PORT", "6379"),
+        ("SIAR_REDIS_PORT_53_UDP", "udp://10.0.0.8:53"),
+        ("SIAR_CLOCK_PORT", "tcp://10.0.0.9:9000"),
+        ("SIAR_CLOCK_PORT_9000_TCP_ADDR", "10.0.0.9"),
         ("SIAR_TEST_STRICT", "1"),
         ("OTHER", "1"),
     ],
@@ -49,7 +56,26 @@ def test_what_a_cluster_or_our_own_tools_set_is_passed_by(name: str, text: str) 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("SIAR_CLOK_PORT", "9000"),
+        ("SIAR_SERVICE_PORTS", "80"),
+        ("SIAR_SERVICE_PORT", "http"),
+        ("SIAR_SERVICE_HOST", "not a host"),
+        ("SIAR_PORT_80_TCP", "80"),
+        ("SIAR_PORT_80_TCPS", "tcp://10.0.0.7:80"),
+        ("SIAR_PORT_80_TCP_ADDR", ""),
+        ("SIAR_HISTORY", "tcp://10.0.0.7:80"),
+    ],
+)
+def test_what_only_looks_like_a_service_link_is_a_misspelt_setting(name: str, text: str) -> None:
+    with pytest.raises(SettingError, match=f"{name} is not a setting"):
+        read({name: text})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
         ("SIAR_PORT", "http"),
+        ("SIAR_CLOCK_PORT", "http://10.0.0.7:80"),
         ("SIAR_PORT", "-1"),
         ("SIAR_PORT", "70000"),
         ("SIAR_PORT", "1.5"),
@@ -61,6 +87,8 @@ def test_what_a_cluster_or_our_own_tools_set_is_passed_by(name: str, text: str) 
         ("SIAR_BROKER", "kafka://x"),
         ("SIAR_LOG_LEVEL", "loud"),
         ("SIAR_RUN", "../elsewhere"),
+        ("SIAR_RUN", ".."),
+        ("SIAR_RUN", "."),
     ],
 )
 def test_an_impossible_value_is_refused_by_its_name(name: str, text: str) -> None:
