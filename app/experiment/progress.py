@@ -1,4 +1,7 @@
-"""What a person sees while an experiment runs. Written between trials only: a redraw would cost CPU inside one."""
+"""What a person sees while an experiment runs. Written between trials only: a redraw would cost CPU inside one.
+
+Names come from plan files: they are printed as they are, neither as rich's markup nor as control sequences.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class PlainProgress:
         """Nothing more."""
 
     def _say(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        print(literal(text), file=self._stream, flush=True)
 
 
 class TerminalProgress:
@@ -77,10 +80,10 @@ class TerminalProgress:
 
     def __init__(self, console: Console) -> None:
         self._bar = RichProgress(
-            TextColumn("{task.description:<24}"),
+            TextColumn("{task.description:<24}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[left]}", markup=False),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -105,7 +108,7 @@ class TerminalProgress:
 
     def note(self, text: str) -> None:
         """The sentence, above the bar."""
-        self._bar.console.print(text)
+        self._bar.console.print(literal(text), markup=False, emoji=False, highlight=False)
 
     def finish(self) -> None:
         """The bar goes away."""
@@ -119,8 +122,13 @@ def for_stream(stream: TextIO = sys.stderr) -> Progress:
 
 def describe(spec: TrialSpec) -> str:
     """A trial in a few words."""
-    what = "idle" if spec.idle else spec.arm.name
+    what = "idle" if spec.idle else literal(spec.arm.name)
     return f"{what}, {spec.clients} client{'s' if spec.clients > 1 else ''}"
+
+
+def literal(text: str) -> str:
+    """The text with a question mark for everything that a terminal would obey instead of showing."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def duration(seconds: float) -> str:
