@@ -10,6 +10,10 @@ export class Pending {
   /** @type {Arrival[]} */
   #arrivals = [];
 
+  get count() {
+    return this.#arrivals.length;
+  }
+
   /**
    * @param {Arrival} arrival
    * @returns {Arrival | undefined} the oldest, when it had to make room

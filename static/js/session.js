@@ -122,6 +122,7 @@ export class Session {
 
   /** @returns {import("./types.js").WorkerState} */
   state() {
+    const outbox = this.#dependencies.outbox.status();
     return {
       phase: this.#phase,
       transport: this.#stream === null ? null : this.#transport,
@@ -131,7 +132,8 @@ export class Session {
         socketio: this.#tallies.socketio.read(this.#order.missing("socketio")),
       },
       clock: this.#keeper.status(),
-      outbox: this.#dependencies.outbox.status(),
+      // What waits for the clock waits to be sent as well.
+      outbox: { ...outbox, waiting_count: outbox.waiting_count + this.#pending.count },
     };
   }
 

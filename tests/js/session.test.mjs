@@ -67,6 +67,7 @@ test("an arrival is shown at once and judged when a burst that began after it is
   world.open();
   world.receive(1, 5000);
   assert.deepEqual(world.told[0].reading, { delay_ms: 5, bound_ms: 0.3 });
+  assert.equal(session.state().outbox.waiting_count, 1);
 
   world.burst(4999);
   assert.equal(world.added.length, 0);
@@ -74,6 +75,7 @@ test("an arrival is shown at once and judged when a burst that began after it is
 
   assert.equal(world.added.length, 1);
   assert.equal(session.state().tallies.sse.median.delay_ms, 5);
+  assert.equal(session.state().outbox.waiting_count, 0);
 });
 
 test("Stop judges what is left behind a last burst, and sends it", async () => {
