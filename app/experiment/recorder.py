@@ -2,26 +2,34 @@
 
 The server appends what phones post to the run's spool and does nothing else on disk; this process takes it from
 there about once a second. It ends, after a last look, when its standard input ends or at SIGTERM.
+
+A full disk or a damaged store does not end it: it says so once and tries again every second. Nothing is lost by the
+wait, because the spool keeps what was posted, and how far it was read is written with what was read.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import select
 import signal
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.core.errors import SiarError
+from app.core.errors import Conflict, SiarError, StoreError
 from app.core.scenario import LIVE_PROFILE, Plan, arms_from_names
 from app.core.wire import TRANSPORTS
 from app.experiment import naming, spool
-from app.measure import host
+from app.measure import database, host
 from app.measure.store import FILE_NAME, RunHead, Store
 
 PERIOD_S = 1.0
+
+TROUBLES = (Conflict, StoreError, sqlite3.Error, OSError)
+"""What a disk, or somebody at work in the folder, can do to a store: reasons to try again."""
 
 
 def live_plan() -> Plan:
@@ -42,7 +50,10 @@ def live_plan() -> Plan:
 
 def open_live(folder: Path) -> Store:
     """The store in `folder`; made when the server has made the folder but nobody the store."""
-    if (folder / FILE_NAME).exists():
+    path = folder / FILE_NAME
+    if path.is_file() and _is_blank(path):
+        _remove(path)
+    if path.exists():
         return Store.open(folder, write=True)
     head = RunHead(
         id=folder.name,
@@ -54,15 +65,73 @@ def open_live(folder: Path) -> Store:
     return Store.create(folder, head, folder_exists=True)
 
 
-def record(folder: Path, *, input_fd: int, wake_fd: int) -> None:
-    """Take the spool in until `input_fd` or `wake_fd` says that it is over."""
-    with open_live(folder) as store:
+class Intake:
+    """From the spool to the store, again and again, whatever the disk says in between."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._store: Store | None = None
+        self._is_in_trouble = False
+
+    def look(self) -> bool:
+        """Take in what is there, with a store opened anew after trouble; whether it went well."""
+        try:
+            if self._store is None:
+                self._store = open_live(self._folder)
+            spool.ingest(self._store)
+        except TROUBLES as error:
+            self.close()
+            if not self._is_in_trouble:
+                _say(
+                    f"{self._sentence(error)} What phones post waits in {spool.FILE_NAME}; trying again every second."
+                )
+            self._is_in_trouble = True
+        else:
+            if self._is_in_trouble:
+                _say(f"{self._folder / FILE_NAME} is written again.")
+            self._is_in_trouble = False
+        return not self._is_in_trouble
+
+    def close(self) -> None:
+        """Let go of the store."""
+        if self._store is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._store.close()
+            self._store = None
+
+    def _sentence(self, error: Exception) -> str:
+        if isinstance(error, SiarError):
+            return str(error)
+        return f"{self._folder / FILE_NAME} cannot be written: {error}."
+
+
+def record(folder: Path, *, input_fd: int, wake_fd: int) -> bool:
+    """Take the spool in until `input_fd` or `wake_fd` says that it is over; whether the last look went well."""
+    with contextlib.closing(Intake(folder)) as intake:
         while True:
-            spool.ingest(store)
+            intake.look()
             ready, _, _ = select.select([input_fd, wake_fd], [], [], PERIOD_S)
             if wake_fd in ready or (input_fd in ready and not os.read(input_fd, 4096)):
-                break
-        spool.ingest(store)
+                return intake.look()
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether the maker of this database died, or ran out of disk, before its first word."""
+    with database.in_words(path), contextlib.closing(database.connect(path, write=True)) as connection:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        return bool(tables == 0 and application == 0)
+
+
+def _remove(path: Path) -> None:
+    for ending in ("-wal", "-shm", ""):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _say(text: str) -> None:
+    # The log may be on the same full disk.
+    with contextlib.suppress(OSError):
+        print(f"siar recorder: {text}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,12 +144,7 @@ def main(arguments: Sequence[str]) -> int:
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches the server, which ends this process in order.
     signal.signal(signal.SIGTERM, lambda *_: os.write(signal_fd, b"."))
-    try:
-        record(folder, input_fd=sys.stdin.fileno(), wake_fd=wake_fd)
-    except SiarError as error:
-        print(f"siar recorder: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return 0 if record(folder, input_fd=sys.stdin.fileno(), wake_fd=wake_fd) else 1
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +112,63 @@ def test_the_process_takes_a_last_look_before_it_ends(folder: Path, end: str) ->
 
     with Store.open(folder) as store:
         assert len(store.samples()) == 2
+
+
+def test_a_store_whose_maker_died_before_its_first_word_is_made_anew(folder: Path) -> None:
+    (folder / "run.sqlite").touch()
+    (folder / spool.FILE_NAME).write_bytes(line("b1"))
+
+    with recorder.open_live(folder) as store:
+        assert spool.ingest(store) == 1
+
+
+def test_a_foreign_database_is_left_alone_and_waited_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "run.sqlite"
+    path.write_bytes(b"This is no database, but somebody's file." * 100)
+    (folder / spool.FILE_NAME).write_bytes(line("b1"))
+    intake = recorder.Intake(folder)
+
+    assert [intake.look(), intake.look(), intake.look()] == [False, False, False]
+    assert path.read_bytes().startswith(b"This is no database")
+    path.unlink()
+    assert intake.look()
+    intake.close()
+
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2, "the trouble once, and its end"
+    with Store.open(folder) as store:
+        assert len(store.samples()) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prlimit, which stands in for a full disk, is Linux's")
+@pytest.mark.parametrize("bytes_max", [0, 2000, 6000], ids=["no byte", "no page", "no table"])
+def test_a_full_disk_is_outlived(folder: Path, bytes_max: int) -> None:
+    (folder / spool.FILE_NAME).write_bytes(line("b1"))
+    process = subprocess.Popen(
+        processes.python_module("app.experiment.recorder", "--folder", str(folder)),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**processes.environment(), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    with process:
+        try:
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
+            assert process.stderr is not None
+            assert b"trying again" in process.stderr.readline()
+            resource.prlimit(
+                process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            )
+            assert b"written again" in process.stderr.readline()
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+
+    with Store.open(folder) as store:
+        assert [sample["batch_id"] for sample in store.samples()] == ["b1"]
 
 
 def wait_for_samples(folder: Path, count: int) -> None:
