@@ -124,7 +124,7 @@ def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path)
         status, answer = server.request("GET", "/events")
         assert status == 503
         assert "connections" in answer["detail"]
-        with pytest.raises(AssertionError, match="44.*connections"), socketio(server.port):
+        with pytest.raises(AssertionError, match=r"44.*connections"), socketio(server.port):
             pass
 
 
@@ -141,15 +141,17 @@ def test_the_official_client_comes_back_to_the_next_server_on_the_port(
         "reconnectionDelay": 100,
         "reconnectionDelayMax": 300,
     }
-    with running_server(tmp_path, recorder=0, port=port) as first:
-        with official_client(str(node), first.url, **options) as client:
+    with (
+        running_server(tmp_path, recorder=0, port=port) as first,
+        official_client(str(node), first.url, **options) as client,
+    ):
+        next_line(client, "connect")
+        stop(first.process)
+        next_line(client, "disconnect")
+        with running_server(tmp_path, recorder=0, port=port) as second:
             next_line(client, "connect")
-            stop(first.process)
-            next_line(client, "disconnect")
-            with running_server(tmp_path, recorder=0, port=port) as second:
-                next_line(client, "connect")
-                second.publish("back", "")
-                assert next_line(client, "event")["args"][0]["title"] == "back"
+            second.publish("back", "")
+            assert next_line(client, "event")["args"][0]["title"] == "back"
 
 
 def test_a_stop_waits_for_nobody_and_leaves_no_traceback(tmp_path: Path) -> None:
