@@ -12,7 +12,7 @@ from rich.console import Console
 
 from app import settings as settings_module
 from app.analysis.analyse import Analysis, analyse
-from app.core.errors import Malformed, Unknown
+from app.core.errors import Malformed, SiarError, Unknown
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
 from app.experiment import naming, server_process
@@ -75,25 +75,39 @@ def seed_or_random(seed: int | None) -> int:
 
 
 def measure(plan: Plan, *, json_path: Path | None) -> int:
-    """Run the plan on a server of its own, print and write the result; answers the exit code."""
+    """Run the plan on a server of its own, print and write the result; answers the exit code.
+
+    A failure in the middle of the run is said after what was measured before it. Raises `SiarError` when there is no run.
+    """
     if json_path is not None and not json_path.absolute().parent.is_dir():
         raise Malformed(f"--json {json_path}: there is no folder {json_path.absolute().parent}.")
     settings = settings_module.read(os.environ)
     given = {name: text for name, text in os.environ.items() if name.startswith("SIAR_") and name not in OURS}
     run_id = naming.new_run_id()
-    with server_process.start(
-        runs_dir=settings.runs_dir, settings={**_known(given), "SIAR_RECORDER": "0"}
-    ) as serving:
-        folder = run_plan(
-            plan,
-            server=serving.server,
-            runs_dir=settings.runs_dir,
-            run_id=run_id,
-            progress=for_stream(sys.stderr),
-            settings=_known(given),
-        )
+    folder = settings.runs_dir / run_id
+    failure: SiarError | None = None
+    try:
+        with server_process.start(
+            runs_dir=settings.runs_dir, settings={**_known(given), "SIAR_RECORDER": "0"}
+        ) as serving:
+            run_plan(
+                plan,
+                server=serving.server,
+                runs_dir=settings.runs_dir,
+                run_id=run_id,
+                progress=for_stream(sys.stderr),
+                settings=_known(given),
+            )
+    except SiarError as error:
+        if not folder.is_dir():
+            raise
+        failure = error
     analysis = load(folder)
     show(analysis, folder, json_path=json_path)
+    if failure is not None:
+        sys.stdout.flush()
+        print(f"siar: {failure}", file=sys.stderr)
+        return EXIT_FAILURE
     return exit_code(analysis)
 
 

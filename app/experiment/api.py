@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -95,13 +96,15 @@ class Operator:
         return TrialOnServer(*(int(answer[name]) for name in ("first_due_us", "last_due_us", "ends_us")))
 
     def trial(self, run: str, trial: int) -> Mapping[str, Any]:
-        """What the source published, and what disturbed it."""
-        answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}")
+        """What the source published, and what disturbed it. Raises `Unfit` when the server has lost the trial."""
+        with _no_trial_is_unfit():
+            answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}")
         return answer
 
     def close_trial(self, run: str, trial: int) -> None:
         """Everything is accounted for, or the runner gives up: the operator may publish again."""
-        self._ask("DELETE", f"/api/trials/{quote(run)}/{trial}", expected=(200, 204))
+        with _no_trial_is_unfit():
+            self._ask("DELETE", f"/api/trials/{quote(run)}/{trial}", expected=(200, 204))
 
     def _ask(
         self, method: str, path: str, body: object = None, *, expected: int | tuple[int, ...] = 200
@@ -115,3 +118,12 @@ class Operator:
             detail = problem.get("detail") or problem.get("title") or "no reason given"
             raise _ERRORS.get(status, Unfit)(f"The server refused {method} {path} with {status}: {detail}")
         return answer
+
+
+@contextlib.contextmanager
+def _no_trial_is_unfit() -> Iterator[None]:
+    """A 404 of a trial that was begun is no wrong name: trials live in the worker's memory, which is a new one."""
+    try:
+        yield
+    except Unknown as error:
+        raise Unfit("The server lost the trial: its worker was restarted. Look into its log.") from error

@@ -91,10 +91,12 @@ class ClientLink:
             raise Unfit(f"Not all clients could connect: {'; '.join(texts)}.") from error
 
     def burst(self, count: int) -> list[StampedProbe]:
-        """Probe the clock; probes taken during the trial come first."""
+        """Probe the clock; probes taken during the trial come first. Raises `Unfit` when none of these is answered."""
         self._command({"do": "burst", "count": count})
-        rows = self._await("probes")["rows"]
-        return [StampedProbe(CLOCK_NAME, timebase, Probe(*stamps)) for timebase, *stamps in rows]
+        answer = self._await("probes")
+        if not answer["answered"]:
+            raise Unfit("The clock channel is gone: no probe was answered. Look into the server's log.")
+        return [StampedProbe(CLOCK_NAME, timebase, Probe(*stamps)) for timebase, *stamps in answer["rows"]]
 
     def expect(self, run: str, trial: int, count: int) -> None:
         """Tell the clients what is about to come."""

@@ -5,7 +5,7 @@ While a trial runs nothing is written but the one line that says that it is comp
 
     {"do": "clock", "host", "port", "channel"}       {"is": "clock_ready"}
     {"do": "connect", "clients": [{...}, ...]}       {"is": "ready"}
-    {"do": "burst", "count"}                         {"is": "probes", "rows": [[timebase, t1, t2, t3, t4], ...]}
+    {"do": "burst", "count"}                         {"is": "probes", "answered", "rows": [[timebase, t1, t2, t3, t4], ...]}
     {"do": "expect", "run", "trial", "count"}        {"is": "complete"}, once every client has everything
     {"do": "collect"}                                {"is": "arrivals", "client", "rows": [...]} for each client,
                                                      {"is": "collected", "loop_lag_ms_p99", "disconnects", ...}
@@ -131,7 +131,7 @@ class ClientProcess:
     def _hand_over_probes(self, probes: list[ProbeStamps]) -> None:
         rows = [astuple(probe) for probe in (*self._probes, *probes)]
         self._probes = []
-        self._write({"is": "probes", "rows": rows})
+        self._write({"is": "probes", "answered": len(probes), "rows": rows})
 
     def _plan_burst(self, trial_number: int) -> None:
         def burst() -> None:

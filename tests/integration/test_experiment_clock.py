@@ -9,6 +9,7 @@ import pytest
 
 from app.core.clocksync import ClockSync
 from app.core.delivery import SampleState
+from app.core.errors import Unfit
 from app.core.scenario import Plan, TrialSpec
 from app.experiment import runner, server_process
 from app.experiment.api import Server
@@ -52,6 +53,22 @@ def test_a_trial_begins_with_probes_when_the_last_ones_are_old(
     server: Server, clock_age_us_max: int, expected: int
 ) -> None:
     assert probes_of_a_trial(server, lab.short_plan(), clock_age_us_max=clock_age_us_max) == expected
+
+
+def test_a_clock_that_has_gone_is_noticed_by_the_next_burst(tmp_path: Path) -> None:
+    with (
+        server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started,
+        ClientLink() as clients,
+    ):
+        clients.open_clock(started.server.host, started.server.clock_port or 0)
+        assert len(clients.burst(4)) == 4
+        children = lab.descendants(started.process.pid)
+        clock = next(each for each in children if "app.clock_process" in each.cmdline())
+
+        clock.kill()
+
+        with pytest.raises(Unfit, match=r"The clock channel is gone"):
+            clients.burst(4)
 
 
 @pytest.mark.slow

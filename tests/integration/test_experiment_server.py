@@ -63,3 +63,13 @@ def test_the_server_s_companions_are_not_in_its_cpu(tmp_path: Path) -> None:
     assert sorted(left_out) == ["app.clock_process", "app.experiment.recorder"]
     assert started.process.pid in sampled
     assert len(sampled) >= 2, "gunicorn's master and its worker"
+
+
+def test_a_trial_that_the_server_does_not_know_any_more_was_lost_by_it(tmp_path: Path) -> None:
+    with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
+        operator = api.Operator(started.server)
+
+        with pytest.raises(Unfit, match="lost the trial"):
+            operator.trial("a-run", 0)
+        with pytest.raises(Unfit, match="lost the trial"):
+            operator.close_trial("a-run", 0)
