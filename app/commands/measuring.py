@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import secrets
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -77,7 +81,8 @@ def seed_or_random(seed: int | None) -> int:
 def measure(plan: Plan, *, json_path: Path | None) -> int:
     """Run the plan on a server of its own, print and write the result; answers the exit code.
 
-    A failure in the middle of the run is said after what was measured before it. Raises `SiarError` when there is no run.
+    A failure in the middle of the run is said after what was measured before it. SIGTERM ends the run as Ctrl-C does.
+    Raises `SiarError` when there is no run.
     """
     if json_path is not None and not json_path.absolute().parent.is_dir():
         raise Malformed(f"--json {json_path}: there is no folder {json_path.absolute().parent}.")
@@ -87,9 +92,12 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
     folder = settings.runs_dir / run_id
     failure: SiarError | None = None
     try:
-        with server_process.start(
-            runs_dir=settings.runs_dir, settings={**_known(given), "SIAR_RECORDER": "0"}
-        ) as serving:
+        with (
+            _sigterm_as_ctrl_c(),
+            server_process.start(
+                runs_dir=settings.runs_dir, settings={**_known(given), "SIAR_RECORDER": "0"}
+            ) as serving,
+        ):
             run_plan(
                 plan,
                 server=serving.server,
@@ -150,3 +158,18 @@ def find_run(name: str, settings: Settings) -> Path:
 
 def _known(given: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in given.items() if name not in settings_module.NOT_SETTINGS}
+
+
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM raises `KeyboardInterrupt` in the main thread, once: a second one must not break the orderly end."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -103,3 +104,19 @@ def test_a_failure_in_the_middle_shows_what_was_measured_and_is_said(
     assert "Traceback" not in complained
     assert "Report: " in said
     assert len(trials_of(tmp_path)) >= TRIALS_BEFORE
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_run_in_order_as_ctrl_c_does(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    started = lab.descendants(running.pid)
+
+    running.send_signal(signal.SIGTERM)
+    running.send_signal(signal.SIGTERM)
+
+    assert running.wait(30) == 130
+    assert lab.wait_until_gone(started, timeout_s=1) == []
+    assert "Report: " in (tmp_path / "said").read_text()
+    (folder,) = (tmp_path / "runs").iterdir()
+    with Store.open(folder) as store:
+        record = store.load()
+    assert (record.complete, record.conditions["stopped"]) == (False, "on request")
