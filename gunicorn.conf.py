@@ -3,6 +3,7 @@
 The master fixes the time base, starts the clock channel and the recorder, and ends them; the worker does the rest.
 """
 
+import contextlib
 import os
 import resource
 import signal
@@ -43,15 +44,17 @@ http_protocols = "h1"
 """Connections are taken over; HTTP/2 ends at a proxy in front."""
 proc_name = "siar"
 
-_companions = []
+_keeper = None
 
 # Every connection is a descriptor: take as many as the system lets this user have.
 _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-resource.setrlimit(resource.RLIMIT_NOFILE, (_hard, _hard))
+with contextlib.suppress(ValueError, OSError):  # macOS says "unlimited" and refuses it.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_hard, _hard))
 
 
 def on_starting(server):  # type: ignore[no-untyped-def]
     """Before the first worker: the time base and the companions."""
+    global _keeper
     if _settings.anchor_us is not None:
         clock.fix(anchor_us=_settings.anchor_us, timebase=_settings.timebase)
     os.environ["SIAR_ANCHOR_US"] = str(clock.anchor_us())
@@ -59,23 +62,45 @@ def on_starting(server):  # type: ignore[no-untyped-def]
     os.environ["SIAR_ADMIN_TOKEN"] = _settings.admin_token
     run = _settings.run or f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"
     os.environ["SIAR_RUN"] = run
-    try:
-        process, port = companions.start_clock(host=_settings.host, port=_settings.clock_port)
-        _companions.append(process)
-        os.environ["SIAR_CLOCK_PORT"] = str(port)
-    except (SiarError, OSError) as error:
-        # Never a reason not to start: clients fall back to GET /api/clock.
-        server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
-        os.environ["SIAR_CLOCK_PORT"] = "0"
+    _keeper = companions.Keeper(server.log.warning)
+    _start_clock(server)
     if _settings.recorder:
-        folder = _settings.runs_dir / run
-        folder.mkdir(parents=True, exist_ok=True)
-        _companions.append(companions.start_recorder(folder))
+        _start_recorder(server, _settings.runs_dir / run)
     if _settings.parent_pipe_fd is not None:
         companions.on_parent_gone(_settings.parent_pipe_fd, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
 
+def _start_clock(server):  # type: ignore[no-untyped-def]
+    wanted = _settings.clock_port
+    if wanted and wanted == _settings.port:
+        server.log.warning("SIAR_CLOCK_PORT is the service's own port; the clock channel takes any free one.")
+        wanted = 0
+    try:
+        process, port = companions.start_clock(host=_settings.host, port=wanted)
+    except (SiarError, OSError) as error:
+        # Never a reason not to start: clients fall back to GET /api/clock.
+        server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
+        os.environ["SIAR_CLOCK_PORT"] = "0"
+        return
+    os.environ["SIAR_CLOCK_PORT"] = str(port)
+    # On the port that pages have been told.
+    _keeper.add("clock channel", process, lambda: companions.start_clock(host=_settings.host, port=port)[0])
+
+
+def _start_recorder(server, folder):  # type: ignore[no-untyped-def]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _keeper.add("recorder", companions.start_recorder(folder), lambda: companions.start_recorder(folder))
+    except OSError as error:
+        server.log.warning("No recorder (%s); what phones post is not stored.", error)
+
+
+def when_ready(server):  # type: ignore[no-untyped-def]
+    """Once it listens. A master that ends closes its listeners first, so none are left from then on."""
+    _keeper.watch(lambda: not server.LISTENERS)
+
+
 def on_exit(server):  # type: ignore[no-untyped-def]
     """After the last worker."""
-    for process in _companions:
-        companions.stop(process)
+    if _keeper is not None:
+        _keeper.close()

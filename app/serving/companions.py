@@ -1,6 +1,7 @@
 """The small processes that live and die with a server: the clock channel and the recorder.
 
 Each ends when its standard input does, and the kernel closes that pipe whatever ends the parent: no orphans.
+One that ends before its server does is started again by the `Keeper`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,97 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from app import clock
-from app.core.errors import Unfit
+from app.core.errors import SiarError, Unfit
 
 START_TIMEOUT_S = 10.0
 
+PAUSE_S = 1.0
+"""Before a companion is started again, twice as long after each time that it did not last."""
+
+PAUSE_MAX_S = 60.0
+
+LASTED_S = 60.0
+"""Who ran that long has not failed at its start: the next pause is the shortest again."""
+
 ROOT = Path(__file__).parents[2]
+
+
+@dataclass(slots=True)
+class _Kept:
+    name: str
+    process: subprocess.Popen[bytes]
+    start: Callable[[], subprocess.Popen[bytes]]
+    started_us: int
+    pause_s: float = PAUSE_S
+    again_us: int | None = None
+    """When it is to be started again; `None` while it runs."""
+
+
+class Keeper:
+    """Starts a companion again that has ended (killed, out of memory), from a thread of the server's master.
+
+    1. One that ends is said once and started again after a pause, which doubles while it does not last.
+    2. Nothing is started once the server is ending: whatever ended the server may have ended its companions too.
+    """
+
+    def __init__(self, warn: Callable[[str], None], *, pause_s: float = PAUSE_S) -> None:
+        self._warn = warn
+        self._pause_s = pause_s
+        self._kept: list[_Kept] = []
+        self._is_over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(
+        self, name: str, process: subprocess.Popen[bytes], start: Callable[[], subprocess.Popen[bytes]]
+    ) -> None:
+        """Keep `process` going; `start` makes another, or raises `SiarError` or `OSError`."""
+        self._kept.append(_Kept(name, process, start, clock.monotonic_us(), self._pause_s))
+
+    def watch(self, is_ending: Callable[[], bool]) -> None:
+        """Look after them from now on, until `close`."""
+
+        def look_again_and_again() -> None:
+            while not self._is_over.wait(self._pause_s / 2):
+                for kept in self._kept:
+                    self._look(kept, is_ending)
+
+        self._thread = threading.Thread(target=look_again_and_again, name="siar-keeper", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Start nothing any more, and end them all."""
+        self._is_over.set()
+        if self._thread is not None:
+            self._thread.join(START_TIMEOUT_S + 1)
+        for kept in self._kept:
+            stop(kept.process)
+
+    def _look(self, kept: _Kept, is_ending: Callable[[], bool]) -> None:
+        now_us = clock.monotonic_us()
+        if kept.process.poll() is None:
+            if now_us - kept.started_us > LASTED_S * 1e6:
+                kept.pause_s = self._pause_s
+        elif kept.again_us is None:
+            kept.again_us = now_us + round(kept.pause_s * 1e6)
+        elif now_us >= kept.again_us and not is_ending():
+            self._start_again(kept)
+
+    def _start_again(self, kept: _Kept) -> None:
+        if kept.pause_s == self._pause_s:  # Said the first time, not at every attempt.
+            self._warn(f"The {kept.name} ended; it is started again.")
+        kept.pause_s = min(2 * kept.pause_s, PAUSE_MAX_S)
+        try:
+            stop(kept.process)  # Closes what is left of its pipes.
+            kept.process = kept.start()
+        except (SiarError, OSError):
+            kept.again_us = clock.monotonic_us() + round(kept.pause_s * 1e6)
+        else:
+            kept.started_us = clock.monotonic_us()
+            kept.again_us = None
 
 
 def start_clock(*, host: str, port: int) -> tuple[subprocess.Popen[bytes], int]:
@@ -54,6 +138,8 @@ def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 def on_parent_gone(pipe_fd: int, act: Callable[[], None]) -> None:
