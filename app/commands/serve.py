@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import socket
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -34,14 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check the port, say where everything is, become gunicorn."""
+    """Check the port and the folder, say where everything is, become gunicorn."""
     if arguments.workers != 1:
         raise SettingError("This version serves with one process: several would need a shared broker.")
     host = arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0"
     settings = settings_module.read(
         os.environ, host=host, port=arguments.port, admin_token=arguments.admin_token, broker=arguments.broker
     )
-    check_port(settings.host, settings.port)
+    settings = replace(settings, port=check_port(settings.host, settings.port))
+    check_runs_dir(settings.runs_dir)
     _announce(settings)
     sys.stdout.flush()
     environment = dict(os.environ)
@@ -52,8 +56,8 @@ def execute(arguments: argparse.Namespace) -> int:
     os.execve(sys.executable, command, environment)
 
 
-def check_port(host: str, port: int) -> None:
-    """Raises `Unfit` when something listens there already.
+def check_port(host: str, port: int) -> int:
+    """The port, or a free one for 0. Raises `Unfit` when something listens there already.
 
     Not left to the server: one that sets SO_REUSEPORT, as `eventlet.listen` does, would start without an error
     and take half of the other's clients.
@@ -63,15 +67,37 @@ def check_port(host: str, port: int) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, port))
+            return int(sock.getsockname()[1])
+        except (socket.gaierror, UnicodeError):
+            raise Unfit(_not_an_address(host)) from None
         except PermissionError:
             raise Unfit(
                 f"Port {port} may not be used by this user; choose one above 1023 with --port."
             ) from None
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise Unfit(_not_an_address(host)) from None
             raise Unfit(
                 f"Cannot listen on {host} port {port}: {error.strerror}. "
                 f"Another program (another Siar?) has it; end that one, or choose another with --port."
             ) from None
+
+
+def check_runs_dir(folder: Path) -> None:
+    """Raises `Unfit` when runs cannot be written into `folder`, which is made when it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"Siar was here.")
+    except OSError as error:
+        raise Unfit(
+            f"Runs cannot be written into {folder}: {error.strerror}. "
+            f"Give this user the right to, or name another folder with {environment_name('runs_dir')}."
+        ) from None
+
+
+def _not_an_address(host: str) -> str:
+    return f'"{host}" does not name an address of this machine; --host 0.0.0.0 means all that it has.'
 
 
 def _announce(settings: Settings) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
+import re
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import pytest
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from app.serving.companions import Keeper
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.server import ROOT, RunningServer, free_port, running_server
 
 
 def companion(server: RunningServer, module: str) -> psutil.Process | None:
@@ -137,3 +142,73 @@ def test_gunicorn_serves_without_a_recorder_when_its_folder_cannot_be_made(tmp_p
     with running_server(tmp_path) as server:
         assert "No recorder" in server.log()
         assert server.publish()["id"]
+
+
+def serve(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`./siar serve`, where it is to end by itself."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "app", "serve", "--port", "0", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(ROOT), **settings},
+    )
+
+
+def is_ready(port: int) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+@pytest.mark.parametrize("runs", ["file", "file/runs", "/proc/runs"])
+def test_a_runs_folder_that_cannot_be_had_is_said_in_a_sentence(tmp_path: Path, runs: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    done = serve(tmp_path, SIAR_RUNS_DIR=runs)
+
+    assert done.returncode == 3
+    assert f"Runs cannot be written into {runs}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1", "x" * 70])
+def test_a_host_that_is_not_this_machine_is_named_as_the_reason(tmp_path: Path, host: str) -> None:
+    done = serve(tmp_path, "--host", host)
+
+    assert done.returncode == 3
+    assert "does not name an address of this machine" in done.stderr
+
+
+def test_a_port_that_is_taken_is_still_said_to_be(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = serve(tmp_path, "--host", "127.0.0.1", "--port", str(taken.getsockname()[1]))
+
+    assert done.returncode == 3
+    assert "Another program" in done.stderr
+
+
+def test_port_0_is_printed_as_the_port_that_it_became(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app", "serve", "--host", "127.0.0.1", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            port = next(
+                int(m[1]) for line in process.stdout if (m := re.search(r"127\.0\.0\.1:(\d+)/", line))
+            )
+            assert port != 0
+            while not is_ready(port):
+                assert process.poll() is None
+        finally:
+            process.terminate()
+            process.wait(20)
