@@ -84,8 +84,8 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
     A failure in the middle of the run is said after what was measured before it. SIGTERM ends the run as Ctrl-C does.
     Raises `SiarError` when there is no run.
     """
-    if json_path is not None and not json_path.absolute().parent.is_dir():
-        raise Malformed(f"--json {json_path}: there is no folder {json_path.absolute().parent}.")
+    if json_path is not None:
+        _check_json_path(json_path)
     settings = settings_module.read(os.environ)
     given = {name: text for name, text in os.environ.items() if name.startswith("SIAR_") and name not in OURS}
     run_id = naming.new_run_id()
@@ -95,7 +95,10 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
         with (
             _sigterm_as_ctrl_c(),
             server_process.start(
-                runs_dir=settings.runs_dir, settings={**_known(given), "SIAR_RECORDER": "0"}
+                runs_dir=settings.runs_dir,
+                settings={**_known(given), "SIAR_RECORDER": "0"},
+                # Any free one, unless a proxy of the user's must know it beforehand.
+                port=settings.port if "SIAR_PORT" in os.environ else None,
             ) as serving,
         ):
             run_plan(
@@ -117,6 +120,16 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
         print(f"siar: {failure}", file=sys.stderr)
         return EXIT_FAILURE
     return exit_code(analysis)
+
+
+def _check_json_path(path: Path) -> None:
+    """Before the run, not after it. Raises `Malformed`."""
+    if not path.absolute().parent.is_dir():
+        raise Malformed(f"--json {path}: there is no folder {path.absolute().parent}.")
+    if path.is_dir():
+        raise Malformed(f"--json {path}: this is a folder; name a file in it.")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise Malformed(f"--json {path}: this place may not be written to.")
 
 
 def load(folder: Path) -> Analysis:

@@ -75,25 +75,26 @@ def start(
     admin_token: str | None = None,
     settings: Mapping[str, str] | None = None,
     host: str = "127.0.0.1",
+    port: int | None = None,
     timeout_s: float = READY_TIMEOUT_S,
 ) -> ServerProcess:
-    """Start a server on a free port of `host` and wait until it is ready.
+    """Start a server on `port`, or a free port of `host`, and wait until it is ready.
 
     `settings`: further `SIAR_*` names with their values. Raises `Unfit` with the end of the server's log.
     """
     token = admin_token or secrets.token_urlsafe(24)
-    for _ in range(_PORT_TRIES_MAX):
-        port = _free_port(host)
+    for _ in range(_PORT_TRIES_MAX if port is None else 1):
+        chosen = _free_port(host) if port is None else port
         started = _spawn(
             host,
-            port,
+            chosen,
             {"SIAR_RUNS_DIR": str(runs_dir.resolve()), "SIAR_ADMIN_TOKEN": token, **(settings or {})},
         )
         process, log, pipe_fd = started
         try:
-            complaint = _wait_until_ready(process, log, f"http://{host}:{port}", timeout_s)
+            complaint = _wait_until_ready(process, log, f"http://{host}:{chosen}", timeout_s)
             if complaint is None:
-                server = api.find_server(f"http://{host}:{port}", admin_token=token, pid=process.pid)
+                server = api.find_server(f"http://{host}:{chosen}", admin_token=token, pid=process.pid)
                 return ServerProcess(server, process, log, pipe_fd)
             processes.stop(process, patience_s=_FAILED_PATIENCE_S)
             tail = _tail(log)
@@ -106,6 +107,8 @@ def start(
         log.close()
         if not _says_port_taken(tail):
             raise Unfit(f"The server did not start: {complaint}. The end of its log:\n{tail or '(empty)'}")
+    if port is not None:
+        raise Unfit(f"Port {port} is taken; choose another with SIAR_PORT, or leave it out for any free one.")
     raise Unfit(f"Somebody else took the server's port {_PORT_TRIES_MAX} times in a row.")
 
 

@@ -157,6 +157,7 @@ def test_the_report_asks_no_other_host_for_anything(demo: tuple[Path, Any, dict[
         (("demo", "--arms", "carrier"), {}, 2, "socketio"),
         (("demo", "--arms", ","), {}, 2, "--arms"),
         (("demo", "--json", "no/such/folder/x.json"), {}, 2, "no/such/folder"),
+        (("demo", "--json", "."), {}, 2, "folder"),
         (("demo",), {"SIAR_MISSPELT": "1"}, 2, "SIAR_MISSPELT"),
         (("run", "missing.toml"), {}, 2, "missing.toml"),
         (("run", "--clients", "1,x"), {}, 2, "--clients"),
