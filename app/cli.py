@@ -1,6 +1,6 @@
 """The command line: names the commands, runs one, turns what went wrong into a sentence and an exit code.
 
-Exit codes: 0 ok, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed.
+Exit codes: 0 ok, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ TRIAL_COLUMNS: Mapping[str, str] = {
     "cpu_core_percent": "percent of one core, idle share included",
     "cpu_per_delivery_us": "over the idle rate, per delivery",
     "cpu_delta_points": "over the idle rate, percent of the whole machine",
-    "cpu_percent_points": "the published study's way: cpu_percent after minus before",
+    "cpu_percent_points": "by the published study's meter: the machine's cpu_percent over the trial minus over the idle window",
     "voluntary_switches_per_delivery": "context switches of the server",
     "involuntary_switches_per_delivery": "context switches of the server",
     "rss_bytes": "resident memory of the server's process tree at the end",

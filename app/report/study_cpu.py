@@ -45,8 +45,8 @@ def _cpu_at(analysis: Analysis, count: int) -> Figure:
     published = _published_at(analysis, count)
     return Figure(
         title,
-        f"{CAPTION} Small dots: trials; large marker: their mean. cpu_percent points are the study's own way, after "
-        "minus before, measured in this run.",
+        f"{CAPTION} Small dots: trials; large marker: their mean. cpu_percent points are by the study's meter: "
+        "the machine's cpu_percent over the trial, minus that over the block's idle window.",
         (Drawing("This run, points over idle", _measured_at(analysis, count, title)), *published),
         _table(analysis, count),
     )
