@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import signal
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
@@ -36,24 +39,42 @@ def requested_s(browser: Browser, path: str) -> float:
     raise AssertionError(f"nobody asked for {path}")
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["refused", "silent"])
+@contextlib.contextmanager
+def refused(server: RunningServer, clock: psutil.Process) -> Iterator[None]:
+    """Nobody listens on the channel's port: its process is dead, and the port is held so that no new one gets it."""
+    clock.kill()
+    clock.wait(10)
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", server.clock_port or 0))  # bound, not listening: a connection is refused
+        yield
+
+
+@contextlib.contextmanager
+def silent(_server: RunningServer, clock: psutil.Process) -> Iterator[None]:
+    """The channel takes connections and never answers."""
+    clock.suspend()
+    try:
+        yield
+    finally:
+        clock.resume()
+
+
+@pytest.mark.parametrize("out_of_reach", [refused, silent])
 def test_the_page_reads_the_time_over_http_where_the_clock_channel_is_out_of_reach(
-    tmp_path: Path, sent: signal.Signals
+    tmp_path: Path, out_of_reach: Callable[..., AbstractContextManager[None]]
 ) -> None:
-    with running_server(tmp_path) as server, running_browser(require_chromium()) as browser:
-        clock = clock_process(server)
-        clock.send_signal(sent)
-        try:
-            page = open_page(browser, server)
-            start(page, "sse")
-            ids = publish(server, 3)
-            page.wait_for("siar.worker.tallies.sse.received_count === 3")
-            shown = page.text("#clock-channel")
-            stop(page)
-            samples = stored_samples(server, ids)
-        finally:
-            if sent == signal.SIGSTOP:
-                clock.send_signal(signal.SIGCONT)
+    with (
+        running_server(tmp_path) as server,
+        running_browser(require_chromium()) as browser,
+        out_of_reach(server, clock_process(server)),
+    ):
+        page = open_page(browser, server)
+        start(page, "sse")
+        ids = publish(server, 3)
+        page.wait_for("siar.worker.tallies.sse.received_count === 3")
+        shown = page.text("#clock-channel")
+        stop(page)
+        samples = stored_samples(server, ids)
 
         # The history is asked as the session begins, at the moment in which the channel is tried.
         waited_s = requested_s(browser, "/api/clock") - requested_s(browser, "/api/notifications")
