@@ -59,6 +59,7 @@ def silent(_server: RunningServer, clock: psutil.Process) -> Iterator[None]:
         clock.resume()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out_of_reach", [refused, silent])
 def test_the_page_reads_the_time_over_http_where_the_clock_channel_is_out_of_reach(
     tmp_path: Path, out_of_reach: Callable[..., AbstractContextManager[None]]

@@ -128,6 +128,7 @@ def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path)
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["websocket", "polling"])
 def test_the_official_client_comes_back_to_the_next_server_on_the_port(
     transport: str, tmp_path: Path

@@ -48,6 +48,7 @@ def probe(port: int) -> dict[str, object]:
             return answer
 
 
+@pytest.mark.slow
 def test_a_killed_clock_is_back_on_its_port_and_in_its_time_base(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         assert server.clock_port is not None
@@ -59,6 +60,7 @@ def test_a_killed_clock_is_back_on_its_port_and_in_its_time_base(tmp_path: Path)
         assert server.log().count("The clock channel ended; it is started again.") == 1
 
 
+@pytest.mark.slow
 def test_a_killed_recorder_is_back_and_ends_with_the_server(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         killed_and_back(server, "app.experiment.recorder")
