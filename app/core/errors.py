@@ -29,6 +29,11 @@ class MalformedPosition(Malformed):
 class MalformedFrame(Malformed):
     """A peer sent bytes that break the protocol it speaks."""
 
+    def __init__(self, sentence: str, *, close_code: int = 1002) -> None:
+        super().__init__(sentence)
+        self.close_code = close_code
+        """What a WebSocket's close frame says of it (RFC 6455, section 7.4.1); 1002 is "protocol error"."""
+
 
 class Unknown(SiarError):
     """A name (run, trial, device) stands for nothing here."""

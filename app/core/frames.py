@@ -1,6 +1,7 @@
-"""WebSocket frames as a client sees them: masked out, incremental in (RFC 6455).
+"""WebSocket frames, whole ones out and in any pieces in, for a client and for a server (RFC 6455).
 
-bytes in any pieces -> FrameDecoder.feed() -> messages, control frames between them in their order
+bytes from a server, in any pieces -> FrameDecoder.feed()       -> messages, control frames between them
+bytes from a client, masked        -> ClientFrameDecoder.feed() -> likewise
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ MESSAGE_BYTES_MAX = 262_144
 CONTROL_BYTES_MAX = 125
 """Section 5.5: "All control frames MUST have a payload length of 125 bytes or less"."""
 
+NOT_UTF8 = 1007
+TOO_BIG = 1009
+"""Section 7.4.1: codes of a close frame; what else is malformed is a "protocol error", 1002."""
+
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -33,6 +38,10 @@ class Opcode(IntEnum):
     CLOSE = 8
     PING = 9
     PONG = 10
+
+
+_OPCODES = tuple(Opcode(number) if number in Opcode._value2member_map_ else None for number in range(16))
+"""By number: many times faster than asking the enumeration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,13 @@ def encode_frame(opcode: Opcode, payload: bytes, *, mask: bytes | None) -> bytes
     return head + payload if mask is None else head + mask + masked(payload, mask)
 
 
+def encode_close(code: int, reason: str = "", *, mask: bytes | None = None) -> bytes:
+    """A close frame; `reason` has at most 123 bytes."""
+    payload = code.to_bytes(2, "big") + reason.encode()
+    assert len(payload) <= CONTROL_BYTES_MAX
+    return encode_frame(Opcode.CLOSE, payload, mask=mask)
+
+
 def masked(payload: bytes, mask: bytes) -> bytes:
     """Section 5.3, "octet i of the transformed data is octet i of the original XOR octet i modulo 4 of the key"."""
     key = (mask * (len(payload) // 4 + 1))[: len(payload)]
@@ -69,99 +85,148 @@ def masked(payload: bytes, mask: bytes) -> bytes:
 
 
 class FrameDecoder:
-    """Takes what a server sends in any pieces and gives its messages. Raises `MalformedFrame`, then for ever."""
+    """Takes what a server sends in any pieces and gives its messages. Raises `MalformedFrame`, then for ever.
+
+    At rest it holds two numbers and no buffer: a server has one for each of its idle clients.
+    """
+
+    __slots__ = ("_failed", "_held", "_message_bytes_max", "_opcode", "_parts", "closed")
+
+    _from_client = False
 
     def __init__(self, *, message_bytes_max: int = MESSAGE_BYTES_MAX) -> None:
         self.closed = False
         """Whether a close frame came; what is behind it is dropped."""
         self._message_bytes_max = message_bytes_max
-        self._buffer = bytearray()
+        self._held: bytearray | None = None
+        """The beginning of a frame."""
         self._opcode: Opcode | None = None
-        self._fragments = bytearray()
-        self._failed: str | None = None
+        """Of a message whose last fragment has not come."""
+        self._parts: bytearray | None = None
+        """Its fragments so far."""
+        self._failed: tuple[str, int] | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept for later, never more than `message_bytes_max` and one control frame with its head."""
+        return len(self._held or b"") + len(self._parts or b"")
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that `data` completes."""
+        """The messages that `data` completes. What breaks the protocol takes those in the same `data` with it."""
         if self._failed is not None:
-            raise MalformedFrame(self._failed)
-        self._buffer += data
+            sentence, close_code = self._failed
+            raise MalformedFrame(sentence, close_code=close_code)
+        stream: bytes | bytearray = data
+        if self._held is not None:
+            self._held += data
+            stream = self._held
         messages: list[Message] = []
+        start = 0
         try:
-            while not self.closed and self._take_frame(messages):
-                pass
+            while not self.closed and (end := self._take_frame(stream, start, messages)):
+                start = end
         except MalformedFrame as error:
-            self._failed = str(error)
+            self._failed = str(error), error.close_code
+            self._held = self._parts = None
             raise
-        if self.closed:
-            self._buffer.clear()
+        if self.closed or start == len(stream):
+            self._held = None
+        elif self._held is not None:
+            del self._held[:start]
+        else:
+            self._held = bytearray(data[start:])
         return messages
 
-    def _take_frame(self, messages: list[Message]) -> bool:
-        """Takes one frame from the buffer; whether there was a whole one."""
-        if len(self._buffer) < 2:
-            return False
-        final, opcode, length, start = self._head(self._buffer[0], self._buffer[1])
-        if length is None or len(self._buffer) < start + length:
-            return False
-        payload = bytes(self._buffer[start : start + length])
-        del self._buffer[: start + length]
+    def _take_frame(self, stream: bytes | bytearray, start: int, messages: list[Message]) -> int:
+        """Takes the frame that begins at `start`: where it ends, or 0 if it is not whole yet."""
+        if len(stream) < start + 2:
+            return 0
+        first, second = stream[start], stream[start + 1]
+        opcode, length = self._check_head(first, second), second & 0x7F
+        at = start + 2
+        if length >= 126:
+            at += 2 if length == 126 else 8
+            if len(stream) < at:
+                return 0
+            length = _extended_length(stream[start + 2 : at])
+        if opcode < Opcode.CLOSE and length + len(self._parts or b"") > self._message_bytes_max:
+            raise MalformedFrame(
+                f"A message is longer than {self._message_bytes_max} bytes.", close_code=TOO_BIG
+            )
+        key_at = at
+        if self._from_client:
+            at += 4
+        end = at + length
+        if len(stream) < end:
+            return 0
+        payload = bytes(stream[at:end])
+        if self._from_client:
+            payload = masked(payload, bytes(stream[key_at:at]))
         if opcode >= Opcode.CLOSE:
             _check_control(opcode, payload)
-            self.closed = opcode == Opcode.CLOSE
+            self.closed = opcode is Opcode.CLOSE
             messages.append(Message(opcode, payload))
         else:
-            self._take_data(opcode, payload, messages, final=final)
-        return True
+            self._take_data(opcode, payload, messages, final=first >= 0x80)
+        return end
 
-    def _head(self, first: int, second: int) -> tuple[bool, Opcode, int | None, int]:
-        """Final flag, opcode, payload length (`None` while unknown) and where the payload starts."""
-        final, length, start = bool(first & 0x80), second & 0x7F, 2
+    def _check_head(self, first: int, second: int) -> Opcode:
+        """What the first two bytes allow to be said."""
         if first & 0x70:
             raise MalformedFrame("A frame uses reserved bits, but no extension was negotiated.")
-        try:
-            opcode = Opcode(first & 0x0F)
-        except ValueError:
-            raise MalformedFrame(f"A frame has the reserved opcode {first & 0x0F}.") from None
-        if second & 0x80:
-            raise MalformedFrame("The server masked a frame, which only clients do.")
-        if opcode >= Opcode.CLOSE and (not final or length > CONTROL_BYTES_MAX):
-            raise MalformedFrame("A control frame is fragmented or longer than 125 bytes.")
-        self._check_order(opcode)
-        if length >= 126:
-            size = 2 if length == 126 else 8
-            start += size
-            if len(self._buffer) < start:
-                return final, opcode, None, start
-            length = int.from_bytes(self._buffer[2:start], "big")
-            # "the minimal number of bytes MUST be used to encode the length".
-            if length <= (125 if size == 2 else 0xFFFF):
-                raise MalformedFrame("A frame's length is not written in its shortest form.")
-        if length + len(self._fragments) > self._message_bytes_max:
-            raise MalformedFrame(f"A message is longer than {self._message_bytes_max} bytes.")
-        return final, opcode, length, start
-
-    def _check_order(self, opcode: Opcode) -> None:
-        if opcode == Opcode.CONTINUATION and self._opcode is None:
-            raise MalformedFrame("A continuation frame continues nothing.")
-        if opcode in (Opcode.TEXT, Opcode.BINARY) and self._opcode is not None:
+        opcode = _OPCODES[first & 0x0F]
+        if opcode is None:
+            raise MalformedFrame(f"A frame has the reserved opcode {first & 0x0F}.")
+        if (second >= 0x80) is not self._from_client:
+            raise MalformedFrame(
+                # Section 5.1: "The server MUST close the connection upon receiving a frame that is not masked."
+                "The client did not mask a frame."
+                if self._from_client
+                else "The server masked a frame, which only clients do."
+            )
+        if opcode >= Opcode.CLOSE:
+            if first < 0x80 or second & 0x7F > CONTROL_BYTES_MAX:
+                raise MalformedFrame("A control frame is fragmented or longer than 125 bytes.")
+        elif opcode is Opcode.CONTINUATION:
+            if self._opcode is None:
+                raise MalformedFrame("A continuation frame continues nothing.")
+        elif self._opcode is not None:
             raise MalformedFrame("A message began before the one before it ended.")
+        return opcode
 
     def _take_data(self, opcode: Opcode, payload: bytes, messages: list[Message], *, final: bool) -> None:
-        if self._opcode is None:
-            self._opcode = opcode
-        self._fragments += payload
-        if not final:
-            return
-        message = Message(self._opcode, bytes(self._fragments))
-        self._opcode = None
-        self._fragments.clear()
-        if message.opcode == Opcode.TEXT:
-            _check_text(message.payload)
-        messages.append(message)
+        if self._opcode is not None or not final:
+            if self._parts is None:
+                self._opcode, self._parts = opcode, bytearray()
+            self._parts += payload
+            if not final:
+                return
+            assert self._opcode is not None
+            opcode, payload = self._opcode, bytes(self._parts)
+            self._opcode = self._parts = None
+        if opcode is Opcode.TEXT:
+            _check_text(payload)
+        messages.append(Message(opcode, payload))
+
+
+class ClientFrameDecoder(FrameDecoder):
+    """The same for a server: takes what a client sends, whose frames must all be masked."""
+
+    __slots__ = ()
+
+    _from_client = True
+
+
+def _extended_length(digits: bytes | bytearray) -> int:
+    length = int.from_bytes(digits, "big")
+    # "the minimal number of bytes MUST be used to encode the length", and of eight "the most significant bit MUST be 0".
+    if length <= (125 if len(digits) == 2 else 0xFFFF) or length >= 1 << 63:
+        raise MalformedFrame("A frame's length is not written in its shortest form, or is negative.")
+    return length
 
 
 def _check_control(opcode: Opcode, payload: bytes) -> None:
-    if opcode != Opcode.CLOSE or not payload:
+    if opcode is not Opcode.CLOSE or not payload:
         return
     code = int.from_bytes(payload[:2], "big")
     # Section 7.4: 1004 to 1006 and 1015 are never on the wire, 1016 to 2999 are reserved.
@@ -175,7 +240,7 @@ def _check_text(payload: bytes) -> None:
     try:
         payload.decode()
     except UnicodeDecodeError as error:
-        raise MalformedFrame("A text message is not UTF-8.") from error
+        raise MalformedFrame("A text message is not UTF-8.", close_code=NOT_UTF8) from error
 
 
 def handshake_key(nonce: bytes) -> str:
