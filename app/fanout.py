@@ -1,26 +1,32 @@
 """Who is connected, and who of them gets a notification: one piece of code for all transports.
 
-    broker --deliver--> Fanout --send (one call per transport)--> framing --> connections
+    broker --deliver--> Fanout --frame, once per form--> audiences --> sockets       (direct)
+                               --send, once per transport--> queues --> green threads (stock)
 
-Transports differ in framing only. The plain way of the libraries is used here: a queue and a green thread for each
-client, whose lengths are bounded by us because the libraries do not bound them.
+Transports differ in framing only. Connections that were taken over from the WSGI server share the bytes of their
+audience: everyone of one transport, form and choice of topics. Others get what the libraries' plain way is: a queue
+and a green thread each, bounded by us because the libraries do not bound them.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
+import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from app.broker.base import Broker, Filter, Replay
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.wire import TRANSPORTS
+from app.serving.broadcaster import Audience, Broadcaster
+from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
 
-CLOSED_BY_CLIENT = "client_closed"
-CLOSED_SLOW = "slow_consumer"
+__all__ = ["CLOSED_BY_CLIENT", "CLOSED_DRAIN", "CLOSED_LOST", "CLOSED_SLOW", "Fanout", "Group"]
+
+logger = logging.getLogger("siar.fanout")
+
 CLOSED_DRAIN = "server_drain"
 
 
@@ -33,7 +39,7 @@ class Connection(Protocol):
         """Take what was missed; called once, before anything live."""
         ...
 
-    def close(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
         """End it from our side. Must not block."""
         ...
 
@@ -41,8 +47,12 @@ class Connection(Protocol):
 class Framing(Protocol):
     """A transport's part of a broadcast."""
 
+    def frame(self, notification: Notification, form: str) -> bytes:
+        """The bytes of a notification, the same for every connection of `form`."""
+        ...
+
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
-        """Frame once and hand the same bytes to each. Must not block, must not raise for a connection that left."""
+        """The stock way: hand it to each. Must not block, must not raise for a connection that left."""
         ...
 
 
@@ -50,16 +60,32 @@ class TooManyConnections(Exception):
     """The process holds as many subscriptions as it may."""
 
 
+class Group(Audience):
+    """The connections that get the same bytes."""
+
+    __slots__ = ("form", "wanted")
+
+    def __init__(self, wanted: Filter, form: str) -> None:
+        super().__init__()
+        self.wanted = wanted
+        """Transport and topics; a device is looked at for each of them."""
+        self.form = form
+        """Which of the transport's framings."""
+
+
 class Fanout:
     """The connections of this process. All methods may be called from any thread."""
 
-    def __init__(self, broker: Broker, *, connections_max: int) -> None:
+    def __init__(self, broker: Broker, broadcaster: Broadcaster, *, connections_max: int) -> None:
         self._broker = broker
         self._connections_max = connections_max
+        self.broadcaster = broadcaster
         self._framings: dict[str, Framing] = {}
-        self._connections: dict[Connection, None] = {}
+        self._stock: dict[Connection, None] = {}
         """An ordered set: connections are served in the order in which they came."""
-        self._lock = threading.RLock()
+        self._groups: dict[tuple[Filter, str], Group] = {}
+        self._lock = broadcaster.lock
+        self._count = 0
         self._rotation = itertools.count()
         self.closed: Counter[tuple[str, str]] = Counter()
         """Ended connections by (transport, reason)."""
@@ -71,62 +97,133 @@ class Fanout:
         """Make a transport known by its name."""
         self._framings[transport] = framing
 
-    def subscribe(self, connection: Connection, since: Position | None) -> None:
-        """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
-
-        Raises `TooManyConnections`.
-        """
-        with self._lock:
-            if len(self._connections) >= self._connections_max:
-                raise TooManyConnections
-
-        def start(replay: Replay) -> None:
-            connection.start(replay)
-            with self._lock:
-                self._connections[connection] = None
-
-        self._broker.attach(since, connection.wanted, start)
-
     def is_full(self) -> bool:
         """Whether one more subscription would be refused."""
-        with self._lock:
-            return len(self._connections) >= self._connections_max
+        return self._count >= self._connections_max
+
+    def subscribe(self, connection: Connection, since: Position | None, form: str = "") -> None:
+        """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
+
+        `form` names the framing where the transport has several. An `Outlet` joins those that get the same bytes.
+        Raises `TooManyConnections`.
+        """
+        if self.is_full():
+            raise TooManyConnections
+
+        def start(replay: Replay) -> None:
+            with self._lock:
+                connection.start(replay)
+                self._count += 1
+                if isinstance(connection, Outlet):
+                    connection.join(self._group(connection.wanted, form))
+                else:
+                    self._stock[connection] = None
+
+        self._broker.attach(since, connection.wanted, start)
 
     def unsubscribe(self, connection: Connection, reason: str) -> None:
         """Forget a connection; only the first reason counts."""
         with self._lock:
-            if self._connections.pop(connection, 0) is None:
-                self.closed[connection.wanted.transport, reason] += 1
+            if isinstance(connection, Outlet):
+                group = connection.audience
+                connection.leave()
+                if group is None:
+                    return
+                self._drop_if_empty(group)
+            elif self._stock.pop(connection, 0) is not None:
+                return
+            self._count -= 1
+            self.closed[connection.wanted.transport, reason] += 1
+        if reason == CLOSED_SLOW:
+            logger.info("A %s client was cut off: it does not read.", connection.wanted.transport)
 
     def deliver(self, notification: Notification) -> dict[str, int]:
-        """Hand a notification to every connection that it matches; answers how many, by transport.
-
-        Each call starts with another connection, so that over time nobody is always last
-        (measurement.md section 2: delay grows with the position in a broadcast).
-        """
+        """Hand a notification to every connection that it matches; answers how many, by transport."""
+        counts = dict.fromkeys(TRANSPORTS, 0)
         with self._lock:
-            matching: dict[str, list[Connection]] = {name: [] for name in TRANSPORTS}
-            for connection in self._connections:
-                if connection.wanted.matches(notification):
-                    matching[connection.wanted.transport].append(connection)
+            self._deliver_direct(notification, counts)
+            stock = self._matching_stock(notification)
+        self.broadcaster.write()
         turn = next(self._rotation)
-        for transport, connections in matching.items():
-            if connections:
-                first = turn % len(connections)
-                self._framings[transport].send(notification, connections[first:] + connections[:first])
-                self.sent[transport] += len(connections)
-        return {name: len(connections) for name, connections in matching.items()}
+        for transport, connections in stock.items():
+            first = turn % len(connections)
+            self._framings[transport].send(notification, connections[first:] + connections[:first])
+            counts[transport] += len(connections)
+        self.sent.update(counts)
+        return counts
+
+    def append(self, group: Group, frame: bytes) -> None:
+        """Bytes that are no notification (a heartbeat) for everyone of a group."""
+        self.broadcaster.append(group, frame)
+
+    def groups(self, transport: str) -> list[Group]:
+        """The groups of a transport."""
+        with self._lock:
+            return [group for group in self._groups.values() if group.wanted.transport == transport]
 
     def counts(self) -> dict[str, int]:
         """Open connections by transport."""
         with self._lock:
-            found = Counter(connection.wanted.transport for connection in self._connections)
+            found = Counter(connection.wanted.transport for connection in self._stock)
+            for group in self._groups.values():
+                found[group.wanted.transport] += len(group.members)
         return {name: found[name] for name in TRANSPORTS}
+
+    def paths(self) -> dict[tuple[str, str], int]:
+        """Open connections by (transport, path), the path being `direct` or `stock`."""
+        with self._lock:
+            found = Counter((connection.wanted.transport, "stock") for connection in self._stock)
+            for group in self._groups.values():
+                found[group.wanted.transport, "direct"] += len(group.members)
+        return dict(found)
 
     def drain(self) -> None:
         """End every connection from our side; they come back to whoever serves next."""
         with self._lock:
-            leaving = list(self._connections)
+            leaving = list(self._stock)
+            for group in self._groups.values():
+                leaving += cast(list[Connection], list(group.members))
         for connection in leaving:
             self.unsubscribe(connection, CLOSED_DRAIN)
-            connection.close(CLOSED_DRAIN)
+            connection.end(CLOSED_DRAIN)
+
+    def _group(self, wanted: Filter, form: str) -> Group:
+        shared = Filter(wanted.transport, wanted.topics)
+        found = self._groups.get((shared, form))
+        if found is None:
+            found = self._groups[shared, form] = Group(shared, form)
+        return found
+
+    def _drop_if_empty(self, group: Audience) -> None:
+        assert isinstance(group, Group)
+        if not group.members:
+            self._groups.pop((group.wanted, group.form), None)
+
+    def _deliver_direct(self, notification: Notification, counts: dict[str, int]) -> None:
+        frames: dict[tuple[str, str], bytes] = {}
+        devices = notification.targets.devices
+        turn = next(self._rotation)
+        groups = list(self._groups.values())
+        first = turn % len(groups) if groups else 0
+        for group in groups[first:] + groups[:first]:
+            if not group.wanted.covers(notification):
+                continue
+            transport = group.wanted.transport
+            key = (transport, group.form)
+            if key not in frames:
+                frames[key] = self._framings[transport].frame(notification, group.form)
+            if devices is None:
+                counts[transport] += len(group.members)
+                self.broadcaster.append(group, frames[key])
+            else:
+                for member in list(group.members):
+                    if member.wanted.device in devices:  # type: ignore[attr-defined]
+                        member.write_in_order(frames[key])
+                        counts[transport] += 1
+
+    def _matching_stock(self, notification: Notification) -> dict[str, list[Connection]]:
+        matching: dict[str, list[Connection]] = {}
+        for connection in self._stock:
+            if connection.wanted.matches(notification):
+                matching.setdefault(connection.wanted.transport, []).append(connection)
+        return matching

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import flask
 
@@ -12,6 +13,9 @@ from app.broker.base import Broker
 from app.broker.memory import MemoryBroker
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
+from app.serving.broadcaster import Broadcaster
+from app.serving.loop import Loop
+from app.serving.takeover import SocketOptions, can_take_over
 from app.settings import Settings
 from app.source import Trials
 from app.transports.socket_io import SocketIoTransport
@@ -50,7 +54,13 @@ class Services:
     """Id of the live run."""
     started_us: int
     requests: Requests
+    socket_options: SocketOptions
     draining: bool = False
+
+    def takes_over(self, environ: dict[str, Any]) -> bool:
+        """Whether a request's connection becomes ours: if the settings say so and it can be."""
+        loop = self.fanout.broadcaster.loop
+        return self.settings.fanout == "direct" and loop.is_possible and can_take_over(environ)
 
     def drain(self) -> None:
         """Say goodbye to every client; not ready any more."""
@@ -66,7 +76,10 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         bytes_max=settings.history_bytes,
         age_max_us=settings.history_age_s * 1_000_000,
     )
-    fanout = Fanout(broker, connections_max=settings.connections_max)
+    broadcaster = Broadcaster(
+        Loop(), frames_max=settings.queue_notifications_max, bytes_max=settings.queue_bytes_max
+    )
+    fanout = Fanout(broker, broadcaster, connections_max=settings.connections_max)
     sse = SseTransport(
         fanout,
         broker,
@@ -99,6 +112,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         run=run,
         started_us=clock.now_us(),
         requests=requests,
+        socket_options=SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000)),
     )
 
 

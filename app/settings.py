@@ -77,8 +77,17 @@ class Settings:
     """Engine.IO's ping; the protocol's default, whole seconds because the library announces whole ones."""
     ping_timeout_s: int = 20
     """How long a pong may take; the protocol's default."""
+    fanout: str = "direct"
+    """How bytes reach the clients: `direct`, written by us on connections taken over from the WSGI server, or `stock`,
+    a queue and a green thread for each client, as libraries do it: to see what that costs."""
     queue_notifications_max: int = 1000
     """Notifications that may wait for one slow connection; beyond it the connection is closed and resumes."""
+    queue_bytes_max: int = 1024 * 1024
+    """Bytes that may wait for it, beside what the kernel's send buffer holds."""
+    send_buffer_bytes: int = 65_536
+    """SO_SNDBUF of every subscriber's connection (Linux doubles it); unset, the kernel takes 4 MB for a slow one."""
+    peer_timeout_s: float = 20.0
+    """TCP_USER_TIMEOUT: a peer that acknowledges nothing for that long has gone. About a heartbeat's pause."""
     connections_max: int = 20_000
     """Open subscriptions of this process; beyond it 503."""
     compression: bool = False
@@ -104,6 +113,9 @@ class Settings:
             ("ping_interval_s", 1, 3600),
             ("ping_timeout_s", 1, 3600),
             ("queue_notifications_max", 1, 10_000_000),
+            ("queue_bytes_max", 1024, 2**30),
+            ("send_buffer_bytes", 4096, 2**24),
+            ("peer_timeout_s", 1, 3600),
             ("connections_max", 1, 10_000_000),
             ("publish_age_max_s", 0, 86_400),
             ("spool_bytes_max", 1024, 2**40),
@@ -113,6 +125,8 @@ class Settings:
                 raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")
         if self.broker != "memory://":
             raise SettingError(f'SIAR_BROKER is "{self.broker}"; this version knows memory:// only.')
+        if self.fanout not in ("direct", "stock"):
+            raise SettingError(f'SIAR_FANOUT is "{self.fanout}"; it must be direct or stock.')
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise SettingError(
                 f'SIAR_LOG_LEVEL is "{self.log_level}"; it must be debug, info, warning or error.'

@@ -82,11 +82,14 @@ class Filter:
 
     def matches(self, notification: Notification) -> bool:
         """Whether it is wanted here and meant for here: the same for live, resume and history."""
-        targets = notification.targets
-        return (
-            (self.topics is None or notification.topic in self.topics)
-            and (targets.transport is None or targets.transport == self.transport)
-            and (targets.devices is None or self.device in targets.devices)
+        devices = notification.targets.devices
+        return self.covers(notification) and (devices is None or self.device in devices)
+
+    def covers(self, notification: Notification) -> bool:
+        """Whether it is wanted and meant for some device here: what all who share topics have in common."""
+        transport = notification.targets.transport
+        return (self.topics is None or notification.topic in self.topics) and (
+            transport is None or transport == self.transport
         )
 
 

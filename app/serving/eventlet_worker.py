@@ -28,6 +28,7 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app.serving import mode
 from app.serving.peer import cut
+from app.serving.takeover import UNREADER
 from app.serving.websocket import HANDLED
 
 NOTIFY_S = 1.0
@@ -67,6 +68,10 @@ class EventletWorker(AsyncWorker):  # type: ignore[misc]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """One request; while leaving, the last one of its connection."""
+        if not self.cfg.is_ssl:
+            setattr(
+                sock, UNREADER, req.unreader
+            )  # This connection may be taken over, with what was read of it.
         again = super().handle_request(listener_name, req, sock, addr)
         if not self.alive:
             raise StopIteration

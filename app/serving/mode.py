@@ -5,6 +5,7 @@ Flask-SocketIO would guess from what is installed, and would then run eventlet's
 
 THREADS = "threading"
 EVENTLET = "eventlet"
+GEVENT = "gevent"
 
 _mode = THREADS
 
@@ -12,10 +13,10 @@ _mode = THREADS
 def use(mode: str) -> None:
     """Called by a worker that has patched the standard library, before the application is loaded."""
     global _mode
-    assert mode in (THREADS, EVENTLET)
+    assert mode in (THREADS, EVENTLET, GEVENT)
     _mode = mode
 
 
 def current() -> str:
-    """`"eventlet"` under our gunicorn worker, `"threading"` everywhere else."""
+    """`"eventlet"` or `"gevent"` under our gunicorn workers, `"threading"` everywhere else."""
     return _mode

@@ -79,7 +79,7 @@ class SocketIoConnection:
     def _emit(self, event: str, data: EncodedJSON, id: str) -> None:
         self._transport.emit(event, (data, id) if self.recovers else (data,), [self.sid])
 
-    def close(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
         """Say goodbye, or cut off a client that does not read."""
         self._transport.end(self.sid, reason)
 
@@ -131,6 +131,10 @@ class SocketIoTransport:
         self.socketio.on_event("disconnect", self._disconnect)
         fanout.register(TRANSPORT_SOCKETIO, self)
 
+    def frame(self, notification: Notification, form: str) -> bytes:
+        """The whole WebSocket frame of a notification; `form` says whether the id is a second argument."""
+        raise NotImplementedError
+
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """One packet, encoded once by the library, into the queue of each; a second one for those that recover."""
         plain: list[str] = []
@@ -138,7 +142,7 @@ class SocketIoTransport:
         for connection in cast(Sequence[SocketIoConnection], connections):
             if self._queued(connection.sid) >= self._queue_max + connection.replayed_count:
                 self._fanout.unsubscribe(connection, CLOSED_SLOW)
-                connection.close(CLOSED_SLOW)
+                connection.end(CLOSED_SLOW)
             else:
                 (recovering if connection.recovers else plain).append(connection.sid)
         if plain:
@@ -214,7 +218,7 @@ class SocketIoTransport:
         try:
             self._fanout.subscribe(connection, connection.since)
         except TooManyConnections:
-            connection.close(CLOSED_DRAIN)
+            connection.end(CLOSED_DRAIN)
 
     def _connect(self, auth: object = None) -> None:
         sid = flask.request.sid  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 """Server-Sent Events: one HTTP response that does not end (WHATWG HTML, section 9.2).
 
-A client that came gets a queue; the server's green thread for the request sleeps on it and writes what comes.
+request -> taken over from the WSGI server -> an outlet: no thread, no queue                (direct)
+        -> a queue, on which the server's green thread for the request sleeps               (stock)
 """
 
 from __future__ import annotations
@@ -10,16 +11,22 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.event_stream import encode_comment, encode_event, encode_prelude
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
-from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout
+from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout, Group
+from app.serving.outlet import Outlet
 from app.serving.peer import cut
+from app.serving.takeover import Taken
 
 REPLAY_WRITE_BYTES = 65_536
 """What was missed goes out in writes of about this size: few calls, and little memory for each client."""
+
+UNREAD_BYTES_MAX = 65_536
+"""What a client may write behind its request, where nothing is expected."""
 
 
 def frame(notification: Notification) -> bytes:
@@ -27,43 +34,66 @@ def frame(notification: Notification) -> bytes:
     return encode_event(event=EVENT_NOTIFICATION, data=notification.json, id=notification.id)
 
 
-class SseConnection:
-    """A client's queue of ready bytes; `None` in it ends the stream."""
+class SseConnection(Outlet):
+    """A client's stream on a socket of our own."""
+
+    __slots__ = ("_head", "_transport", "_unread_bytes", "wanted")
+
+    def __init__(self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes) -> None:
+        super().__init__(transport.fanout.broadcaster, taken.sock)
+        self._transport = transport
+        self.wanted = wanted
+        self._head = head
+        self._unread_bytes = 0
+
+    def start(self, replay: Replay) -> None:
+        """The response's head, then what the stream begins with."""
+        head, self._head = self._head, b""
+        missed = frames_of(replay.notifications) if replay.notifications else None
+        self.write(head + self._transport.opening(replay), later=missed)
+
+    def end(self, reason: str) -> None:
+        """End the stream behind what waits; a client that does not read is cut off."""
+        if reason == CLOSED_SLOW:
+            self.close(reason)
+        else:
+            self.finish(b"", reason)
+
+    def on_data(self, data: bytes) -> None:
+        """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
+        self._unread_bytes += len(data)
+        if self._unread_bytes > UNREAD_BYTES_MAX:
+            self.close(CLOSED_BY_CLIENT)
+
+    def on_closed(self, reason: str) -> None:
+        """Whoever ended it."""
+        self._transport.fanout.unsubscribe(self, reason)
+
+
+class SseQueue:
+    """The stock way: a client's queue of ready bytes; `None` in it ends the stream."""
 
     def __init__(self, transport: SseTransport, wanted: Filter, sock: socket.socket | None) -> None:
         self._transport = transport
         self._sock = sock
         self.wanted = wanted
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._prelude = b""
+        self._opening = b""
         self._missed: tuple[Notification, ...] = ()
         """By reference: a stranger who asks for all of history, many times, must not copy it many times."""
 
     def start(self, replay: Replay) -> None:
-        """Note what the stream begins with: the prelude, the gap if there is one, and what was missed."""
-        position = self._transport.broker.position()
-        stands_at: Position = position
-        if replay.notifications:
-            stands_at = Position(position.epoch, replay.notifications[0].offset - 1)
-        self._prelude = encode_prelude(retry_ms=self._transport.retry_ms, id=str(stands_at))
-        if replay.gap is not None:
-            gap = replay.gap
-            self._prelude += encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
+        """Note what the stream begins with."""
+        self._opening = self._transport.opening(replay)
         self._missed = replay.notifications
 
     def opening(self) -> Iterator[bytes]:
         """What the stream begins with, in writes of a bounded size."""
-        chunk = self._prelude
         missed, self._missed = self._missed, ()
-        for notification in missed:
-            chunk += frame(notification)
-            if len(chunk) >= REPLAY_WRITE_BYTES:
-                yield chunk
-                chunk = b""
-        if chunk:
-            yield chunk
+        yield self._opening
+        yield from frames_of(missed)
 
-    def close(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
         self.queue.put(None)
         if reason == CLOSED_SLOW:
@@ -71,46 +101,90 @@ class SseConnection:
 
 
 class SseTransport:
-    """The framing of SSE, and the stream of bytes for one client."""
+    """The framing of SSE, and how its streams begin, idle and end."""
 
     def __init__(
         self, fanout: Fanout, broker: Broker, *, retry_ms: int, heartbeat_s: float, queue_max: int
     ) -> None:
-        self._fanout = fanout
-        self.broker = broker
-        self.retry_ms = retry_ms
+        self.fanout = fanout
+        self._broker = broker
+        self._retry_ms = retry_ms
         self._heartbeat_s = heartbeat_s
         self._queue_max = queue_max
+        self._beats = False
         fanout.register(TRANSPORT_SSE, self)
+
+    def frame(self, notification: Notification, form: str) -> bytes:
+        """The event's bytes; there is one form."""
+        assert not form
+        return frame(notification)
+
+    def opening(self, replay: Replay) -> bytes:
+        """What a stream begins with: the prelude with the client's position, and the gap if there is one."""
+        stands_at = self._broker.position()
+        if replay.notifications:
+            stands_at = Position(stands_at.epoch, replay.notifications[0].offset - 1)
+        prelude = encode_prelude(retry_ms=self._retry_ms, id=str(stands_at))
+        if replay.gap is None:
+            return prelude
+        gap = replay.gap
+        return prelude + encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
+
+    def open(self, wanted: Filter, since: Position | None, taken: Taken, head: bytes) -> None:
+        """Answer on a connection that was taken over, and subscribe it. Raises `TooManyConnections`."""
+        connection = SseConnection(self, wanted, taken, head)
+        self.fanout.subscribe(connection, since)
+        connection.open()
+        if taken.rest:
+            connection.on_data(taken.rest)
+        if not self._beats:
+            self._beats = True
+            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._beat)
+
+    def _beat(self, now_us: int) -> int:
+        """A heartbeat for every group that was silent for that long; answers when to look again.
+
+        It carries the position, so that a client whose topics were silent resumes from now, and it is what finds a
+        client that left without a word.
+        """
+        period_us = round(self._heartbeat_s * 1_000_000)
+        next_us = now_us + period_us
+        for group in self.fanout.groups(TRANSPORT_SSE):
+            if now_us - group.appended_us >= period_us:
+                # Under the broker's lock: the position must not overtake a notification on its way to the group.
+                self._broker.attach(None, group.wanted, lambda _, group=group: self._append_heartbeat(group))  # type: ignore[misc]
+            else:
+                next_us = min(next_us, group.appended_us + period_us)
+        self.fanout.broadcaster.write()
+        return next_us
+
+    def _append_heartbeat(self, group: Group) -> None:
+        self.fanout.append(group, encode_comment("heartbeat", id=str(self._broker.position())))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """Frame once, queue everywhere; whoever has too much waiting is cut off and resumes from history."""
         chunk = frame(notification)
-        for connection in cast(Sequence[SseConnection], connections):
+        for connection in cast(Sequence[SseQueue], connections):
             if connection.queue.qsize() >= self._queue_max:
-                self._fanout.unsubscribe(connection, CLOSED_SLOW)
-                connection.close(CLOSED_SLOW)
+                self.fanout.unsubscribe(connection, CLOSED_SLOW)
+                connection.end(CLOSED_SLOW)
             else:
                 connection.queue.put(chunk)
 
-    def open(self, wanted: Filter, since: Position | None, sock: socket.socket | None) -> SseConnection:
-        """A subscribed connection. Raises `TooManyConnections`."""
-        connection = SseConnection(self, wanted, sock)
-        self._fanout.subscribe(connection, since)
+    def open_queue(self, wanted: Filter, since: Position | None, sock: socket.socket | None) -> SseQueue:
+        """A subscribed connection in the stock way. Raises `TooManyConnections`."""
+        connection = SseQueue(self, wanted, sock)
+        self.fanout.subscribe(connection, since)
         return connection
 
-    def stream(self, connection: SseConnection) -> Iterator[bytes]:
-        """The response's body: what is queued, as it comes, with heartbeats in the pauses.
-
-        A heartbeat carries the position, so that a client whose topics were silent resumes from now, and it is
-        what finds a client that left without a word.
-        """
+    def stream(self, connection: SseQueue) -> Iterator[bytes]:
+        """The stock response's body: what is queued, as it comes, with heartbeats in the pauses."""
         yield from connection.opening()
         while True:
             try:
                 chunk = connection.queue.get(timeout=self._heartbeat_s)
             except queue.Empty:
-                position = self.broker.position()
+                position = self._broker.position()
                 if not connection.queue.empty():
                     continue  # published while we woke: the position must not overtake it
                 chunk = encode_comment("heartbeat", id=str(position))
@@ -118,6 +192,20 @@ class SseTransport:
                 return
             yield chunk
 
-    def closed(self, connection: SseConnection) -> None:
-        """The client's end of the response: whatever ended it."""
-        self._fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
+    def closed(self, connection: SseQueue) -> None:
+        """The client's end of the stock response: whatever ended it."""
+        self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
+
+
+def frames_of(notifications: Sequence[Notification]) -> Iterator[bytes]:
+    """The events of what was missed, several to a piece."""
+    pieces: list[bytes] = []
+    size = 0
+    for notification in notifications:
+        pieces.append(frame(notification))
+        size += len(pieces[-1])
+        if size >= REPLAY_WRITE_BYTES:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    if pieces:
+        yield b"".join(pieces)

@@ -9,8 +9,11 @@ from app.core.event_stream import CONTENT_TYPE
 from app.core.position import Position, position_or_unknown
 from app.core.wire import TRANSPORT_SSE
 from app.deliveries import COOKIE
-from app.serving.peer import no_delay, peer_socket
+from app.fanout import TooManyConnections
+from app.serving.peer import peer_socket
+from app.serving.takeover import set_options
 from app.transports.base import parse_topics
+from app.web.detached import DetachedResponse
 from app.web.here import services
 
 blueprint = flask.Blueprint("events", __name__)
@@ -31,10 +34,31 @@ def events() -> flask.Response:
     )
     if flask.request.method == "HEAD":
         return flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
-    environ = flask.request.environ
-    no_delay(environ)
+    since = _since()
+    if services().fanout.is_full():
+        raise TooManyConnections
+    if services().takes_over(flask.request.environ):
+        return _direct(wanted, since)
+    return _stock(wanted, since)
+
+
+def _direct(wanted: Filter, since: Position | None) -> flask.Response:
+    """On a socket of our own."""
     sse = services().sse
-    connection = sse.open(wanted, _since(), peer_socket(environ))
+    return DetachedResponse(
+        lambda taken, head: sse.open(wanted, since, taken, head),
+        services().socket_options,
+        content_type=CONTENT_TYPE,
+        headers=HEADERS,
+    )
+
+
+def _stock(wanted: Filter, since: Position | None) -> flask.Response:
+    """On the WSGI server's connection and in its thread."""
+    environ = flask.request.environ
+    set_options(peer_socket(environ), services().socket_options)
+    sse = services().sse
+    connection = sse.open_queue(wanted, since, peer_socket(environ))
     response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=HEADERS)
     response.call_on_close(lambda: sse.closed(connection))
     return response

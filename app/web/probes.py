@@ -42,7 +42,7 @@ def version() -> flask.Response:
         name="siar",
         version=VERSION,
         async_mode=mode.current(),
-        fanout="stock",
+        fanout=settings.fanout,
         compression=settings.compression,
         run=services().run,
         timebase=clock.timebase(),

@@ -207,7 +207,7 @@ def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) ->
     from app.broker.base import Filter
     from app.core.position import UNKNOWN
 
-    streams = [app.services.sse.open(Filter("sse"), UNKNOWN, None) for _ in range(5)]
+    streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, None) for _ in range(5)]
 
     for connection in streams:
         assert connection.queue.empty(), "history waits by reference, not as bytes"

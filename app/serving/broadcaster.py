@@ -1,0 +1,191 @@
+"""Connections that get the same bytes, and the writing to all of them in turns of about a millisecond.
+
+    publish -> `append` to the stream -> a first turn at once, the rest between other work, until everybody stands at
+               the end of the stream
+
+What is published while a round is under way joins the stream, and whoever comes later in the round gets all of it in
+one write. So a burst costs each connection a few writes, while a single notification leaves at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from app import clock
+from app.serving.loop import Loop
+from app.serving.outlet import CLOSED_LOST, CLOSED_SLOW, WRITE_BYTES_MAX, Outlet
+from app.serving.recording import Recording
+from app.serving.stream import Stream
+
+TURN_US = 1_000
+"""Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
+
+LOOKS_AT_CLOCK_EVERY = 16
+"""Connections, of which each costs about 5 to 12 us."""
+
+
+class Audience:
+    """One stream and those who read it."""
+
+    __slots__ = ("_turn", "appended_us", "blocked", "members", "recording", "stream")
+
+    def __init__(self) -> None:
+        self.stream = Stream()
+        self.appended_us = clock.monotonic_us()
+        """When a frame came last, by the monotonic clock."""
+        self.members: dict[Outlet, None] = {}
+        """An ordered set."""
+        self.blocked: set[Outlet] = set()
+        """Those whose kernel buffer is full: the loop serves them when it is not."""
+        self.recording: Recording | None = None
+        """Where it is noted when the kernel took what; on only while somebody measures."""
+        self._turn = 0
+
+    def add(self, outlet: Outlet) -> None:
+        """From now on `outlet` reads here."""
+        self.members[outlet] = None
+        if outlet.is_blocked:
+            self.blocked.add(outlet)
+
+    def remove(self, outlet: Outlet) -> None:
+        """It reads no more."""
+        self.members.pop(outlet, None)
+        self.blocked.discard(outlet)
+
+    def wrote(self, outlet: Outlet) -> None:
+        """The kernel has taken something of the stream from `outlet`."""
+        if self.recording is not None:
+            self.recording.note(outlet, outlet.cursor)
+
+    def in_turn(self) -> list[Outlet]:
+        """Everyone, each time beginning with another one: over time nobody is always last.
+
+        measurement.md section 2: delay grows with the position in a broadcast.
+        """
+        members = list(self.members)
+        self._turn += 1
+        first = self._turn % len(members) if members else 0
+        return members[first:] + members[:first]
+
+    def trim(self) -> None:
+        """Forget what everyone has."""
+        self.stream.trim(min((outlet.cursor for outlet in self.blocked), default=self.stream.end))
+
+    def too_slow(self, *, frames_max: int, bytes_max: int) -> list[Outlet]:
+        """Who is further behind than allowed."""
+        stream = self.stream
+        if stream.frame_count <= frames_max and stream.end - stream.start <= bytes_max:
+            return []  # Nobody can be: the stream does not reach back that far.
+        return [
+            outlet
+            for outlet in self.blocked
+            if outlet.waiting_bytes > bytes_max or stream.frames_behind(outlet.cursor) > frames_max
+        ]
+
+
+class Broadcaster:
+    """Where the audiences are written to. All methods may be called from any thread.
+
+    `lock` guards every audience and outlet; it is never held across anything that waits.
+    """
+
+    def __init__(self, loop: Loop, *, frames_max: int, bytes_max: int) -> None:
+        self.loop = loop
+        self.lock = threading.RLock()
+        self._frames_max = frames_max
+        self._bytes_max = bytes_max
+        self._due: dict[Audience, None] = {}
+        self._round: tuple[Audience, list[Outlet], int, int] | None = None
+        """Audience, its members, how many have been looked at, and the end of the stream when the round began."""
+        self._is_rung = False
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._started = False
+
+    def append(self, audience: Audience, frame: bytes) -> None:
+        """Everyone of `audience` is to get `frame`; `write` begins with it. Call it under `lock`."""
+        audience.stream.append(frame)
+        audience.appended_us = clock.monotonic_us()
+        self._due[audience] = None
+        for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self._bytes_max):
+            outlet.close(CLOSED_SLOW)
+
+    def write(self) -> None:
+        """Begin to write what was appended: a turn now, the others by the broadcaster's own thread.
+
+        Only the first call does so until that thread has run: whatever is published back to back is merged.
+        """
+        with self.lock:
+            if self._is_rung or not self._due:
+                return
+            self._is_rung = True
+            self._take_a_turn()
+        self._start()
+        self._bell.release()
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            threading.Thread(target=self._run, name="siar-broadcaster", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self._bell.acquire()
+            time.sleep(0)  # Whoever rang ends its turn first.
+            while True:
+                with self.lock:
+                    if not self._take_a_turn():
+                        self._is_rung = False
+                        break
+                time.sleep(0)
+
+    def _take_a_turn(self) -> bool:
+        """Write for about `TURN_US`; whether something is left to write."""
+        until_us = clock.monotonic_us() + TURN_US
+        while self._round is not None or self._due:
+            if self._round is None:
+                audience = next(iter(self._due))
+                del self._due[audience]
+                self._round = (audience, audience.in_turn(), 0, audience.stream.end)
+            audience, members, done, end = self._round
+            while done < len(members):
+                _write_to(audience, members[done : done + LOOKS_AT_CLOCK_EVERY])
+                done += LOOKS_AT_CLOCK_EVERY
+                if clock.monotonic_us() >= until_us and done < len(members):
+                    self._round = (audience, members, done, end)
+                    return True
+            self._round = None
+            if audience.stream.end != end:
+                self._due[audience] = None  # More came meanwhile: those at the front have not got it.
+            else:
+                audience.trim()
+        return False
+
+
+def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
+    """The hot path: one `send` for each, of the same bytes for all who stand at the same place."""
+    stream = audience.stream
+    recording = audience.recording
+    for outlet in outlets:
+        cursor = outlet.cursor
+        if (
+            outlet.is_blocked
+            or cursor == stream.end
+            or outlet.sock is None
+            or outlet.audience is not audience
+        ):
+            continue
+        data = stream.read(cursor, WRITE_BYTES_MAX)
+        try:
+            taken = outlet.sock.send(data)
+        except BlockingIOError:
+            taken = 0
+        except OSError:
+            outlet.close(CLOSED_LOST)
+            continue
+        outlet.cursor = cursor + taken
+        if recording is not None:
+            recording.note(outlet, outlet.cursor)
+        if taken < len(data) or outlet.cursor != stream.end:
+            outlet.block()

@@ -1,0 +1,255 @@
+"""A connection that was taken over: its socket, what waits to be written to it, and who is told what it reads.
+
+What waits is, in this order:
+
+    _own       bytes for it alone, of which the kernel may have taken a part
+    _later     more for it alone, made piece by piece when there is room (what a client missed)
+    stream     what everyone gets, from `cursor` on
+
+No thread, no queue: an idle outlet is a socket, a number and a few references.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from app.serving import epoll
+from app.serving.takeover import RawSocket
+
+if TYPE_CHECKING:
+    from app.serving.broadcaster import Audience, Broadcaster
+
+READ_BYTES = 4096
+
+WRITE_BYTES_MAX = 131_072
+"""Of one call: about what a modest send buffer takes at once."""
+
+GOODBYE_US = 2_000_000
+"""How long a peer may take to answer our end with its own."""
+
+CLOSED_BY_CLIENT = "client_closed"
+CLOSED_SLOW = "slow_consumer"
+CLOSED_LOST = "connection_lost"
+"""The kernel gave up: a reset, or a peer that acknowledged nothing for TCP_USER_TIMEOUT."""
+
+
+class Outlet:
+    """A detached connection. Its methods may be called from any thread.
+
+    1. Bytes leave in the order described above and never in the middle of a frame of the stream.
+    2. `on_closed` is called once, whoever ended the connection: when its end begins, not when the last byte has gone.
+       Neither it nor `on_data` may wait.
+    """
+
+    __slots__ = (
+        "_ending", "_later", "_own", "audience", "broadcaster", "cursor", "fd", "is_blocked", "sock",
+    )  # fmt: skip
+
+    def __init__(self, broadcaster: Broadcaster, sock: RawSocket) -> None:
+        self.broadcaster = broadcaster
+        self.sock: RawSocket | None = sock
+        """`None` once it has ended."""
+        self.fd = sock.fileno()
+        self.audience: Audience | None = None
+        """With whom it shares a stream."""
+        self.cursor = 0
+        """Where it stands in that stream."""
+        self.is_blocked = False
+        """Whether it waits for the kernel to take bytes again."""
+        self._own = b""
+        self._later: Iterator[bytes] | None = None
+        self._ending: str | None = None
+        """Why it ends as soon as nothing waits any more."""
+
+    def on_data(self, data: bytes) -> None:
+        """The peer wrote `data`."""
+        raise NotImplementedError
+
+    def on_closed(self, reason: str) -> None:
+        """The connection ends."""
+        raise NotImplementedError
+
+    def open(self) -> None:
+        """Begin to listen to the peer."""
+        self.broadcaster.loop.watch(self.fd, self)
+
+    def on_events(self, events: int) -> None:
+        """The loop saw something. What `recv` says counts: an event may be older than a descriptor's owner."""
+        with self.broadcaster.lock:
+            if events & epoll.OUT and self.sock is not None:
+                self._push()
+            if events & ~epoll.OUT and self.sock is not None:
+                self._receive(self.sock)
+
+    def write(self, data: bytes, later: Iterator[bytes] | None = None) -> None:
+        """Bytes for this connection alone, ahead of what it has not begun to read of the stream."""
+        with self.broadcaster.lock:
+            if self.sock is None or self._ending is not None:
+                return
+            self._finish_frame()
+            self._own += data
+            if later is not None:
+                assert self._later is None
+                self._later = later
+            if not self.is_blocked:
+                self._push()
+
+    def write_in_order(self, data: bytes) -> None:
+        """Bytes for this connection alone, behind everything that its stream has so far."""
+        with self.broadcaster.lock:
+            rest = self._rest_of_the_stream() + data
+            if self._later is not None:  # It still reads what it missed, and this is to come behind that.
+                self._later = _chained(self._later, rest)
+            else:
+                self.write(rest)
+
+    def join(self, audience: Audience) -> None:
+        """From here on get what `audience` gets."""
+        with self.broadcaster.lock:
+            if self.sock is not None:
+                self.audience = audience
+                self.cursor = audience.stream.end
+                audience.add(self)
+
+    def leave(self) -> None:
+        """Get nothing of the stream any more."""
+        with self.broadcaster.lock:
+            if self.audience is not None:
+                self.audience.remove(self)
+                self.audience = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a socket still."""
+        return self.sock is not None
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What the kernel has not taken yet; what was missed counts when its turn comes."""
+        behind = self.audience.stream.end - self.cursor if self.audience is not None else 0
+        return len(self._own) + behind
+
+    def block(self) -> None:
+        """The kernel takes no more: have the loop say when it does."""
+        if not self.is_blocked and self.sock is not None:
+            self.is_blocked = True
+            if self.audience is not None:
+                self.audience.blocked.add(self)
+            self.broadcaster.loop.want_write(self.fd, wanted=True)
+
+    def close(self, reason: str) -> None:
+        """End the connection now; what waits is dropped, history has it."""
+        with self.broadcaster.lock:
+            sock, self.sock = self.sock, None
+            if sock is None:
+                return
+            self.broadcaster.loop.forget(self.fd)
+            self._own, self._later = b"", None
+            sock.close()
+            if self._ending is None:
+                self.on_closed(reason)
+            self.leave()
+
+    def finish(self, goodbye: bytes, reason: str) -> None:
+        """Write what waits and `goodbye`, then end the connection; a peer that does not take it is cut off."""
+        with self.broadcaster.lock:
+            if self.sock is None or self._ending is not None:
+                return
+            self.write_in_order(goodbye)
+            if not self.is_open:  # That write has found it gone.
+                return
+            self._ending = reason
+            self.on_closed(reason)
+            self.leave()
+            if not self.is_blocked:
+                self._say_goodbye()
+            loop = self.broadcaster.loop
+            loop.call_once(GOODBYE_US, lambda: self.close(reason))
+
+    def _receive(self, sock: RawSocket) -> None:
+        try:
+            data = sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close(self._ending or CLOSED_LOST)
+            return
+        if not data:
+            self.close(self._ending or CLOSED_BY_CLIENT)
+        elif self._ending is None:
+            self.on_data(data)
+
+    def _push(self) -> None:
+        """Write what waits, as far as the kernel takes it; the loop calls again for the rest."""
+        while self.sock is not None and (data := self._next()):
+            try:
+                taken = self.sock.send(data)
+            except BlockingIOError:
+                taken = 0
+            except OSError:
+                self.close(self._ending or CLOSED_LOST)
+                return
+            self._took(taken)
+            if taken < len(data):
+                self.block()
+                return
+        self._unblock()
+        if self._ending is not None:
+            self._say_goodbye()
+
+    def _say_goodbye(self) -> None:
+        """Our end first: closing with unread bytes would reset the connection and lose what is on its way."""
+        if self.sock is not None:
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_WR)
+
+    def _unblock(self) -> None:
+        if self.is_blocked and self.sock is not None:
+            self.is_blocked = False
+            if self.audience is not None:
+                self.audience.blocked.discard(self)
+            self.broadcaster.loop.want_write(self.fd, wanted=False)
+
+    def _finish_frame(self) -> None:
+        """Take the rest of a frame that the kernel has cut: nothing may come between its halves."""
+        if self.audience is None or self._own or self._later is not None:
+            return
+        end = self.audience.stream.frame_end(self.cursor)
+        if end != self.cursor:
+            self._own = self.audience.stream.read(self.cursor, 1)
+            self.cursor = end
+
+    def _rest_of_the_stream(self) -> bytes:
+        """What it has not begun to read, which may be nothing; from now on it counts as read."""
+        if self.audience is None or self.cursor == self.audience.stream.end:
+            return b""
+        rest = self.audience.stream.read(self.cursor, self.audience.stream.end)
+        self.cursor = self.audience.stream.end
+        return rest
+
+    def _next(self) -> bytes:
+        if not self._own and self._later is not None:
+            self._own = next(self._later, b"")
+            if not self._own:
+                self._later = None
+        if self._own:
+            return self._own
+        if self.audience is None or self.cursor == self.audience.stream.end:
+            return b""
+        return self.audience.stream.read(self.cursor, WRITE_BYTES_MAX)
+
+    def _took(self, taken: int) -> None:
+        if self._own:
+            self._own = self._own[taken:]
+        elif self.audience is not None:
+            self.cursor += taken
+            self.audience.wrote(self)
+
+
+def _chained(first: Iterator[bytes], last: bytes) -> Iterator[bytes]:
+    yield from first
+    if last:
+        yield last

@@ -1,0 +1,75 @@
+"""The bytes that many connections get alike: kept once, read by each from where it stands.
+
+    frames:   |  frame  | frame |    frame    | frame |
+              ^start         ^cursor of a slow client ^end, where everybody else stands
+
+A connection is one number, its cursor: what waits for it is what lies between that and the end. A hundred clients that
+do not read hold the same bytes once, and how much waits for each is a subtraction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+
+class Stream:
+    """Frames one after another, addressed by the byte's number since the beginning."""
+
+    __slots__ = ("_ends", "_frames", "_joined", "_joined_from", "_joined_to", "end", "start")
+
+    def __init__(self) -> None:
+        self.start = 0
+        """Where the oldest frame that is kept begins."""
+        self.end = 0
+        """Behind the newest frame."""
+        self._frames: list[bytes] = []
+        self._ends: list[int] = []
+        self._joined = b""
+        self._joined_from = self._joined_to = -1
+
+    def append(self, frame: bytes) -> None:
+        """One more frame at the end; never empty."""
+        self._frames.append(frame)
+        self.end += len(frame)
+        self._ends.append(self.end)
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames are kept."""
+        return len(self._frames)
+
+    def read(self, cursor: int, bytes_max: int) -> bytes:
+        """What lies behind `cursor`: whole frames up to about `bytes_max`, the first one perhaps cut at its front.
+
+        The same object for everyone who stands at the same place, until a frame is added.
+        """
+        if cursor == self._joined_from and self.end == self._joined_to:
+            return self._joined
+        first = bisect_right(self._ends, cursor)
+        last = bisect_right(self._ends, cursor + bytes_max, first + 1)
+        begin = self._ends[first] - len(self._frames[first])
+        data = self._frames[first] if last == first + 1 else b"".join(self._frames[first:last])
+        if begin != cursor:
+            return data[cursor - begin :]  # Somebody's own place: not worth remembering.
+        self._joined, self._joined_from, self._joined_to = data, cursor, self.end
+        return data
+
+    def frame_end(self, cursor: int) -> int:
+        """Where the frame ends that `cursor` has cut; `cursor` itself between two frames."""
+        first = bisect_right(self._ends, cursor)
+        if first == len(self._ends) or cursor == self._ends[first] - len(self._frames[first]):
+            return cursor
+        return self._ends[first]
+
+    def frames_behind(self, cursor: int) -> int:
+        """How many frames end behind `cursor`."""
+        return len(self._ends) - bisect_right(self._ends, cursor)
+
+    def trim(self, cursor: int) -> None:
+        """Forget the frames that nobody needs who stands at `cursor` or further on."""
+        count = bisect_right(self._ends, cursor)
+        if count:
+            self.start = self._ends[count - 1]
+            del self._frames[:count]
+            del self._ends[:count]
+            self._joined, self._joined_from, self._joined_to = b"", -1, -1

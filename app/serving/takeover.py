@@ -1,0 +1,65 @@
+"""Taking a connection over from the WSGI server once its handshake is done.
+
+Our workers mark the sockets that they accepted (`UNREADER`); anything else (TLS, HTTP/2, other servers) stays where
+it is and takes the stock path.
+"""
+
+from __future__ import annotations
+
+import _socket  # The kernel's socket itself: green-thread libraries replace what `socket` offers.
+import contextlib
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+RawSocket = _socket.socket
+
+UNREADER = "siar_unreader"
+"""Attribute of a socket that our worker accepted: what has read from it, and may have read more than a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A connection that is ours."""
+
+    sock: RawSocket
+    """Non-blocking."""
+    rest: bytes
+    """What the server had read behind the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOptions:
+    """What every connection gets, on both transports alike."""
+
+    send_buffer_bytes: int
+    """SO_SNDBUF. Unset, the kernel swallows 4 MB before a slow client shows."""
+    peer_timeout_ms: int
+    """TCP_USER_TIMEOUT: how long written bytes may stay unacknowledged."""
+
+
+def can_take_over(environ: dict[str, Any]) -> bool:
+    """Whether the request came over HTTP/1.1 on a plain socket that our worker accepted."""
+    return hasattr(environ.get("gunicorn.socket"), UNREADER) and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
+
+
+def take_over(environ: dict[str, Any], options: SocketOptions) -> Taken:
+    """The request's connection. The server closes its own descriptor of it when the request ends."""
+    served = environ["gunicorn.socket"]
+    rest = getattr(served, UNREADER).take_buffered()
+    sock = RawSocket(served.family, served.type, served.proto, os.dup(served.fileno()))
+    sock.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    set_options(sock, options)
+    return Taken(sock, rest)
+
+
+def set_options(sock: Any, options: SocketOptions) -> None:
+    """Options that bound what the kernel holds for a peer, and for how long; no Nagle. `None` has none."""
+    if sock is None:
+        return
+    with contextlib.suppress(OSError):  # A Unix socket has none of them, a peer that left takes none.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer_bytes)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, options.peer_timeout_ms)

@@ -1,0 +1,35 @@
+"""A response that takes its connection away from the WSGI server and writes on it by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import flask
+
+from app.serving.takeover import SocketOptions, Taken, take_over
+from app.serving.websocket import HANDLED
+
+
+class DetachedResponse(flask.Response):
+    """Flask makes its headers; then `begin` gets the connection and the response's head.
+
+    The body ends with the connection (RFC 9112, section 6.3, rule 8), so that every frame of it is the same bytes for
+    everyone and nothing is wrapped around them.
+    """
+
+    def __init__(
+        self, begin: Callable[[Taken, bytes], None], options: SocketOptions, **response: Any
+    ) -> None:
+        super().__init__(**response)
+        self._begin = begin
+        self._options = options
+
+    def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        """Write nothing through the server: it only learns that the connection has gone."""
+        self.headers.pop("Content-Length", None)
+        self.headers["Connection"] = "close"
+        lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in self.headers)]
+        head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        self._begin(take_over(environ, self._options), head)
+        return HANDLED
