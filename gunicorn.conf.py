@@ -24,7 +24,10 @@ except SiarError as error:
 bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 ]
-worker_class = "app.serving.eventlet_worker.EventletWorker"
+worker_class = {
+    "eventlet": "app.serving.eventlet_worker.EventletWorker",
+    "gevent": "app.serving.gevent_worker.GeventWorker",
+}[_settings.green_threads]
 workers = 1
 """One process orders and remembers (`memory://`); several need a shared broker."""
 worker_connections = _settings.connections_max + 1000

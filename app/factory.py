@@ -30,6 +30,10 @@ class SiarApp(flask.Flask):
         """Say goodbye to every client; the worker calls it when it has stopped accepting."""
         self.services.drain()
 
+    def is_drained(self) -> bool:
+        """Whether every goodbye has been written."""
+        return self.services.is_drained()
+
 
 def create_app(settings: Settings | None = None) -> SiarApp:
     """A service with its own broker and connections. `None`: settings from the environment."""

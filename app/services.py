@@ -68,6 +68,10 @@ class Services:
         self.fanout.drain()
         self.socketio.end_all()
 
+    def is_drained(self) -> bool:
+        """Whether the kernel has taken everything that was written to connections which end."""
+        return not self.fanout.broadcaster.ending
+
 
 def build(app: flask.Flask, settings: Settings) -> Services:
     """Everything that `settings` ask for, on `app`."""

@@ -77,6 +77,8 @@ class Settings:
     """Engine.IO's ping; the protocol's default, whole seconds because the library announces whole ones."""
     ping_timeout_s: int = 20
     """How long a pong may take; the protocol's default."""
+    green_threads: str = "eventlet"
+    """The library behind gunicorn's worker: `eventlet`, or `gevent` for the day on which eventlet is no more."""
     fanout: str = "direct"
     """How bytes reach the clients: `direct`, written by us on connections taken over from the WSGI server, or `stock`,
     a queue and a green thread for each client, as libraries do it: to see what that costs."""
@@ -125,6 +127,10 @@ class Settings:
                 raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")
         if self.broker != "memory://":
             raise SettingError(f'SIAR_BROKER is "{self.broker}"; this version knows memory:// only.')
+        if self.green_threads not in ("eventlet", "gevent"):
+            raise SettingError(
+                f'SIAR_GREEN_THREADS is "{self.green_threads}"; it must be eventlet or gevent.'
+            )
         if self.fanout not in ("direct", "stock"):
             raise SettingError(f'SIAR_FANOUT is "{self.fanout}"; it must be direct or stock.')
         if self.log_level not in ("debug", "info", "warning", "error"):

@@ -98,6 +98,8 @@ class Broadcaster:
         self._due: dict[Audience, None] = {}
         self._round: tuple[Audience, list[Outlet], int, int] | None = None
         """Audience, its members, how many have been looked at, and the end of the stream when the round began."""
+        self.ending: set[Outlet] = set()
+        """Those whose last bytes are on their way."""
         self._is_rung = False
         self._bell = threading.Lock()
         self._bell.acquire()

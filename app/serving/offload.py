@@ -17,4 +17,8 @@ def blocking(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         from eventlet import tpool
 
         return tpool.execute(function, *args, **kwargs)  # type: ignore[no-any-return]
+    if mode.current() == mode.GEVENT:
+        import gevent
+
+        return gevent.get_hub().threadpool.apply(function, args, kwargs)  # type: ignore[no-any-return]
     return function(*args, **kwargs)

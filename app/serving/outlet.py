@@ -147,6 +147,7 @@ class Outlet:
             if sock is None:
                 return
             self.broadcaster.loop.forget(self.fd)
+            self.broadcaster.ending.discard(self)
             self._own, self._later = b"", None
             sock.close()
             if self._ending is None:
@@ -162,6 +163,7 @@ class Outlet:
             if not self.is_open:  # That write has found it gone.
                 return
             self._ending = reason
+            self.broadcaster.ending.add(self)
             self.on_closed(reason)
             self.leave()
             if not self.is_blocked:
@@ -202,6 +204,7 @@ class Outlet:
 
     def _say_goodbye(self) -> None:
         """Our end first: closing with unread bytes would reset the connection and lose what is on its way."""
+        self.broadcaster.ending.discard(self)
         if self.sock is not None:
             with contextlib.suppress(OSError):
                 self.sock.shutdown(socket.SHUT_WR)

@@ -21,7 +21,7 @@ class Timer:
         self._timer: TimerFd | None = None
 
     def __enter__(self) -> Timer:
-        if mode.current() == mode.EVENTLET:
+        if mode.current() != mode.THREADS:
             try:
                 self._timer = TimerFd()
             except OSError:

@@ -1,0 +1,109 @@
+"""What our gunicorn workers have in common, whichever green threads they run on.
+
+1. A connection that the application took over leaves the request loop, and is not closed by it.
+2. Idle connections are known, so that a drain ends them at once.
+3. A drain stops accepting, tells the application, and waits for its connections within the master's patience.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gunicorn.workers.base_async import AsyncWorker
+
+from app.serving.peer import cut
+from app.serving.takeover import UNREADER
+from app.serving.websocket import HANDLED
+
+DRAIN_SHARE = 0.7
+"""Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
+
+
+class SiarWorker(AsyncWorker):  # type: ignore[misc]
+    """One process, one loop, a green thread for each connection until it is taken over."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._idle: set[Any] = set()
+        self._clients: dict[Any, Any] = {}
+
+    def current(self) -> Any:
+        """The green thread that runs."""
+        raise NotImplementedError
+
+    def spawn(self, function: Any) -> None:
+        """Run `function` in a green thread."""
+        raise NotImplementedError
+
+    def waits_for_request(self) -> Any:
+        """A context that ends an idle connection."""
+        raise NotImplementedError
+
+    @contextmanager
+    def timeout_ctx(self) -> Iterator[None]:
+        """Around the wait for a connection's next request: ends an idle one, and lets a drain find it."""
+        waiting = self.current()
+        self._idle.add(waiting)
+        try:
+            with self.waits_for_request():
+                yield
+        finally:
+            self._idle.discard(waiting)
+
+    @contextmanager
+    def serving(self, client: Any) -> Iterator[None]:
+        """Around a connection."""
+        green = self.current()
+        self._clients[green] = client
+        try:
+            yield
+        finally:
+            self._clients.pop(green, None)
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
+        """One request; while leaving, the last one of its connection."""
+        if not self.cfg.is_ssl:
+            setattr(
+                sock, UNREADER, req.unreader
+            )  # This connection may be taken over, with what was read of it.
+        again = super().handle_request(listener_name, req, sock, addr)
+        if not self.alive:
+            raise StopIteration
+        return bool(again)
+
+    def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
+        """A connection that was taken over leaves the request loop."""
+        if respiter is HANDLED:
+            raise StopIteration
+        return bool(super().is_already_handled(respiter))
+
+    def handle_quit(self, sig: int, frame: types.FrameType | None) -> None:
+        """Outside of the signal handler, where blocking calls are allowed."""
+        handle = super().handle_quit
+        self.spawn(lambda: handle(sig, frame))
+
+    def handle_usr1(self, sig: int, frame: types.FrameType | None) -> None:
+        """Likewise: reopening logs takes locks."""
+        handle = super().handle_usr1
+        self.spawn(lambda: handle(sig, frame))
+
+    def drain(self) -> None:
+        """Tell the application, and end who is idle."""
+        drain = getattr(self.wsgi, "drain", None)
+        if drain is not None:
+            drain()
+        for waiting in list(self._idle):
+            cut(self._clients.get(waiting))  # Its reader sees the end, which is no error.
+
+    @property
+    def patience_s(self) -> float:
+        """How long connections have to end."""
+        return float(self.cfg.graceful_timeout) * DRAIN_SHARE
+
+    def leaves_open(self) -> bool:
+        """Whether the application still has bytes on their way."""
+        is_drained = getattr(self.wsgi, "is_drained", None)
+        return is_drained is not None and not is_drained()
