@@ -1,0 +1,302 @@
+"""What a connection's peer reads, under any pattern of partial writes by the kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.serving import epoll
+from app.serving.broadcaster import Audience, Broadcaster
+from app.serving.loop import Loop
+from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
+
+
+class FakeSocket:
+    """A kernel that takes as much as it is told to."""
+
+    def __init__(self, fd: int = 7) -> None:
+        self.room = 0
+        self.taken = b""
+        self.is_closed = self.is_shut_down = False
+        self.incoming: list[bytes] = []
+        self.fd = fd
+        self.send_count = 0
+
+    def fileno(self) -> int:
+        return self.fd
+
+    def send(self, data: bytes) -> int:
+        assert not self.is_closed
+        self.send_count += 1
+        if self.room == 0:
+            raise BlockingIOError
+        count = min(self.room, len(data))
+        self.taken += data[:count]
+        self.room -= count
+        return count
+
+    def recv(self, size: int) -> bytes:
+        if not self.incoming:
+            raise BlockingIOError
+        return self.incoming.pop(0)[:size]
+
+    def shutdown(self, _how: int) -> None:
+        self.is_shut_down = True
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class FakeLoop:
+    """Remembers who waits for what."""
+
+    def __init__(self) -> None:
+        self.wants_write: dict[int, bool] = {}
+        self.later: list[Callable[[], None]] = []
+
+    def watch(self, fd: int, _watched: object) -> None:
+        self.wants_write[fd] = False
+
+    def want_write(self, fd: int, *, wanted: bool) -> None:
+        self.wants_write[fd] = wanted
+
+    def forget(self, fd: int) -> None:
+        self.wants_write.pop(fd, None)
+
+    def call_once(self, _after_us: int, function: Callable[[], None]) -> None:
+        self.later.append(function)
+
+
+class Probe(Outlet):
+    """An outlet that notes what it is told."""
+
+    __slots__ = ("closed", "received")
+
+    def __init__(self, broadcaster: Broadcaster, sock: FakeSocket) -> None:
+        super().__init__(broadcaster, cast(Any, sock))
+        self.closed: list[str] = []
+        self.received = b""
+
+    def on_data(self, data: bytes) -> None:
+        self.received += data
+
+    def on_closed(self, reason: str) -> None:
+        self.closed.append(reason)
+
+
+class Bench:
+    """One outlet in an audience, on a kernel of ours."""
+
+    def __init__(self, *, frames_max: int = 1000, bytes_max: int = 10**6, room: int = 0) -> None:
+        self.loop = FakeLoop()
+        self.broadcaster = Broadcaster(cast(Loop, self.loop), frames_max=frames_max, bytes_max=bytes_max)
+        self.audience = Audience()
+        self.sock = FakeSocket()
+        self.sock.room = room
+        self.outlet = Probe(self.broadcaster, self.sock)
+        self.outlet.open()
+        self.outlet.join(self.audience)
+
+    def publish(self, frame: bytes) -> None:
+        with self.broadcaster.lock:
+            self.broadcaster.append(self.audience, frame)
+        while self.broadcaster._take_a_turn():
+            pass
+
+    def kernel_takes(self, count: int) -> None:
+        self.sock.room += count
+        if self.loop.wants_write.get(self.sock.fd):
+            self.outlet.on_events(epoll.OUT)
+
+    def drain(self) -> None:
+        for _ in range(10_000):
+            if not self.loop.wants_write.get(self.sock.fd):
+                return
+            self.kernel_takes(1000)
+        raise AssertionError("never drained")
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["publish", "own", "in_order"]), st.integers(1, 40)),
+        st.tuples(st.just("takes"), st.integers(1, 60)),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=300)
+@given(OPERATIONS, st.integers(0, 3))
+def test_every_frame_arrives_whole_and_in_its_order(
+    operations: list[tuple[str, int]], missed_count: int
+) -> None:
+    """Own frames may overtake what was not begun of the stream; frames in order may not; nothing is cut in two."""
+    bench = Bench()
+    missed = [b"<missed %d>" % number for number in range(missed_count)]
+    bench.outlet.write(b"<head>", later=iter(missed))
+    sequence: list[tuple[str, bytes]] = []
+    for number, (kind, size) in enumerate(operations):
+        frame = b"<%s %d %s>" % (kind.encode(), number, b"x" * size)
+        if kind == "takes":
+            bench.kernel_takes(size)
+            continue
+        sequence.append((kind, frame))
+        if kind == "publish":
+            bench.publish(frame)
+        elif kind == "own":
+            bench.outlet.write(frame)
+        else:
+            bench.outlet.write_in_order(frame)
+
+    bench.drain()
+
+    arrived = re.findall(rb"<[^<>]*>", bench.sock.taken)
+    assert b"".join(arrived) == bench.sock.taken, "a frame was cut by another"
+    assert sorted(arrived) == sorted([b"<head>", *missed, *(frame for _kind, frame in sequence)])
+    ordered = [frame for kind, frame in sequence if kind != "own"]
+    assert [frame for frame in arrived if frame in ordered] == ordered
+    own = [frame for kind, frame in sequence if kind == "own"]
+    assert [frame for frame in arrived if frame in own] == own
+    assert [frame for frame in arrived if frame.startswith(b"<missed")] == missed
+    assert arrived.index(b"<head>") == 0
+
+
+def test_what_is_published_while_a_write_is_due_is_one_write() -> None:
+    bench = Bench(room=10**6)
+    with bench.broadcaster.lock:
+        for number in range(50):
+            bench.broadcaster.append(bench.audience, b"<%d>" % number)
+
+    bench.broadcaster._take_a_turn()
+
+    assert bench.sock.send_count == 1
+    assert bench.sock.taken == b"".join(b"<%d>" % number for number in range(50))
+
+
+def test_a_single_notification_leaves_in_the_call_that_publishes_it() -> None:
+    bench = Bench(room=10**6)
+    with bench.broadcaster.lock:
+        bench.broadcaster.append(bench.audience, b"<at once>")
+
+    bench.broadcaster.write()
+
+    assert bench.sock.taken == b"<at once>"
+
+
+@pytest.mark.parametrize(("frames_max", "bytes_max"), [(3, 10**6), (1000, 40)])
+def test_who_is_too_far_behind_is_cut_off_and_the_others_are_not(frames_max: int, bytes_max: int) -> None:
+    bench = Bench(frames_max=frames_max, bytes_max=bytes_max)
+    reader = Probe(bench.broadcaster, reads := FakeSocket(8))
+    reads.room = 10**6
+    reader.open()
+    reader.join(bench.audience)
+
+    for number in range(6):
+        bench.publish(b"<frame %04d>" % number)
+
+    assert bench.outlet.closed == [CLOSED_SLOW]
+    assert bench.sock.is_closed
+    assert reader.closed == []
+    assert reads.taken == b"".join(b"<frame %04d>" % number for number in range(6))
+    assert bench.audience.stream.frame_count == 0, "nobody needs them any more"
+
+
+def test_a_stalled_client_holds_the_stream_and_no_copy_of_it() -> None:
+    bench = Bench()
+    for _ in range(100):
+        bench.publish(b"x" * 1000)
+
+    assert bench.audience.stream.frame_count == 100
+    assert bench.outlet.waiting_bytes == 100_000
+    assert bench.outlet._own == b""
+
+
+def test_the_peers_end_is_noticed_at_once() -> None:
+    bench = Bench()
+    bench.sock.incoming = [b""]
+
+    bench.outlet.on_events(epoll.IN | epoll.PEER_CLOSED)
+
+    assert bench.outlet.closed == [CLOSED_BY_CLIENT]
+    assert not bench.audience.members
+
+
+def test_an_event_that_belonged_to_an_earlier_descriptor_is_nothing() -> None:
+    """The kernel reuses numbers: a hang-up may be that of the connection before."""
+    bench = Bench()
+
+    bench.outlet.on_events(epoll.HANG_UP | epoll.ERROR)
+
+    assert bench.outlet.closed == []
+
+
+def test_a_goodbye_comes_behind_everything_and_then_our_end_does() -> None:
+    bench = Bench()
+    bench.publish(b"<one>")
+    bench.publish(b"<two>")
+
+    bench.outlet.finish(b"<bye>", "server_drain")
+    bench.publish(b"<three>")
+    assert bench.broadcaster.ending == {bench.outlet}
+    bench.drain()
+
+    assert bench.sock.taken == b"<one><two><bye>"
+    assert bench.sock.is_shut_down
+    assert bench.outlet.closed == ["server_drain"]
+    assert not bench.broadcaster.ending
+    bench.sock.incoming = [b""]
+    bench.outlet.on_events(epoll.IN)
+    assert bench.sock.is_closed
+    assert bench.outlet.closed == ["server_drain"]
+
+
+def test_a_peer_that_does_not_take_the_goodbye_is_cut_off() -> None:
+    bench = Bench()
+    bench.publish(b"<one>")
+    bench.outlet.finish(b"<bye>", "server_drain")
+
+    for later in bench.loop.later:
+        later()
+
+    assert bench.sock.is_closed
+    assert not bench.broadcaster.ending
+
+
+def test_a_broken_connection_ends_alone() -> None:
+    class Broken(FakeSocket):
+        def send(self, data: bytes) -> int:
+            raise ConnectionResetError(len(data))
+
+    bench = Bench(room=10**6)
+    broken = Probe(bench.broadcaster, Broken(9))
+    broken.open()
+    broken.join(bench.audience)
+
+    bench.publish(b"<frame>")
+
+    assert broken.closed == [CLOSED_LOST]
+    assert bench.sock.taken == b"<frame>"
+
+
+def test_what_was_missed_is_made_piece_by_piece() -> None:
+    """A client that asks for all of history and does not read must not have all of it in memory."""
+    made = []
+
+    def pieces() -> Iterator[bytes]:
+        for number in range(100):
+            made.append(number)
+            yield b"x" * 1000
+
+    bench = Bench()
+    bench.outlet.write(b"<head>", later=pieces())
+
+    assert made == []
+    bench.kernel_takes(2500)
+    assert len(made) <= 4
+    bench.drain()
+    assert bench.sock.taken == b"<head>" + b"x" * 100_000
