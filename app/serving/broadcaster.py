@@ -111,7 +111,7 @@ class Broadcaster:
         audience.appended_us = clock.monotonic_us()
         self._due[audience] = None
         for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self._bytes_max):
-            outlet.close(CLOSED_SLOW)
+            outlet.drop(CLOSED_SLOW)
 
     def write(self) -> None:
         """Begin to write what was appended: a turn now, the others by the broadcaster's own thread.
@@ -184,7 +184,7 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
         except BlockingIOError:
             taken = 0
         except OSError:
-            outlet.close(CLOSED_LOST)
+            outlet.drop(CLOSED_LOST)
             continue
         outlet.cursor = cursor + taken
         if recording is not None:

@@ -71,13 +71,12 @@ class Loop:
         self._watched[fd] = watched
         self._poll.register(fd, epoll.IN | epoll.PEER_CLOSED)
 
-    def want_write(self, fd: int, *, wanted: bool) -> None:
-        """Whether to tell it too when the kernel takes bytes again."""
-        self._poll.modify(fd, epoll.IN | epoll.PEER_CLOSED | (epoll.OUT if wanted else 0))
+    def want(self, fd: int, *, read: bool, write: bool) -> None:
+        """What else to tell it of, beside the peer's end: bytes to read, and room to write.
 
-    def want_nothing_to_read(self, fd: int) -> None:
-        """Leave what the peer writes in the kernel until `want_write` is called: it gets no more until then."""
-        self._poll.modify(fd, epoll.PEER_CLOSED)
+        What is not read stays in the kernel, and when that is full, in the peer.
+        """
+        self._poll.modify(fd, epoll.PEER_CLOSED | (epoll.IN if read else 0) | (epoll.OUT if write else 0))
 
     def forget(self, fd: int) -> None:
         """Before `fd` is closed."""

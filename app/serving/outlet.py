@@ -45,7 +45,7 @@ class Outlet:
     """
 
     __slots__ = (
-        "_ending", "_later", "_own", "audience", "broadcaster", "cursor", "fd", "is_blocked", "sock",
+        "_ending", "_is_deaf", "_later", "_own", "audience", "broadcaster", "cursor", "fd", "is_blocked", "sock",
     )  # fmt: skip
 
     def __init__(self, broadcaster: Broadcaster, sock: RawSocket) -> None:
@@ -61,6 +61,8 @@ class Outlet:
         """Whether it waits for the kernel to take bytes again."""
         self._own = b""
         self._later: Iterator[bytes] | None = None
+        self._is_deaf = False
+        """Whether what the peer writes stays in the kernel."""
         self._ending: str | None = None
         """Why it ends as soon as nothing waits any more."""
 
@@ -83,6 +85,13 @@ class Outlet:
                 self._push()
             if events & ~epoll.OUT and self.sock is not None:
                 self._receive(self.sock)
+
+    def listen(self, *, wanted: bool) -> None:
+        """Whether to be told what the peer writes; its end is told in any case."""
+        with self.broadcaster.lock:
+            if self.sock is not None and self._is_deaf is wanted:
+                self._is_deaf = not wanted
+                self.broadcaster.loop.want(self.fd, read=wanted, write=self.is_blocked)
 
     def write(self, data: bytes, later: Iterator[bytes] | None = None) -> None:
         """Bytes for this connection alone, ahead of what it has not begun to read of the stream."""
@@ -138,9 +147,9 @@ class Outlet:
             self.is_blocked = True
             if self.audience is not None:
                 self.audience.blocked.add(self)
-            self.broadcaster.loop.want_write(self.fd, wanted=True)
+            self.broadcaster.loop.want(self.fd, read=not self._is_deaf, write=True)
 
-    def close(self, reason: str) -> None:
+    def drop(self, reason: str) -> None:
         """End the connection now; what waits is dropped, history has it."""
         with self.broadcaster.lock:
             sock, self.sock = self.sock, None
@@ -169,7 +178,7 @@ class Outlet:
             if not self.is_blocked:
                 self._say_goodbye()
             loop = self.broadcaster.loop
-            loop.call_once(GOODBYE_US, lambda: self.close(reason))
+            loop.call_once(GOODBYE_US, lambda: self.drop(reason))
 
     def _receive(self, sock: RawSocket) -> None:
         try:
@@ -177,10 +186,10 @@ class Outlet:
         except BlockingIOError:
             return
         except OSError:
-            self.close(self._ending or CLOSED_LOST)
+            self.drop(self._ending or CLOSED_LOST)
             return
         if not data:
-            self.close(self._ending or CLOSED_BY_CLIENT)
+            self.drop(self._ending or CLOSED_BY_CLIENT)
         elif self._ending is None:
             self.on_data(data)
 
@@ -192,7 +201,7 @@ class Outlet:
             except BlockingIOError:
                 taken = 0
             except OSError:
-                self.close(self._ending or CLOSED_LOST)
+                self.drop(self._ending or CLOSED_LOST)
                 return
             self._took(taken)
             if taken < len(data):
@@ -214,7 +223,7 @@ class Outlet:
             self.is_blocked = False
             if self.audience is not None:
                 self.audience.blocked.discard(self)
-            self.broadcaster.loop.want_write(self.fd, wanted=False)
+            self.broadcaster.loop.want(self.fd, read=not self._is_deaf, write=False)
 
     def _finish_frame(self) -> None:
         """Take the rest of a frame that the kernel has cut: nothing may come between its halves."""

@@ -14,9 +14,9 @@ from typing import Any
 
 from gunicorn.workers.base_async import AsyncWorker
 
+from app.serving.handled import HANDLED
 from app.serving.peer import cut
 from app.serving.takeover import UNREADER
-from app.serving.websocket import HANDLED
 
 DRAIN_SHARE = 0.7
 """Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""

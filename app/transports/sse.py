@@ -55,7 +55,7 @@ class SseConnection(Outlet):
     def end(self, reason: str) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
         if reason == CLOSED_SLOW:
-            self.close(reason)
+            self.drop(reason)
         else:
             self.finish(b"", reason)
 
@@ -63,7 +63,7 @@ class SseConnection(Outlet):
         """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
         self._unread_bytes += len(data)
         if self._unread_bytes > UNREAD_BYTES_MAX:
-            self.close(CLOSED_BY_CLIENT)
+            self.drop(CLOSED_BY_CLIENT)
 
     def on_closed(self, reason: str) -> None:
         """Whoever ended it."""

@@ -8,7 +8,7 @@ from typing import Any
 import flask
 
 from app.serving.takeover import SocketOptions, Taken, take_over
-from app.serving.websocket import HANDLED
+from app.serving.handled import HANDLED
 
 
 class DetachedResponse(flask.Response):

@@ -62,8 +62,9 @@ class FakeLoop:
     def watch(self, fd: int, _watched: object) -> None:
         self.wants_write[fd] = False
 
-    def want_write(self, fd: int, *, wanted: bool) -> None:
-        self.wants_write[fd] = wanted
+    def want(self, fd: int, *, read: bool, write: bool) -> None:
+        assert read
+        self.wants_write[fd] = write
 
     def forget(self, fd: int) -> None:
         self.wants_write.pop(fd, None)
