@@ -1,0 +1,60 @@
+"""How many connections there may be, in all and from one address: counted once, for all transports."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections import Counter
+
+from app.core.errors import SiarError
+
+
+class TooManyConnections(SiarError):
+    """No more connections are taken: the server's limit, or that of the address."""
+
+
+class Admission:
+    """Places for connections. Every `enter` that did not raise is followed by one `leave`."""
+
+    def __init__(self, *, count_max: int, per_address_max: int, loopback_is_exempt: bool = True) -> None:
+        self._count_max = count_max
+        self._per_address_max = per_address_max
+        self._loopback_is_exempt = loopback_is_exempt
+        self._by_address: Counter[str] = Counter()
+        self.count = 0
+        """Connections that are in."""
+        self.refused: Counter[str] = Counter()
+        """How many were refused, by reason: `server_full` or `address_full`."""
+        self._lock = threading.Lock()
+
+    def enter(self, address: str) -> None:
+        """Take a place. Raises `TooManyConnections`."""
+        with self._lock:
+            if self.count >= self._count_max:
+                self.refused["server_full"] += 1
+                raise TooManyConnections(
+                    f"This server holds {self._count_max} connections, as many as it may "
+                    "(SIAR_CONNECTIONS_MAX); try again later."
+                )
+            if self._by_address[address] >= self._per_address_max and not self._is_exempt(address):
+                self.refused["address_full"] += 1
+                raise TooManyConnections(
+                    f"Your address holds {self._per_address_max} connections, as many as one may "
+                    "(SIAR_CONNECTIONS_PER_ADDRESS_MAX)."
+                )
+            self.count += 1
+            self._by_address[address] += 1
+
+    def leave(self, address: str) -> None:
+        """Give the place back."""
+        with self._lock:
+            self.count -= 1
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+
+    def _is_exempt(self, address: str) -> bool:
+        try:
+            return self._loopback_is_exempt and ipaddress.ip_address(address).is_loopback
+        except ValueError:  # A Unix socket has no address.
+            return self._loopback_is_exempt

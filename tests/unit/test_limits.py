@@ -1,0 +1,90 @@
+"""Places for connections, and rates."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.admission import Admission, TooManyConnections
+from app.core.rate import Rate
+
+
+def test_one_address_cannot_take_everybodys_places() -> None:
+    admission = Admission(count_max=10, per_address_max=2)
+    admission.enter("192.0.2.1")
+    admission.enter("192.0.2.1")
+
+    with pytest.raises(TooManyConnections, match="Your address"):
+        admission.enter("192.0.2.1")
+    admission.enter("192.0.2.2")
+
+    assert admission.count == 3
+    assert admission.refused == {"address_full": 1}
+
+
+def test_the_server_as_a_whole_has_a_limit_too() -> None:
+    admission = Admission(count_max=2, per_address_max=2)
+    admission.enter("192.0.2.1")
+    admission.enter("192.0.2.2")
+
+    with pytest.raises(TooManyConnections, match="SIAR_CONNECTIONS_MAX"):
+        admission.enter("192.0.2.3")
+
+    admission.leave("192.0.2.1")
+    admission.enter("192.0.2.3")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", ""])
+def test_load_from_the_same_machine_is_not_limited_by_address(address: str) -> None:
+    admission = Admission(count_max=10, per_address_max=1)
+
+    for _ in range(5):
+        admission.enter(address)
+
+    assert admission.count == 5
+
+
+def test_behind_a_proxy_loopback_is_no_exemption() -> None:
+    admission = Admission(count_max=10, per_address_max=1, loopback_is_exempt=False)
+    admission.enter("127.0.0.1")
+
+    with pytest.raises(TooManyConnections):
+        admission.enter("127.0.0.1")
+
+
+def test_an_address_that_left_is_forgotten() -> None:
+    admission = Admission(count_max=10, per_address_max=1)
+    for number in range(100):
+        admission.enter(f"198.51.100.{number}")
+        admission.leave(f"198.51.100.{number}")
+
+    assert admission._by_address == {}
+
+
+@given(st.lists(st.integers(0, 2_000_000), max_size=60), st.integers(1, 20), st.integers(1, 10))
+def test_no_window_holds_more_than_the_rate_and_the_burst(
+    pauses_us: list[int], per_s: int, burst: int
+) -> None:
+    rate = Rate(per_s=per_s, burst=burst)
+    now_us = 1_000_000
+    allowed_us = []
+    for pause_us in pauses_us:
+        now_us += pause_us
+        if rate.wait_us(now_us) == 0:
+            allowed_us.append(now_us)
+
+    for first, start_us in enumerate(allowed_us):
+        for count, end_us in enumerate(allowed_us[first:], start=1):
+            assert count <= burst + (end_us - start_us) * per_s / 1e6 + 1e-6
+
+
+@given(st.integers(1, 1000), st.integers(1, 50))
+def test_who_waits_as_told_is_let_through(per_s: int, burst: int) -> None:
+    rate = Rate(per_s=per_s, burst=burst)
+    now_us = 5_000_000
+    while (wait_us := rate.wait_us(now_us)) == 0:
+        pass
+
+    assert rate.wait_us(now_us + wait_us - 2) > 0
+    assert rate.wait_us(now_us + wait_us) == 0
