@@ -1,0 +1,71 @@
+"""Engine.IO 4 packets as a server takes them: what a client wrote, to the letter, or a reason to end its session.
+
+The library's own decoder reads text as JSON where it can (`4{"a": 1}` would be echoed without its space), takes any
+Unicode digit for a type, and keeps a binary packet's Base64 form for WebSocket clients too.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from urllib.parse import parse_qs
+
+from engineio import packet
+from engineio.packet import Packet
+
+from app.core.errors import MalformedFrame
+
+SEPARATOR = "\x1e"
+
+_TYPES = {str(number): number for number in range(packet.OPEN, packet.NOOP + 1)}
+
+PING = Packet(packet.PING)
+NOOP = Packet(packet.NOOP)
+CLOSE = Packet(packet.CLOSE)
+"""The same object for everyone; the library remembers its encoded form in it."""
+
+
+def message(data: str | bytes) -> Packet:
+    """The packet that carries `data`."""
+    return Packet(packet.MESSAGE, data)
+
+
+def decode(data: str | bytes) -> Packet:
+    """The packet in one WebSocket message, or between two separators. Raises `MalformedFrame`."""
+    if not isinstance(data, str):
+        return Packet(packet.MESSAGE, bytes(data))
+    if data[:1] == "b":
+        return Packet(packet.MESSAGE, _from_base64(data[1:]))
+    number = _TYPES.get(data[:1])
+    if number is None:
+        raise MalformedFrame(f"{data[:20]!r} is no packet of Engine.IO 4.")
+    return Packet(number, data[1:])
+
+
+def decode_payload(body: bytes, *, packets_max: int, is_form: bool = False) -> list[Packet]:
+    """The packets of a POST. `is_form`: as JSONP sends them, `d=<payload>`. Raises `MalformedFrame`."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise MalformedFrame("A payload is not UTF-8.") from None
+    if is_form:
+        text = parse_qs(text).get("d", [""])[0]
+    parts = text.split(SEPARATOR)
+    if len(parts) > packets_max:
+        raise MalformedFrame(f"A payload has more than {packets_max} packets.")
+    return [decode(part) for part in parts]
+
+
+def encode_payload(packets: Iterable[Packet]) -> str:
+    """The body of a poll's answer."""
+    return SEPARATOR.join(
+        "b" + base64.b64encode(each.data).decode() if each.binary else each.encode() for each in packets
+    )
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise MalformedFrame("A binary packet is not Base64.") from None

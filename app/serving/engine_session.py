@@ -1,0 +1,316 @@
+"""One Engine.IO session: what waits for its client, and how it ends. It stands where the library has a `Socket`.
+
+    send() ---> _held      while a Socket.IO connect handler runs: CONNECT must come first
+           ---> _waiting   no WebSocket yet: until the client polls, or has upgraded
+           ---> channel    the established WebSocket
+
+Thousands of them are idle at a time: no queue, no thread and no timer of its own, and nothing made before it is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from engineio import packet
+from engineio.packet import Packet
+
+from app import clock
+from app.core.errors import MalformedFrame
+from app.serving.engine_packets import CLOSE, NOOP, decode
+from app.serving.waiter import Outcome, Waiter
+
+if TYPE_CHECKING:
+    from app.serving.engine_entry import WebSocketEntry
+    from app.serving.engine_server import EngineServer
+
+logger = logging.getLogger("siar.engineio")
+
+
+class Channel(Protocol):
+    """A WebSocket as a session sees it. Nothing may block or raise, also when the connection has ended."""
+
+    def send_packet(self, pkt: Packet) -> None:
+        """One packet in one message, behind those before it."""
+        ...
+
+    def close(self) -> None:
+        """Send what waits, say goodbye, end the connection."""
+        ...
+
+    def cut(self) -> None:
+        """End the connection at once: its peer does not read."""
+        ...
+
+    @property
+    def waiting_count(self) -> int:
+        """Packets that wait in the channel itself."""
+        ...
+
+
+class EngineSession:
+    """A client's session, under the names by which the library's server knows it.
+
+    1. Packets reach the client in the order of `send`, through an upgrade too.
+    2. `disconnect` is triggered once, whoever ended the session; nothing is received behind it.
+    """
+
+    __slots__ = (
+        "_allowed_us",
+        "_held",
+        "_is_posting",
+        "_user_session",
+        "_waiter",
+        "_waiting",
+        "channel",
+        "closed",
+        "closing",
+        "connected",
+        "entry",
+        "has_joined",
+        "pong_due_us",
+        "server",
+        "sid",
+        "upgraded",
+    )
+
+    def __init__(self, server: EngineServer, sid: str) -> None:
+        self.server = server
+        self.sid = sid
+        self.channel: Channel | None = None
+        """The established WebSocket, the session's only transport once it is there."""
+        self.entry: WebSocketEntry | None = None
+        """A WebSocket that may take the place of polling, while it is being tried."""
+        self.connected = self.upgraded = self.closing = self.closed = False
+        self.has_joined = False
+        """Whether a Socket.IO namespace has been joined; who never does is closed after a while."""
+        self.pong_due_us = 0
+        """When the session ends unless a pong comes; 0 while no ping is out."""
+        self._user_session: dict[str, Any] | None = None
+        self._waiting: list[Packet] | None = None
+        self._held: list[Packet] | None = None
+        self._waiter: Waiter | None = None
+        """The poll that waits for packets."""
+        self._is_posting = False
+        self._allowed_us = 0
+        """The incoming rate so far: the time at which so many packets would have come at the allowed rate."""
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The library's `get_session`; most sessions never ask for it."""
+        if self._user_session is None:
+            self._user_session = {}
+        return self._user_session
+
+    @session.setter
+    def session(self, value: dict[str, Any]) -> None:
+        self._user_session = value
+
+    @property
+    def waiting_count(self) -> int:
+        """Packets that the client has not taken yet."""
+        channel = self.channel
+        return len(self._waiting or ()) + (channel.waiting_count if channel is not None else 0)
+
+    # -- out -----------------------------------------------------------------------------------------------------
+
+    def send(self, pkt: Packet) -> None:
+        """Send a packet, or keep it until it can be sent. To a session that has ended it says nothing."""
+        with self.server.lock:
+            if self.closed:
+                return
+            if self._held is not None and pkt.packet_type == packet.MESSAGE:
+                self._held.append(pkt)
+                return
+            channel = self.channel
+            if channel is None:
+                self._keep(pkt)
+                return
+        channel.send_packet(pkt)
+
+    def hold(self) -> None:
+        """Keep back what is sent from now on."""
+        with self.server.lock:
+            self._held = []
+
+    def release(self, first: Packet | None, *, unless: Callable[[Packet], bool]) -> None:
+        """Send `first`, then what has been held back and what comes meanwhile, except for what is `unless`."""
+        batch = [] if first is None else [first]
+        while True:
+            for pkt in batch:
+                self._send_now(pkt)
+            with self.server.lock:
+                if not self._held:
+                    self._held = None
+                    return
+                batch, self._held = [pkt for pkt in self._held if not unless(pkt)], []
+
+    def attach(self, channel: Channel, opening: Packet | None = None) -> None:
+        """From here on the WebSocket is the session's transport: `opening`, what waits, then everything sent."""
+        if opening is not None:
+            channel.send_packet(opening)
+        while True:
+            with self.server.lock:
+                batch, self._waiting = self._waiting or (), None
+                if not batch:
+                    self.connected = self.upgraded = True
+                    self.entry = None
+                    if not self.closing:
+                        self.channel = channel
+                    self._wake()  # A poll that came too late.
+                    break
+            for pkt in batch:
+                channel.send_packet(pkt)
+        if self.closing:
+            channel.close()
+
+    def _send_now(self, pkt: Packet) -> None:
+        with self.server.lock:
+            if self.closed:
+                return
+            channel = self.channel
+            if channel is None:
+                self._keep(pkt)
+                return
+        channel.send_packet(pkt)
+
+    def _keep(self, pkt: Packet) -> None:
+        if self._waiting is None:
+            self._waiting = []
+        self._waiting.append(pkt)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            self._waiter.wake()
+
+    # -- in ------------------------------------------------------------------------------------------------------
+
+    def receive(self, data: str | bytes) -> None:
+        """One packet of the client, as it came. Raises `MalformedFrame`, upon which the session is to be closed."""
+        if len(data) > self.server.max_http_buffer_size:
+            raise MalformedFrame(f"A packet is longer than {self.server.max_http_buffer_size} bytes.")
+        self.take(decode(data))
+
+    def take(self, pkt: Packet) -> None:
+        """The same for a packet that has been decoded."""
+        if self.closing:
+            return
+        self.count_packet()
+        if pkt.packet_type == packet.MESSAGE:
+            self.server._trigger_event("message", self.sid, pkt.data, run_async=False)
+        elif pkt.packet_type == packet.PONG:
+            self.server.timer.on_pong(self)
+        elif pkt.packet_type == packet.CLOSE:
+            self.close(abort=True, reason=self.server.reason.CLIENT_DISCONNECT)
+        elif pkt.packet_type == packet.PING:
+            raise MalformedFrame("In Engine.IO 4 only the server pings.")
+        # What is left means nothing here: open, a late upgrade, noop.
+
+    def count_packet(self) -> None:
+        """Keep to the incoming rate (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
+        limits = self.server.limits
+        now_us = clock.monotonic_us()
+        self._allowed_us = max(self._allowed_us, now_us) + limits.packet_pause_us
+        if self._allowed_us - now_us > limits.packet_pause_us * limits.packets_burst_max:
+            raise MalformedFrame(f"More than {limits.packets_per_s} packets came in a second, for too long.")
+
+    # -- polling -------------------------------------------------------------------------------------------------
+
+    def poll(self, sock: Any) -> list[Packet] | None:
+        """What a GET is answered with, waited for; `None` means that the session is not there for it."""
+        with self.server.lock:
+            if self.upgraded or (self.closed and self._waiting is None):
+                return None
+            waiter = None
+            if self._waiter is None:
+                if self._waiting:
+                    return self._take_waiting()
+                waiter = self._waiter = Waiter(sock)
+        if waiter is not None:
+            return self._wait(waiter)
+        # "a client MUST NOT have more than one active GET request. Should it happen, the server MUST return an HTTP 400
+        # error status and close the session." [6] The first one gets the close packet.
+        self.close(reason=self.server.reason.TRANSPORT_ERROR)
+        return None
+
+    def _wait(self, waiter: Waiter) -> list[Packet] | None:
+        # During an upgrade the client waits for its last poll, but one that comes now may also have overtaken the
+        # end of the upgrade: a moment tells. Node's server looks every 100 ms.
+        is_upgrading = self.entry is not None and self.entry.is_probed
+        outcome = Outcome.PEER_GONE
+        try:
+            outcome = waiter.wait(self.server.limits.last_poll_s if is_upgrading else None)
+        finally:
+            with self.server.lock:
+                self._waiter = None
+                packets = self._take_waiting() if outcome is not Outcome.PEER_GONE else []
+            waiter.close()
+        if outcome is Outcome.PEER_GONE:
+            # What is sent to it would be lost: it is not known which poll's answer it saw [11].
+            self.close(abort=True, reason=self.server.reason.TRANSPORT_ERROR)
+            return None
+        return packets or (None if self.upgraded else [NOOP])
+
+    def post(self, packets: list[Packet]) -> None:
+        """The packets of a POST. Raises `MalformedFrame`."""
+        for pkt in packets:
+            if pkt.packet_type == packet.CLOSE and not self.closing and self._waiter is None:
+                # It may have overtaken a poll that was sent before it, on another connection [9].
+                self.server.sleep(self.server.limits.overtaking_s)
+            self.take(pkt)
+
+    def begin_post(self) -> bool:
+        """Whether no other POST is under way."""
+        with self.server.lock:
+            was_posting, self._is_posting = self._is_posting, True
+        return not was_posting
+
+    def end_post(self) -> None:
+        """It has been read."""
+        self._is_posting = False
+
+    def on_probed(self) -> None:
+        """A WebSocket has shown that it works: end the poll, so that the client can change over."""
+        with self.server.lock:
+            self._wake()
+
+    def _take_waiting(self) -> list[Packet]:
+        packets, self._waiting = self._waiting or [], None
+        return packets
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def close(self, wait: bool = False, abort: bool = False, reason: str | None = None) -> None:  # noqa: FBT001 - the library's signature
+        """End the session without waiting for its client. `abort`: without telling it."""
+        with self.server.lock:
+            if self.closing:
+                return
+            self.closing = True
+        reason = reason or self.server.reason.SERVER_DISCONNECT
+        self.server._trigger_event("disconnect", self.sid, reason, run_async=False)
+        with self.server.lock:
+            self.closed = True
+            channel, self.channel = self.channel, None
+            entry, self.entry = self.entry, None
+            if abort or channel is not None:
+                self._waiting = None
+            else:
+                self._keep(CLOSE)
+            is_polled = self._waiter is not None
+            self._wake()
+        self.server.forget(self, lingers=self._waiting is not None and not is_polled, reason=reason)
+        if channel is not None:
+            if not abort:
+                channel.send_packet(CLOSE)
+            channel.close()
+        if entry is not None:
+            entry.abandon()
+
+    def cut(self) -> None:
+        """End a session whose client does not read, whatever waits for it."""
+        channel = self.channel
+        if channel is not None:
+            channel.cut()
+        self.close(abort=True)

@@ -1,0 +1,114 @@
+"""A small server on the classes that serve Socket.IO in Siar, as the official test suites presume it.
+
+Engine.IO at `/engine.io/` echoes every message. Socket.IO at `/socket.io/`: `auth` on connect, `message` answered by
+`message-back`, `message-with-ack` acknowledged with its arguments; the same in the namespace `/custom`. And a few events
+more, for our own tests.
+
+    gunicorn -c gunicorn.conf.py "tests.support.protocol_app:create_app(ping_interval_s=0.3, ping_timeout_s=0.2)"
+    python -m tests.support.protocol_app '{"ping_interval_s": 0.3, "ping_timeout_s": 0.2}'     (threads, port SIAR_PORT)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import engineio
+import flask
+import flask_socketio
+from flask_socketio import SocketIO
+
+from app.serving import mode
+from app.serving.engine_server import EngineServer
+from app.serving.socketio_protocol import StrictPacket, conform
+from app.serving.websocket import ServeWebSocket, stock_websocket
+
+NAMESPACES = ("/", "/custom")
+
+WEBSOCKETS: dict[str, Callable[[], ServeWebSocket]] = {"stock": lambda: stock_websocket(compression=False)}
+"""By the name of the fan-out."""
+
+
+def create_app(
+    *,
+    ping_interval_s: float = 25.0,
+    ping_timeout_s: float = 20.0,
+    connect_timeout_s: float = 45.0,
+    max_payload: int = 1_000_000,
+    fanout: str = "stock",
+) -> flask.Flask:
+    """The application; for the official suites 0.3, 0.2, 1.0 and the rest as it is."""
+    options: dict[str, Any] = {
+        "websocket": WEBSOCKETS[fanout](),
+        "async_mode": mode.current(),
+        "cors_allowed_origins": "*",
+        "ping_interval": ping_interval_s,
+        "ping_timeout": ping_timeout_s,
+        "max_http_buffer_size": max_payload,
+    }
+    app = flask.Flask(__name__)
+    app.add_url_rule("/readyz", "ready", lambda: "ready")
+    app.add_url_rule("/version", "version", lambda: {"run": "", "clock_port": None})
+    extension = SocketIO(app, async_mode=mode.current(), async_handlers=False, serializer=StrictPacket)
+    conform(extension.server, EngineServer(**options, connect_timeout_s=connect_timeout_s))
+    for namespace in NAMESPACES:
+        _answer(extension, namespace)
+    echo = EngineServer(**options)
+    echo.on("message", echo.send)
+    _count_sessions(app, echo)
+    app.wsgi_app = engineio.WSGIApp(echo, app.wsgi_app)  # type: ignore[method-assign]
+    return app
+
+
+def _answer(extension: SocketIO, namespace: str) -> None:
+    def connect(auth: Any) -> None:
+        if isinstance(auth, dict) and "refuse" in auth:
+            flask_socketio.emit("auth", "for nobody")
+            raise flask_socketio.ConnectionRefusedError(auth["refuse"])
+        flask_socketio.emit("auth", auth or {})
+
+    def ask(*arguments: Any) -> None:
+        sid = flask.request.sid  # type: ignore[attr-defined]
+
+        def answered(*answer: Any) -> None:
+            extension.emit("answered", answer, to=sid, namespace=namespace)
+
+        flask_socketio.emit("question", arguments, callback=answered)
+
+    extension.on_event("connect", connect, namespace)
+    extension.on_event("message", lambda *a: flask_socketio.emit("message-back", a), namespace)
+    extension.on_event("message-with-ack", lambda *a: a, namespace)
+    extension.on_event("ask", ask, namespace)
+    extension.on_event("leave", flask_socketio.disconnect, namespace)
+    extension.on_event(
+        "broadcast", lambda *a: extension.emit("news", a, namespace=namespace) or None, namespace
+    )
+
+
+def _count_sessions(app: flask.Flask, echo: EngineServer) -> None:
+    """`/sessions`: how many are open, how many have ended, and why."""
+    ended: list[str] = []
+
+    def connect(_sid: str, _environ: dict[str, Any]) -> None:
+        """Let it in."""
+
+    def disconnect(_sid: str, reason: str) -> None:
+        ended.append(reason)
+
+    echo.on("connect", connect)
+    echo.on("disconnect", disconnect)
+    app.add_url_rule("/sessions", "sessions", lambda: {"open": len(echo.sockets), "ended": ended})
+
+
+if __name__ == "__main__":
+    from werkzeug.serving import run_simple
+
+    run_simple(
+        "127.0.0.1",
+        int(os.environ["SIAR_PORT"]),
+        create_app(**json.loads(sys.argv[1])),
+        threaded=True,
+    )
