@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from app import clock, settings
+from app.broker.make import check_broker
 from app.core.errors import SiarError
 from app.serving import companions
 
@@ -58,6 +59,10 @@ with contextlib.suppress(ValueError, OSError):  # macOS says "unlimited" and ref
 def on_starting(server):  # type: ignore[no-untyped-def]
     """Before the first worker: the time base and the companions."""
     global _keeper
+    try:
+        check_broker(_settings)
+    except SiarError as error:
+        sys.exit(f"siar: {error}")
     if _settings.anchor_us is not None:
         clock.fix(anchor_us=_settings.anchor_us, timebase=_settings.timebase)
     os.environ["SIAR_ANCHOR_US"] = str(clock.anchor_us())

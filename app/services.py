@@ -10,7 +10,7 @@ import flask
 
 from app import clock
 from app.broker.base import Broker
-from app.broker.memory import MemoryBroker
+from app.broker.make import make_broker
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
 from app.serving.broadcaster import Broadcaster
@@ -75,11 +75,7 @@ class Services:
 
 def build(app: flask.Flask, settings: Settings) -> Services:
     """Everything that `settings` ask for, on `app`."""
-    broker = MemoryBroker(
-        count_max=settings.history_count,
-        bytes_max=settings.history_bytes,
-        age_max_us=settings.history_age_s * 1_000_000,
-    )
+    broker = make_broker(settings)
     broadcaster = Broadcaster(
         Loop(), frames_max=settings.queue_notifications_max, bytes_max=settings.queue_bytes_max
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from app.core.broker_url import parse_broker_url
 from app.core.errors import SettingError
 
 PREFIX = "SIAR_"
@@ -62,7 +63,7 @@ class Settings:
     parent_pipe_fd: int | None = None
     """A pipe whose end of file means that the process which started this one is gone; handed down likewise."""
     broker: str = "memory://"
-    """Where order and history live. Only `memory://` in this version."""
+    """Where order and history live: `memory://`, or a file that outlives the server, `sqlite:///history.db`."""
     history_count: int = 10_000
     """Notifications kept for resume; at 1/s nearly three hours."""
     history_bytes: int = 16 * 1024 * 1024
@@ -125,8 +126,7 @@ class Settings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")
-        if self.broker != "memory://":
-            raise SettingError(f'SIAR_BROKER is "{self.broker}"; this version knows memory:// only.')
+        parse_broker_url(self.broker)
         if self.green_threads not in ("eventlet", "gevent"):
             raise SettingError(
                 f'SIAR_GREEN_THREADS is "{self.green_threads}"; it must be eventlet or gevent.'

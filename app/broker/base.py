@@ -7,6 +7,8 @@
 4. What history no longer holds is named by a gap, never passed over in silence.
 5. The same idempotency key publishes once; a second use with other content is a `Conflict`.
 6. History is bounded in count, bytes and age.
+7. What `publish` has returned is kept: `memory://` until the process ends, `sqlite:///` beyond that, but for trials.
+   Where it cannot be kept it is not published, and everything else goes on. No offset is given out twice in an epoch.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ class Broker(Protocol):
     """Order and history, as promised above."""
 
     def publish(self, draft: Draft) -> Published:
-        """Order, keep and hand on. Raises `Conflict` (promise 5)."""
+        """Order, keep and hand on. Raises `Conflict` (promise 5), `NotKept` (promise 7)."""
         ...
 
     def position(self) -> Position:
@@ -126,4 +128,8 @@ class Broker(Protocol):
 
     def listen(self, listener: Listener) -> None:
         """Tell `listener` of every notification from now on (promise 2)."""
+        ...
+
+    def close(self) -> None:
+        """End in order; nothing may be asked of it any more."""
         ...

@@ -15,10 +15,10 @@ class History:
         self._count_max = count_max
         self._bytes_max = bytes_max
         self._age_max_us = age_max_us
-        self._entries: deque[tuple[Notification, int]] = deque()
+        self._entries: deque[Notification] = deque()
         self._bytes = 0
         self.lost_through = 0
-        """The highest offset that was pushed out; 0 when nothing was."""
+        """The highest offset that is not kept any more; 0 when all are."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -28,25 +28,32 @@ class History:
         """Encoded size of what is kept."""
         return self._bytes
 
+    @property
+    def first_offset(self) -> int | None:
+        """The oldest that is kept."""
+        return self._entries[0].offset if self._entries else None
+
     def append(self, notification: Notification) -> None:
         """Keep the newest; drop from the oldest what the bounds no longer allow."""
-        size = len(notification.json)
-        self._entries.append((notification, size))
-        self._bytes += size
-        while len(self._entries) > self._count_max or self._bytes > self._bytes_max:
+        entries = self._entries
+        entries.append(notification)
+        self._bytes += len(notification.json)
+        while len(entries) > self._count_max or self._bytes > self._bytes_max:
             self._drop_oldest()
-        self.expire(notification.sent_us)
+        # Looked at here, because a call for each publish would cost more than the answer.
+        if entries and entries[0].sent_us < notification.sent_us - self._age_max_us:
+            self.expire(notification.sent_us)
 
     def expire(self, now_us: int) -> None:
         """Drop what is older than the bound on age."""
-        while self._entries and self._entries[0][0].sent_us < now_us - self._age_max_us:
+        while self._entries and self._entries[0].sent_us < now_us - self._age_max_us:
             self._drop_oldest()
 
     def after(self, offset: int, now_us: int) -> Iterator[Notification]:
         """What is kept after `offset` and has not outlived its own time to live, oldest first."""
         self.expire(now_us)
         newer = []
-        for notification, _size in reversed(self._entries):
+        for notification in reversed(self._entries):
             if notification.offset <= offset:
                 break
             newer.append(notification)
@@ -55,6 +62,7 @@ class History:
                 yield notification
 
     def _drop_oldest(self) -> None:
-        notification, size = self._entries.popleft()
-        self._bytes -= size
-        self.lost_through = notification.offset
+        notification = self._entries.popleft()
+        self._bytes -= len(notification.json)
+        # Behind a restart what is kept may lie below what is known to be lost.
+        self.lost_through = max(self.lost_through, notification.offset)

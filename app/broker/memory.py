@@ -1,27 +1,22 @@
-"""The broker within one process: a counter, two rings and a lock."""
+"""The broker within one process: a counter, two rings, the keys and a lock."""
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from heapq import merge
 
 from app import clock
 from app.broker.base import Draft, Filter, Gap, Listener, Published, Replay
 from app.broker.history import History
-from app.core.errors import Conflict
-from app.core.notification import Notification, encode_json
+from app.broker.keys import Keys, Use, fingerprint
+from app.core.notification import Notification
 from app.core.position import Position
 from app.core.wire import is_trial_topic
 
 TRIAL_HISTORY_COUNT = 20_000
 """Enough for a trial of 5 minutes at 60/s; a client that breaks off in a trial resumes from it."""
-
-IDEMPOTENCY_KEYS_MAX = 10_000
-"""Keys are forgotten oldest first; a publisher retries within seconds, not after ten thousand others."""
 
 
 class MemoryBroker:
@@ -32,7 +27,7 @@ class MemoryBroker:
         self._offset = 0
         self._operator = History(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
         self._trials = History(count_max=TRIAL_HISTORY_COUNT, bytes_max=bytes_max, age_max_us=age_max_us)
-        self._keys: OrderedDict[str, tuple[str, Published]] = OrderedDict()
+        self._keys = Keys()
         self._listeners: list[Listener] = []
         self._lock = threading.RLock()
 
@@ -51,28 +46,42 @@ class MemoryBroker:
     def publish(self, draft: Draft) -> Published:
         """Order, keep and hand on. Raises `Conflict` when the idempotency key stands for something else."""
         with self._lock:
-            earlier = self._earlier(draft)
-            if earlier is not None:
-                return earlier
-            notification = self._ordered(draft)
+            use = self._keys.find(draft) if draft.idempotency_key is not None else None
+            if use is not None:
+                return self._repeated(draft, use)
+            offset = self._offset + 1
+            notification = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
+            self._keep(notification, draft)
+            # Only now: one that cannot be encoded or kept must not leave a hole in the order.
+            self._offset = offset
             (self._trials if draft.trial else self._operator).append(notification)
             recipients: dict[str, int] = {}
             for listener in self._listeners:
                 for transport, count in listener(notification).items():
                     recipients[transport] = recipients.get(transport, 0) + count
-            published = Published(notification, recipients)
-            self._remember(draft, published)
-            return published
+            if draft.idempotency_key is not None:
+                self._keys.remember(draft.idempotency_key, use_of(draft, notification, recipients))
+            return Published(notification, recipients)
+
+    def close(self) -> None:
+        """Nothing outlives the process."""
+
+    def _keep(self, notification: Notification, draft: Draft) -> None:
+        """Nothing beneath the rings. A broker that has something raises `NotKept` when it fails."""
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
         """Whether history holds everything after `since` that `wanted` would get."""
         with self._lock:
+            now_us = clock.now_us()
+            self._operator.expire(now_us)
+            self._trials.expire(now_us)
             return self._is_known(since) and self._lost_through(wanted) <= since.offset
 
     def earlier(self, draft: Draft) -> Published | None:
         """What the draft's idempotency key published before, if it did. Raises `Conflict` as `publish` does."""
         with self._lock:
-            return self._earlier(draft)
+            use = self._keys.find(draft)
+            return None if use is None else self._repeated(draft, use)
 
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
         """Call `start` with what was missed since, while nobody can publish."""
@@ -90,12 +99,11 @@ class MemoryBroker:
                         break
             return tuple(found)
 
-    def _ordered(self, draft: Draft) -> Notification:
-        sent_us = clock.now_us()
-        notification = Notification(
-            position=Position(self._epoch, self._offset + 1),
+    def _built(self, draft: Draft, offset: int, *, due_us: int, sent_us: int) -> Notification:
+        return Notification(
+            position=Position(self._epoch, offset),
             topic=draft.topic,
-            due_us=draft.due_us,
+            due_us=due_us,
             sent_us=sent_us,
             title=draft.title,
             body=draft.body,
@@ -103,8 +111,11 @@ class MemoryBroker:
             targets=draft.targets,
             expires_us=None if draft.ttl_us is None else sent_us + draft.ttl_us,
         )
-        self._offset += 1  # only now: one that cannot be encoded must not leave a hole in the order
-        return notification
+
+    def _repeated(self, draft: Draft, use: Use) -> Published:
+        """What the key published then: the draft has the same content, and the use has the rest."""
+        notification = self._built(draft, use.offset, due_us=use.due_us, sent_us=use.sent_us)
+        return Published(notification, use.recipients, repeated=True)
 
     def _is_known(self, position: Position) -> bool:
         return position.epoch == self._epoch and position.offset <= self._offset
@@ -131,34 +142,7 @@ class MemoryBroker:
         stands_at = Position(self._epoch, missed[0].offset - 1 if missed else self._offset)
         return Replay(Gap(after + 1, lost_through, "expired" if known else "epoch", stands_at), missed)
 
-    def _earlier(self, draft: Draft) -> Published | None:
-        if draft.idempotency_key is None or draft.idempotency_key not in self._keys:
-            return None
-        fingerprint, published = self._keys[draft.idempotency_key]
-        if fingerprint != _fingerprint(draft):
-            raise Conflict(
-                "This idempotency_key was used for another notification; use a new key for a new one."
-            )
-        return Published(published.notification, published.recipients, repeated=True)
 
-    def _remember(self, draft: Draft, published: Published) -> None:
-        if draft.idempotency_key is None:
-            return
-        self._keys[draft.idempotency_key] = (_fingerprint(draft), published)
-        if len(self._keys) > IDEMPOTENCY_KEYS_MAX:
-            self._keys.popitem(last=False)
-
-
-def _fingerprint(draft: Draft) -> str:
-    """What must be the same for a repeat; `due_us` is left out, since a retry may stamp anew."""
-    devices = draft.targets.devices
-    content = [
-        draft.title,
-        draft.body,
-        draft.topic,
-        draft.data,
-        draft.targets.transport,
-        sorted(devices) if devices is not None else None,
-        draft.ttl_us,
-    ]
-    return hashlib.sha256(encode_json(content).encode()).hexdigest()
+def use_of(draft: Draft, notification: Notification, recipients: dict[str, int]) -> Use:
+    """What is kept of the use of a draft's key."""
+    return Use(fingerprint(draft), notification.offset, notification.due_us, notification.sent_us, recipients)

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from app import settings as settings_module
+from app.broker.make import check_broker
 from app.core.errors import SettingError, Unfit
 from app.settings import Settings, environment_name, is_loopback
 
@@ -30,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, help="TCP port (default: 8080)")
     parser.add_argument("--admin-token", metavar="T", help="the operator's token (default: random, printed)")
-    parser.add_argument("--broker", metavar="URL", help="where order and history live (default: memory://)")
+    parser.add_argument(
+        "--broker",
+        metavar="URL",
+        help="where order and history live: memory:// (default), or sqlite:///FILE, which outlives the server",
+    )
     parser.add_argument(
         "--workers", type=int, default=1, metavar="N", help="server processes (this version: 1)"
     )
@@ -46,6 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     settings = replace(settings, port=check_port(settings.host, settings.port))
     check_runs_dir(settings.runs_dir)
+    check_broker(settings)
     _announce(settings)
     sys.stdout.flush()
     environment = dict(os.environ)

@@ -8,7 +8,8 @@ SiarError
 +-- Conflict              right in form, but not now: a 409
 +-- Unfit                 the environment cannot do what was asked: exit code 3
 +-- SettingError          an unknown or impossible setting: exit code 2
-+-- StoreError            a run folder that cannot be read: damaged, foreign or of another version
++-- StoreError            a run folder or a history that cannot be read: damaged, foreign or of another version
++-- NotKept               the durable history could not take a notification, which was not published: a 507
 
 `str()` of each is a sentence that a person can act on.
 """
@@ -52,4 +53,8 @@ class SettingError(SiarError):
 
 
 class StoreError(SiarError):
-    """A run folder is damaged, foreign, or of another version."""
+    """A run folder or a durable history is damaged, foreign, or of another version."""
+
+
+class NotKept(SiarError):
+    """The durable history could not take a notification, so it was not published."""

@@ -10,6 +10,9 @@ from app.core.errors import Malformed
 from app.core.position import Position
 from app.core.wire import TRANSPORTS
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+"""Made once: `json.dumps` with these options makes one for each call."""
+
 
 class EncodedJSON(str):
     """Text that is JSON already: `WireJSON` puts it into an array as it is."""
@@ -87,7 +90,7 @@ def encode_json(value: object) -> str:
     Raises `Malformed` for a number that is not finite, which JSON does not have, and for what is nested too deep.
     """
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return _ENCODER.encode(value)
     except ValueError as error:
         raise Malformed("A number must be finite: JSON has neither NaN nor Infinity.") from error
     except RecursionError as error:

@@ -8,7 +8,7 @@ import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
-from app.core.errors import Conflict, Malformed, Unknown
+from app.core.errors import Conflict, Malformed, NotKept, Unknown
 from app.deliveries import SpoolFull
 from app.fanout import TooManyConnections
 
@@ -46,6 +46,13 @@ def register(app: flask.Flask) -> None:
     @app.errorhandler(SpoolFull)
     def spool_full(error: SpoolFull) -> flask.Response:
         return problem(507, str(error))
+
+    @app.errorhandler(NotKept)
+    def not_kept(error: NotKept) -> flask.Response:
+        logger.error("%s", error)
+        return problem(
+            507, "The history cannot be written, so nothing was published; the log has the reason."
+        )
 
     @app.errorhandler(TooManyConnections)
     def too_many(_error: TooManyConnections) -> flask.Response:
