@@ -1,0 +1,110 @@
+"""Two Socket.IO clients that others wrote, behind one handle: npm's official one, and python-socketio's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.components import require_node, require_node_modules
+from tests.support.server import ROOT
+from tests.support.streams import JS
+
+CLIENTS = ("javascript", "python")
+
+TIMEOUT_S = 10.0
+
+
+class InteropClient:
+    """A client in a process of its own: lines of JSON to it, and lines of JSON for all that happens to it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._reports: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def wait(self, kind: str, **members: Any) -> dict[str, Any]:
+        """Its next report of this kind with these members; others before it are passed over."""
+        while True:
+            report = self._reports.get(timeout=TIMEOUT_S)
+            assert report is not None, f"the client ended before {kind}"
+            if report["kind"] == kind and members.items() <= report.items():
+                return report
+
+    def next_event(self, namespace: str = "/") -> tuple[str, list[Any]]:
+        """Name and arguments of the next event."""
+        report = self.wait("event", namespace=namespace)
+        return report["event"], report["args"]
+
+    def emit(self, event: str, *arguments: Any, namespace: str = "/") -> None:
+        """Have it send an event."""
+        self.tell(do="emit", event=event, args=arguments, namespace=namespace)
+
+    def call(self, event: str, *arguments: Any, namespace: str = "/") -> list[Any]:
+        """Have it send an event, and wait for the acknowledgement."""
+        self.tell(do="call", event=event, args=arguments, namespace=namespace)
+        answer: list[Any] = self.wait("ack")["args"]
+        return answer
+
+    def disconnect(self) -> None:
+        """Have it say goodbye in all its namespaces."""
+        self.tell(do="disconnect", namespace="/")
+
+    def break_off(self) -> None:
+        """Break its connection, as a lost network would."""
+        self._write("break")
+
+    def tell(self, **command: Any) -> None:
+        """One command."""
+        self._write(json.dumps(command))
+
+    def _write(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with contextlib.suppress(ValueError):  # closed while we read
+            for line in self._process.stdout:
+                self._reports.put(json.loads(line))
+        self._reports.put(None)
+
+
+def _javascript() -> list[str]:
+    node = require_node()
+    require_node_modules()
+    return [str(node), str(JS / "interop_client.mjs")]
+
+
+def _python() -> list[str]:
+    return [sys.executable, "-W", "ignore", "-m", "tests.support.interop_client"]
+
+
+_COMMANDS: dict[str, Callable[[], list[str]]] = {"javascript": _javascript, "python": _python}
+
+
+@contextlib.contextmanager
+def interop_client(kind: str, url: str, **options: Any) -> Iterator[InteropClient]:
+    """A client that is on its way to `url`, ended with the block."""
+    with subprocess.Popen(
+        [*_COMMANDS[kind](), url, json.dumps(options)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as process:
+        try:
+            yield InteropClient(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
