@@ -33,7 +33,10 @@ CLOSED_DRAIN = "server_drain"
 class Connection(Protocol):
     """One subscriber's open connection, as a transport made it."""
 
-    wanted: Filter
+    @property
+    def wanted(self) -> Filter:
+        """What it is to get."""
+        ...
 
     def start(self, replay: Replay) -> None:
         """Take what was missed; called once, before anything live."""
@@ -120,6 +123,17 @@ class Fanout:
                     self._stock[connection] = None
 
         self._broker.attach(since, connection.wanted, start)
+
+    def move(self, connection: Connection, outlet: Outlet, form: str) -> None:
+        """A subscribed connection has become an `outlet`: nothing is missed and nothing comes twice."""
+
+        def change(_replay: Replay) -> None:
+            with self._lock:
+                if connection in self._stock and outlet.is_open:
+                    del self._stock[connection]
+                    outlet.join(self._group(connection.wanted, form))
+
+        self._broker.attach(None, connection.wanted, change)
 
     def unsubscribe(self, connection: Connection, reason: str) -> None:
         """Forget a connection; only the first reason counts."""

@@ -11,6 +11,7 @@ import flask
 from app import clock
 from app.broker.base import Broker
 from app.broker.make import make_broker
+from app.core.admission import Admission
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
 from app.serving.broadcaster import Broadcaster
@@ -54,7 +55,7 @@ class Services:
     """Id of the live run."""
     started_us: int
     requests: Requests
-    socket_options: SocketOptions
+    admission: Admission
     draining: bool = False
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
@@ -80,9 +81,15 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         Loop(), frames_max=settings.queue_notifications_max, bytes_max=settings.queue_bytes_max
     )
     fanout = Fanout(broker, broadcaster, connections_max=settings.connections_max)
+    admission = Admission(
+        count_max=settings.connections_max, per_address_max=settings.connections_per_address_max
+    )
+    socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
     sse = SseTransport(
         fanout,
         broker,
+        admission,
+        socket_options=socket_options,
         retry_ms=settings.retry_ms,
         heartbeat_s=settings.heartbeat_s,
         queue_max=settings.queue_notifications_max,
@@ -96,6 +103,8 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         ping_timeout_s=settings.ping_timeout_s,
         queue_max=settings.queue_notifications_max,
         compression=settings.compression,
+        direct=settings.fanout == "direct" and broadcaster.loop.is_possible,
+        socket_options=socket_options,
         identify=lambda: devices.from_cookie(flask.request.cookies.get(COOKIE)),
     )
     run = settings.run or live_run_id()
@@ -112,7 +121,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         run=run,
         started_us=clock.now_us(),
         requests=requests,
-        socket_options=SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000)),
+        admission=admission,
     )
 
 

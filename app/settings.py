@@ -92,7 +92,9 @@ class Settings:
     peer_timeout_s: float = 20.0
     """TCP_USER_TIMEOUT: a peer that acknowledges nothing for that long has gone. About a heartbeat's pause."""
     connections_max: int = 20_000
-    """Open subscriptions of this process; beyond it 503."""
+    """Open connections of this process, both transports together; beyond it 503."""
+    connections_per_address_max: int = 256
+    """From one address, loopback excepted: a room behind one router, and no single phone that takes everybody's."""
     compression: bool = False
     """permessage-deflate on the WebSocket: each client's copy is compressed again. A factor to show its cost."""
     allowed_hosts: tuple[str, ...] = ()
@@ -120,6 +122,7 @@ class Settings:
             ("send_buffer_bytes", 4096, 2**24),
             ("peer_timeout_s", 1, 3600),
             ("connections_max", 1, 10_000_000),
+            ("connections_per_address_max", 1, 10_000_000),
             ("publish_age_max_s", 0, 86_400),
             ("spool_bytes_max", 1024, 2**40),
         ):

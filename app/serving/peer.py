@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 from typing import Any
 
 
@@ -14,6 +15,11 @@ def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
             return environ[name]  # type: ignore[no-any-return]
     stream = environ.get("eventlet.input")
     return stream.get_socket() if stream is not None else None
+
+
+def address_of(environ: dict[str, Any]) -> str:
+    """The peer's address, empty where there is none (a Unix socket)."""
+    return sys.intern(environ.get("REMOTE_ADDR") or "")  # Thousands of connections may share it.
 
 
 def no_delay(environ: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from socketio import packet as protocol
 from app.core.errors import MalformedFrame
 from app.serving.engine_packets import message
 from app.serving.engine_server import EngineServer
+from app.serving.kept_environ import kept
 
 logger = logging.getLogger("siar.socketio")
 
@@ -65,7 +66,7 @@ def conform(server: socketio.Server, engine: EngineServer) -> None:
     rules = SocketIoProtocol(server, engine)
     server.eio = engine
     server._send_packet = rules.send_packet
-    engine.on("connect", server._handle_eio_connect)
+    engine.on("connect", rules.on_connect)
     engine.on("message", rules.on_message)
     engine.on("disconnect", rules.on_disconnect)
 
@@ -77,6 +78,10 @@ class SocketIoProtocol:
         self._server = server
         self._engine = engine
         self._send_plainly = server._send_packet
+
+    def on_connect(self, engineio_sid: str, environ: dict[str, Any]) -> None:
+        """A session has begun: the library keeps what it is given for as long as it lasts."""
+        self._server._handle_eio_connect(engineio_sid, kept(environ))
 
     def on_message(self, engineio_sid: str, data: str | bytes) -> None:
         """One message; whoever breaks the protocol is closed, where the library logs a traceback and goes on."""

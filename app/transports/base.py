@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from app.core.errors import Malformed
 from app.core.wire import TOPICS_PER_CLIENT_MAX, topic_is_well_formed
 
+REPLAY_WRITE_BYTES = 65_536
+"""What was missed goes out in writes of about this size: few calls, and little memory for each client."""
+
 
 def parse_topics(topics: Iterable[object]) -> frozenset[str] | None:
     """The filter that a client asked for; none named means all. Raises `Malformed`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -25,14 +25,22 @@ from socketio import packet as protocol
 from app.broker.base import Broker, Filter, Replay
 from app.broker.sessions import Sessions
 from app.core.errors import Malformed
+from app.core.frames import Opcode, encode_frame
 from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json
 from app.core.position import Position, position_or_unknown
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
-from app.fanout import CLOSED_BY_CLIENT, CLOSED_DRAIN, CLOSED_SLOW, Connection, Fanout, TooManyConnections
+from app.fanout import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Connection, Fanout
 from app.serving import mode
-from app.serving.peer import cut
-from app.serving.websocket import SOCKET_ATTRIBUTE, websocket_class
-from app.transports.base import parse_topics
+from app.serving.broadcaster import Broadcaster
+from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
+from app.serving.engine_entry import WebSocketEntry
+from app.serving.engine_limits import CONNECT_TIMEOUT_S
+from app.serving.engine_server import EngineServer
+from app.serving.engine_session import EngineSession
+from app.serving.socketio_protocol import StrictPacket, conform
+from app.serving.takeover import SocketOptions, Taken
+from app.serving.websocket import stock_websocket
+from app.transports.base import REPLAY_WRITE_BYTES, parse_topics
 
 logger = logging.getLogger("siar.socketio")
 
@@ -41,20 +49,18 @@ INCOMING_BYTES_MAX = 65_536
 
 NAMESPACE = "/"
 
-RESERVED_EVENTS = frozenset(
-    {"connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"}
-)
-"""Names that the protocol keeps for itself; the library would call our handlers for them."""
-
-ATTACHMENTS_MAX = 16
-"""Binary attachments of one packet, which the library collects before it looks at them."""
+FORM_PLAIN = "plain"
+FORM_RECOVERING = "recovering"
+"""Two frames of a notification: for those who asked for recovery its id is a second argument."""
 
 PACKETS_KEPT_MAX = 20_000
 """As many as both rings of history may hold together, within their bounds of bytes."""
 
 
 class SocketIoConnection:
-    """One client's subscription; its queue is the library's."""
+    """One client's subscription; what it gets goes through its session, packet by packet (stock)."""
+
+    __slots__ = ("_transport", "channel", "pid", "recovers", "replayed_count", "sid", "since", "wanted")
 
     def __init__(self, transport: SocketIoTransport, sid: str, asked: Asked) -> None:
         self._transport = transport
@@ -68,6 +74,13 @@ class SocketIoConnection:
         """The session to recover; a new one when that is not possible."""
         self.replayed_count = 0
         """Events queued at the start, which are no sign of a slow client."""
+        self.channel: SocketIoChannel | None = None
+        """The WebSocket that is subscribed in its place."""
+
+    @property
+    def form(self) -> str:
+        """Which framing its notifications have."""
+        return FORM_RECOVERING if self.recovers else FORM_PLAIN
 
     def start(self, replay: Replay) -> None:
         """The gap if there is one, then what was missed; CONNECT has been sent."""
@@ -84,6 +97,50 @@ class SocketIoConnection:
         self._transport.end(self.sid, reason)
 
 
+class SocketIoChannel(WebSocketOutlet):
+    """A WebSocket of ours: the session's channel, and what the fan-out writes to."""
+
+    __slots__ = ("_transport", "subscription")
+
+    def __init__(
+        self, transport: SocketIoTransport, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry
+    ) -> None:
+        super().__init__(broadcaster, taken, entry, message_bytes_max=INCOMING_BYTES_MAX)
+        self._transport = transport
+        self.subscription: SocketIoConnection | None = None
+
+    @property
+    def wanted(self) -> Filter:
+        """What its subscription wants."""
+        assert self.subscription is not None
+        return self.subscription.wanted
+
+    def start(self, replay: Replay) -> None:
+        """The gap if there is one, then what was missed; CONNECT has been sent."""
+        assert self.subscription is not None
+        form = self.subscription.form
+        gap = b""
+        if replay.gap is not None:
+            gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
+        self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)
+
+    def end(self, reason: str) -> None:
+        """Say goodbye, or cut off a client that does not read."""
+        if reason == CLOSED_SLOW:
+            self.drop(reason)
+        else:
+            self.session.close()
+
+    def on_left(self, reason: str) -> None:
+        """Whoever ended it; the session is told afterwards."""
+        if self.subscription is not None:
+            self._transport.left(self, reason)
+
+    def on_upgraded(self) -> None:
+        """It has taken the place of polling."""
+        self._transport.upgraded(self)
+
+
 class SocketIoTransport:
     """Socket.IO on a Flask application."""
 
@@ -97,6 +154,8 @@ class SocketIoTransport:
         ping_timeout_s: int,
         queue_max: int,
         compression: bool,
+        direct: bool,
+        socket_options: SocketOptions,
         identify: Callable[[], str | None],
     ) -> None:
         self._fanout = fanout
@@ -113,27 +172,36 @@ class SocketIoTransport:
             json=WireJSON,
             serializer=_packet_class(self),
             client_manager=_Manager(self),
+            manage_session=False,
+        )
+        self._server: socketio.Server = self.socketio.server
+        websocket = stock_websocket(compression=compression, options=socket_options)
+        if direct and not compression:  # Compressed, each client's copy is its own.
+            websocket = direct_websocket(
+                lambda taken, entry: SocketIoChannel(self, fanout.broadcaster, taken, entry),
+                options=socket_options,
+                otherwise=websocket,
+            )
+        self._engine = EngineServer(
+            websocket=websocket,
+            connect_timeout_s=CONNECT_TIMEOUT_S,
+            async_mode=mode.current(),
+            json=WireJSON,
             cors_allowed_origins=[],  # Origin is checked in one place for all endpoints: web/guard.py
             http_compression=compression,
             ping_interval=ping_interval_s,
             ping_timeout=ping_timeout_s,
             max_http_buffer_size=INCOMING_BYTES_MAX,
-            manage_session=False,
-            engineio_logger=_quiet_logger(),
+            logger=_quiet_logger(),
         )
-        self._server: socketio.Server = self.socketio.server
-        engineio = self._server.eio
-        engineio._async = {**engineio._async, "websocket": websocket_class(compression=compression)}
-        engineio.disconnect = self._end_session
-        engineio.handle_request = _refusing_ended_sessions(engineio.handle_request)
-        engineio.on("message", self._message)
+        conform(self._server, self._engine)
         self.socketio.on_event("connect", self._connect)
         self.socketio.on_event("disconnect", self._disconnect)
         fanout.register(TRANSPORT_SOCKETIO, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
-        """The whole WebSocket frame of a notification; `form` says whether the id is a second argument."""
-        raise NotImplementedError
+        """The whole WebSocket frame of a notification, the same for every client of `form`."""
+        return event_frame(EVENT_NOTIFICATION, notification.json, notification.id, form=form)
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """One packet, encoded once by the library, into the queue of each; a second one for those that recover."""
@@ -168,15 +236,15 @@ class SocketIoTransport:
         The Engine.IO session, not the namespace: of a Socket.IO DISCONNECT the official client makes "io server
         disconnect" and does not come back, while our clients are meant to, and resume.
         """
-        engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
-        if reason == CLOSED_SLOW:
-            session = self._server.eio.sockets.get(engineio_sid)
-            cut(getattr(session, SOCKET_ATTRIBUTE, None))
-        self._server.start_background_task(self._end_session, engineio_sid)
+        session = self._session_of(sid)
+        if session is not None and reason == CLOSED_SLOW:
+            session.cut()
+        elif session is not None:
+            session.close()
 
     def end_all(self) -> None:
         """Close every session, also those that never subscribed."""
-        self._end_session()
+        self._engine.disconnect()
 
     def forget(self, sid: str) -> None:
         """A client left before its CONNECT was answered."""
@@ -215,53 +283,50 @@ class SocketIoTransport:
         connection = self._connections.get(sid)
         if connection is None:
             return
-        try:
+        session = self._session_of(sid)
+        channel = None if session is None else session.channel
+        if isinstance(channel, SocketIoChannel):
+            channel.subscription, connection.channel = connection, channel
+            self._fanout.subscribe(channel, connection.since, connection.form)
+        else:
             self._fanout.subscribe(connection, connection.since)
-        except TooManyConnections:
-            connection.end(CLOSED_DRAIN)
+
+    def upgraded(self, channel: SocketIoChannel) -> None:
+        """A client that subscribed while it polled has a WebSocket now: from here on it is written to directly."""
+        sid = self._server.manager.sid_from_eio_sid(channel.session.sid, NAMESPACE)
+        connection = self._connections.get(sid)
+        if connection is not None and connection.channel is None:
+            channel.subscription, connection.channel = connection, channel
+            self._fanout.move(connection, channel, connection.form)
+
+    def left(self, channel: SocketIoChannel, reason: str) -> None:
+        """A WebSocket has ended."""
+        self._fanout.unsubscribe(channel, reason)
 
     def _connect(self, auth: object = None) -> None:
         sid = flask.request.sid  # type: ignore[attr-defined]
-        if self._fanout.is_full():
-            raise Refused("This server holds as many connections as it may; try again later.")
         try:
             asked = _read_auth(auth, self._identify())
         except Malformed as error:
             raise Refused(str(error)) from error
         self._connections[sid] = SocketIoConnection(self, sid, asked)
 
-    def _disconnect(self, _reason: object = None) -> None:
+    def _disconnect(self, reason: object = None) -> None:
         connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]
         if connection is not None:
-            self._fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
+            closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
+            self._fanout.unsubscribe(connection.channel or connection, closed)
             if connection.pid is not None:
                 self._sessions.leave(connection.pid)
 
-    def _message(self, engineio_sid: str, data: object) -> None:
-        """What the library would log with a traceback ends the connection instead: the peer broke the protocol."""
-        if engineio_sid not in self._server.environ:
-            return  # a packet behind the one that ended the session
-        try:
-            self._server._handle_eio_message(engineio_sid, data)
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the library
-            logger.info("A Socket.IO peer broke the protocol (%s); closed.", type(error).__name__)
-            self._server.start_background_task(self._server.eio.disconnect, engineio_sid)
-
-    def _end_session(self, sid: str | None = None) -> None:
-        """Takes the place of the library's `disconnect`, which waits until the peer has taken all that is queued.
-
-        A peer that never does, or a polling one that never comes back, would hold a green thread for ever.
-        """
-        engineio = self._server.eio
-        for each in [sid] if sid is not None else list(engineio.sockets):
-            session = engineio.sockets.pop(each, None)
-            if session is not None:
-                session.close(wait=False, reason=engineio.reason.SERVER_DISCONNECT)
-
     def _queued(self, sid: str) -> int:
+        session = self._session_of(sid)
+        return 0 if session is None else session.waiting_count
+
+    def _session_of(self, sid: str) -> EngineSession | None:
         engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
-        engineio_socket = self._server.eio.sockets.get(engineio_sid)
-        return 0 if engineio_socket is None else int(engineio_socket.queue.qsize())
+        found: EngineSession | None = self._engine.sockets.get(engineio_sid)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,20 +376,28 @@ def _packet(json: EncodedJSON, id: str | None) -> engineio_packet.Packet:
     return engineio_packet.Packet(engineio_packet.MESSAGE, event.encode())
 
 
-def _refusing_ended_sessions(handle: Callable[..., Any]) -> Callable[..., Any]:
-    """python-engineio raises KeyError for a POST to a session that has just ended; a client may well send one."""
+def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
+    """The WebSocket frame of an event in the default namespace, its one argument being JSON already.
 
-    def handle_request(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        try:
-            return handle(environ, start_response)
-        except KeyError:
-            body = b'"The session has ended"'
-            start_response(
-                "400 Bad Request", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-            )
-            return [body]
+    `form` says whether the id follows it, as the protocol's connection state recovery has it.
+    """
+    offset = f',"{id}"' if form == FORM_RECOVERING else ""
+    packet = f'{engineio_packet.MESSAGE}{protocol.EVENT}["{event}",{json}{offset}]'
+    return encode_frame(Opcode.TEXT, packet.encode(), mask=None)
 
-    return handle_request
+
+def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+    """The frames of what was missed, several to a piece."""
+    pieces: list[bytes] = []
+    size = 0
+    for each in notifications:
+        pieces.append(event_frame(EVENT_NOTIFICATION, each.json, each.id, form=form))
+        size += len(pieces[-1])
+        if size >= REPLAY_WRITE_BYTES:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    if pieces:
+        yield b"".join(pieces)
 
 
 class _Manager(socketio.Manager):  # type: ignore[misc]
@@ -333,6 +406,31 @@ class _Manager(socketio.Manager):  # type: ignore[misc]
     def __init__(self, transport: SocketIoTransport) -> None:
         super().__init__()
         self._transport = transport
+
+    def basic_enter_room(
+        self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None
+    ) -> None:
+        """Enter a room, but for that of its own name, which each client has to itself.
+
+        It would take 700 bytes, and the library looks through all rooms whenever a client leaves.
+        """
+        if room != sid:
+            super().basic_enter_room(sid, namespace, room, eio_sid=eio_sid)
+
+    def get_participants(self, namespace: str, room: Any) -> Iterator[tuple[str, str]]:
+        """Who is in a room, or in one of several."""
+        found: dict[str, str] = {}
+        for name in room if isinstance(room, list | tuple) else [room]:
+            if name is not None and self.is_sid_room(namespace, name):
+                found[name] = self.eio_sid_from_sid(name, namespace)
+            else:
+                found.update(super().get_participants(namespace, name))
+        yield from found.items()
+
+    def get_rooms(self, sid: str, namespace: str) -> list[str]:
+        """The rooms of a client."""
+        own = [sid] if self.is_sid_room(namespace, sid) else []
+        return own + list(super().get_rooms(sid, namespace))
 
     def connect(self, sid: str, namespace: str) -> Any:
         """Called by the library directly behind the CONNECT packet."""
@@ -347,21 +445,8 @@ class _Manager(socketio.Manager):  # type: ignore[misc]
 
 
 def _packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
-    class SiarPacket(protocol.Packet):  # type: ignore[misc]
-        """The library's packet; CONNECT to a client carries position and pid too."""
-
-        data: Any
-
-        def decode(self, encoded_packet: str) -> Any:
-            """Refuse what a client may not send: the protocol's own names as events, and heaps of attachments."""
-            attachment_count = super().decode(encoded_packet)
-            if self.packet_type in (protocol.EVENT, protocol.BINARY_EVENT):
-                name = self.data[0] if isinstance(self.data, list) and self.data else None
-                if not isinstance(name, str) or name in RESERVED_EVENTS:
-                    raise ValueError("not an event of a client")
-            if attachment_count and attachment_count > ATTACHMENTS_MAX:
-                raise ValueError("too many attachments")
-            return attachment_count
+    class SiarPacket(StrictPacket):
+        """A packet whose CONNECT to a client carries position and pid too."""
 
         def encode(self) -> Any:
             if self.packet_type == protocol.CONNECT and isinstance(self.data, dict) and "sid" in self.data:

@@ -9,21 +9,20 @@ from __future__ import annotations
 import queue
 import socket
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 from app import clock
 from app.broker.base import Broker, Filter, Replay
+from app.core.admission import Admission
 from app.core.event_stream import encode_comment, encode_event, encode_prelude
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
 from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout, Group
 from app.serving.outlet import Outlet
-from app.serving.peer import cut
-from app.serving.takeover import Taken
-
-REPLAY_WRITE_BYTES = 65_536
-"""What was missed goes out in writes of about this size: few calls, and little memory for each client."""
+from app.serving.peer import address_of, cut, peer_socket
+from app.serving.takeover import SocketOptions, Taken, set_options, take_over
+from app.transports.base import REPLAY_WRITE_BYTES
 
 UNREAD_BYTES_MAX = 65_536
 """What a client may write behind its request, where nothing is expected."""
@@ -37,11 +36,14 @@ def frame(notification: Notification) -> bytes:
 class SseConnection(Outlet):
     """A client's stream on a socket of our own."""
 
-    __slots__ = ("_head", "_transport", "_unread_bytes", "wanted")
+    __slots__ = ("_address", "_head", "_transport", "_unread_bytes", "wanted")
 
-    def __init__(self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes) -> None:
+    def __init__(
+        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str
+    ) -> None:
         super().__init__(transport.fanout.broadcaster, taken.sock)
         self._transport = transport
+        self._address = address
         self.wanted = wanted
         self._head = head
         self._unread_bytes = 0
@@ -68,14 +70,18 @@ class SseConnection(Outlet):
     def on_closed(self, reason: str) -> None:
         """Whoever ended it."""
         self._transport.fanout.unsubscribe(self, reason)
+        self._transport.admission.leave(self._address)
 
 
 class SseQueue:
     """The stock way: a client's queue of ready bytes; `None` in it ends the stream."""
 
-    def __init__(self, transport: SseTransport, wanted: Filter, sock: socket.socket | None) -> None:
+    def __init__(
+        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str
+    ) -> None:
         self._transport = transport
         self._sock = sock
+        self.address = address
         self.wanted = wanted
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._opening = b""
@@ -104,9 +110,19 @@ class SseTransport:
     """The framing of SSE, and how its streams begin, idle and end."""
 
     def __init__(
-        self, fanout: Fanout, broker: Broker, *, retry_ms: int, heartbeat_s: float, queue_max: int
+        self,
+        fanout: Fanout,
+        broker: Broker,
+        admission: Admission,
+        *,
+        socket_options: SocketOptions,
+        retry_ms: int,
+        heartbeat_s: float,
+        queue_max: int,
     ) -> None:
         self.fanout = fanout
+        self.admission = admission
+        self._socket_options = socket_options
         self._broker = broker
         self._retry_ms = retry_ms
         self._heartbeat_s = heartbeat_s
@@ -130,9 +146,15 @@ class SseTransport:
         gap = replay.gap
         return prelude + encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
 
-    def open(self, wanted: Filter, since: Position | None, taken: Taken, head: bytes) -> None:
-        """Answer on a connection that was taken over, and subscribe it. Raises `TooManyConnections`."""
-        connection = SseConnection(self, wanted, taken, head)
+    def open(self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes) -> None:
+        """Take a request's connection, which has been admitted, answer on it, and subscribe it."""
+        address = address_of(environ)
+        try:
+            taken = take_over(environ, self._socket_options)
+        except OSError:  # No descriptor left.
+            self.admission.leave(address)
+            raise
+        connection = SseConnection(self, wanted, taken, head, address)
         self.fanout.subscribe(connection, since)
         connection.open()
         if taken.rest:
@@ -171,9 +193,11 @@ class SseTransport:
             else:
                 connection.queue.put(chunk)
 
-    def open_queue(self, wanted: Filter, since: Position | None, sock: socket.socket | None) -> SseQueue:
-        """A subscribed connection in the stock way. Raises `TooManyConnections`."""
-        connection = SseQueue(self, wanted, sock)
+    def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> SseQueue:
+        """The same in the stock way, on the server's connection."""
+        sock = peer_socket(environ)
+        set_options(sock, self._socket_options)
+        connection = SseQueue(self, wanted, sock, address_of(environ))
         self.fanout.subscribe(connection, since)
         return connection
 
@@ -195,6 +219,7 @@ class SseTransport:
     def closed(self, connection: SseQueue) -> None:
         """The client's end of the stock response: whatever ended it."""
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
+        self.admission.leave(connection.address)
 
 
 def frames_of(notifications: Sequence[Notification]) -> Iterator[bytes]:

@@ -7,23 +7,19 @@ from typing import Any
 
 import flask
 
-from app.serving.takeover import SocketOptions, Taken, take_over
 from app.serving.handled import HANDLED
 
 
 class DetachedResponse(flask.Response):
-    """Flask makes its headers; then `begin` gets the connection and the response's head.
+    """Flask makes its headers; then `begin` gets the request's environ, takes its connection, and writes the head.
 
     The body ends with the connection (RFC 9112, section 6.3, rule 8), so that every frame of it is the same bytes for
     everyone and nothing is wrapped around them.
     """
 
-    def __init__(
-        self, begin: Callable[[Taken, bytes], None], options: SocketOptions, **response: Any
-    ) -> None:
+    def __init__(self, begin: Callable[[dict[str, Any], bytes], None], **response: Any) -> None:
         super().__init__(**response)
         self._begin = begin
-        self._options = options
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Write nothing through the server: it only learns that the connection has gone."""
@@ -31,5 +27,5 @@ class DetachedResponse(flask.Response):
         self.headers["Connection"] = "close"
         lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in self.headers)]
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-        self._begin(take_over(environ, self._options), head)
+        self._begin(environ, head)
         return HANDLED

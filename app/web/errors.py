@@ -8,9 +8,9 @@ import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
+from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, Unknown
 from app.deliveries import SpoolFull
-from app.fanout import TooManyConnections
 
 logger = logging.getLogger("siar.web")
 
@@ -55,8 +55,8 @@ def register(app: flask.Flask) -> None:
         )
 
     @app.errorhandler(TooManyConnections)
-    def too_many(_error: TooManyConnections) -> flask.Response:
-        response = problem(503, "This server holds as many connections as it may; try again later.")
+    def too_many(error: TooManyConnections) -> flask.Response:
+        response = problem(503, str(error))
         response.headers["Retry-After"] = "5"
         return response
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flask
 
 from app.broker.base import Filter
@@ -9,9 +11,7 @@ from app.core.event_stream import CONTENT_TYPE
 from app.core.position import Position, position_or_unknown
 from app.core.wire import TRANSPORT_SSE
 from app.deliveries import COOKIE
-from app.fanout import TooManyConnections
-from app.serving.peer import peer_socket
-from app.serving.takeover import set_options
+from app.serving.peer import address_of
 from app.transports.base import parse_topics
 from app.web.detached import DetachedResponse
 from app.web.here import services
@@ -34,31 +34,23 @@ def events() -> flask.Response:
     )
     if flask.request.method == "HEAD":
         return flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
-    since = _since()
-    if services().fanout.is_full():
-        raise TooManyConnections
-    if services().takes_over(flask.request.environ):
-        return _direct(wanted, since)
-    return _stock(wanted, since)
-
-
-def _direct(wanted: Filter, since: Position | None) -> flask.Response:
-    """On a socket of our own."""
-    sse = services().sse
-    return DetachedResponse(
-        lambda taken, head: sse.open(wanted, since, taken, head),
-        services().socket_options,
-        content_type=CONTENT_TYPE,
-        headers=HEADERS,
-    )
-
-
-def _stock(wanted: Filter, since: Position | None) -> flask.Response:
-    """On the WSGI server's connection and in its thread."""
     environ = flask.request.environ
-    set_options(peer_socket(environ), services().socket_options)
+    since = _since()
+    services().admission.enter(address_of(environ))
+    if services().takes_over(environ):
+        sse = services().sse
+        return DetachedResponse(
+            lambda environ, head: sse.open(wanted, since, environ, head),
+            content_type=CONTENT_TYPE,
+            headers=HEADERS,
+        )
+    return _stock(wanted, since, environ)
+
+
+def _stock(wanted: Filter, since: Position | None, environ: dict[str, Any]) -> flask.Response:
+    """On the WSGI server's connection and in its thread."""
     sse = services().sse
-    connection = sse.open_queue(wanted, since, peer_socket(environ))
+    connection = sse.open_queue(wanted, since, environ)
     response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=HEADERS)
     response.call_on_close(lambda: sse.closed(connection))
     return response

@@ -1,0 +1,214 @@
+"""A WebSocket on a connection that was taken over: frames in from the loop, frames out to the socket, no thread.
+
+    loop -> bytes -> FrameDecoder -> pong            the session, at once
+                                  -> anything else   an inbox, worked off by a thread that lives as long as it is full
+
+Handlers are the application's and may wait; pongs, which are nearly all that an idle client sends, cost no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from engineio.packet import Packet
+
+from app.core.errors import MalformedFrame
+from app.core.frames import ClientFrameDecoder, Message, Opcode, accept_of, encode_close, encode_frame
+from app.serving.engine_entry import State, WebSocketEntry
+from app.serving.handled import HANDLED
+from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_SLOW, Outlet
+from app.serving.spawn import spawn
+from app.serving.takeover import SocketOptions, Taken, can_take_over, take_over
+from app.serving.websocket import ServeWebSocket
+
+if TYPE_CHECKING:
+    from app.serving.broadcaster import Broadcaster
+    from app.serving.engine_server import Environ, StartResponse
+    from app.serving.engine_session import EngineSession
+
+logger = logging.getLogger("siar.websocket")
+
+CLOSED_BY_SERVER = "server_closed"
+CLOSED_PROTOCOL = "protocol_error"
+
+INBOX_MAX = 64
+"""Messages that wait for their handlers; from there on the client's bytes wait in the kernel, and then in the client."""
+
+GOING_AWAY = encode_close(1001)
+NORMAL = encode_close(1000)
+
+PONG = b"3"
+
+
+class WebSocketOutlet(Outlet):
+    """The channel of a session (engine_session.Channel) that is also an outlet of the broadcaster."""
+
+    __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone")
+
+    def __init__(
+        self, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
+    ) -> None:
+        super().__init__(broadcaster, taken.sock)
+        self._entry = entry
+        self._decoder = ClientFrameDecoder(message_bytes_max=message_bytes_max)
+        self._inbox: deque[Message] | None = None
+        """Messages for handlers; `None` while nobody works on them."""
+        self._is_gone = False
+
+    @property
+    def session(self) -> EngineSession:
+        """The session that it belongs to, or is tried for."""
+        return self._entry.session
+
+    # -- engine_session.Channel --
+
+    @property
+    def waiting_count(self) -> int:
+        """Of packets: what waits here is counted in bytes, and bounded by the broadcaster."""
+        return 0
+
+    def send_packet(self, pkt: Packet) -> None:
+        """One packet in one message, behind those before it."""
+        encoded = pkt.encode()
+        if isinstance(encoded, str):
+            self.write(encode_frame(Opcode.TEXT, encoded.encode(), mask=None))
+        else:
+            self.write(encode_frame(Opcode.BINARY, bytes(encoded), mask=None))
+
+    def close(self) -> None:
+        """Send what waits, say goodbye, end the connection."""
+        self.finish(NORMAL, CLOSED_BY_SERVER)
+
+    def cut(self) -> None:
+        """End the connection at once: its peer does not read."""
+        self.drop(CLOSED_SLOW)
+
+    # -- Outlet --
+
+    def on_data(self, data: bytes) -> None:
+        """Bytes of the peer, cut anywhere."""
+        try:
+            messages = self._decoder.feed(data)
+        except MalformedFrame as error:
+            logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
+            self.finish(encode_close(error.close_code), CLOSED_PROTOCOL)
+            return
+        for message in messages:
+            self._take(message)
+
+    def on_closed(self, reason: str) -> None:
+        """Tell the session, from a thread: its disconnect handler may wait."""
+        self.on_left(reason)
+        self._post(None)
+
+    def on_left(self, reason: str) -> None:
+        """For who inherits: the connection ends; called at once, in the broadcaster's lock."""
+
+    def on_upgraded(self) -> None:
+        """For who inherits: it has taken the place of polling."""
+
+    def _take(self, message: Message) -> None:
+        if message.opcode is Opcode.PING:
+            self.write(encode_frame(Opcode.PONG, message.payload, mask=None))
+        elif message.opcode is Opcode.CLOSE:
+            # Section 5.5.1: "it MUST send a Close frame in response".
+            self.finish(encode_frame(Opcode.CLOSE, message.payload[:2], mask=None), CLOSED_BY_CLIENT)
+        elif message.payload == PONG and message.opcode is Opcode.TEXT and self._is_counted():
+            self.session.server.timer.on_pong(self.session)
+        elif message.opcode is not Opcode.PONG:
+            self._post(message)
+
+    def _is_counted(self) -> bool:
+        """Whether a pong may be taken at once, even while handlers are busy with what came before it."""
+        if self._entry.state is not State.OPEN:
+            return False
+        try:
+            self.session.count_packet()
+        except MalformedFrame:
+            return False  # Too many; whoever works on the inbox finds the same and ends the session.
+        return True
+
+    def _post(self, message: Message | None) -> None:
+        """Into the inbox; `None` says that nothing comes any more."""
+        if message is None:
+            self._is_gone = True
+            if self._inbox is not None:
+                return  # Whoever works on it sees that when it is empty.
+            self._inbox = deque()
+            spawn(self._work)
+            return
+        if self._inbox is None:
+            self._inbox = deque()
+            spawn(self._work)
+        self._inbox.append(message)
+        if len(self._inbox) == INBOX_MAX:
+            self.listen(wanted=False)
+
+    def _work(self) -> None:
+        """Hand the inbox to the session, message by message, then end."""
+        while True:
+            with self.broadcaster.lock:
+                inbox = self._inbox
+                assert inbox is not None
+                if not inbox:
+                    if not self._is_gone:
+                        self._inbox = None
+                        self.listen(wanted=True)
+                        return
+                    break
+                message = inbox.popleft()
+            was_probing = self._entry.state is State.PROBING
+            self._entry.receive(message.text if message.opcode is Opcode.TEXT else message.payload)
+            if was_probing and self._entry.state is State.OPEN:
+                self.on_upgraded()
+        self._entry.lost()
+
+
+MakeChannel = Callable[["Taken", "WebSocketEntry"], WebSocketOutlet]
+
+
+def direct_websocket(
+    make_channel: MakeChannel, *, options: SocketOptions, otherwise: ServeWebSocket
+) -> ServeWebSocket:
+    """How `EngineServer` serves a WebSocket request whose connection can be taken over; `otherwise` serves the rest."""
+
+    def serve(entry: WebSocketEntry, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if not can_take_over(environ):
+            return otherwise(entry, environ, start_response)
+        answer = _handshake(environ)
+        if answer is None:
+            entry.lost()
+            start_response("400 Bad Request", [("Connection", "close"), ("Content-Length", "0")])
+            return []
+        taken = take_over(environ, options)
+        channel = make_channel(taken, entry)
+        channel.write(answer)
+        channel.open()
+        entry.begin(channel)
+        if taken.rest:
+            with channel.broadcaster.lock:
+                channel.on_data(taken.rest)
+        return HANDLED
+
+    return serve
+
+
+def _handshake(environ: Environ) -> bytes | None:
+    """The answer to an opening handshake (RFC 6455, section 4.2); `None` for one that is none."""
+    connection = [each.strip() for each in environ.get("HTTP_CONNECTION", "").lower().split(",")]
+    key = environ.get("HTTP_SEC_WEBSOCKET_KEY", "")
+    if (
+        environ.get("HTTP_UPGRADE", "").lower() != "websocket"
+        or "upgrade" not in connection
+        or environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13"
+        or len(key) != 24
+        or not key.isascii()
+    ):
+        return None
+    return (
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Accept: {accept_of(key)}\r\n\r\n"
+    ).encode()
