@@ -76,16 +76,19 @@ def start(
     settings: Mapping[str, str] | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
+    app: str = "wsgi:app",
     timeout_s: float = READY_TIMEOUT_S,
 ) -> ServerProcess:
     """Start a server on `port`, or a free port of `host`, and wait until it is ready.
 
-    `settings`: further `SIAR_*` names with their values. Raises `Unfit` with the end of the server's log.
+    `settings`: further `SIAR_*` names with their values. `app`: what gunicorn serves. Raises `Unfit` with the end of
+    the server's log.
     """
     token = admin_token or secrets.token_urlsafe(24)
     for _ in range(_PORT_TRIES_MAX if port is None else 1):
         chosen = _free_port(host) if port is None else port
         started = _spawn(
+            app,
             host,
             chosen,
             {"SIAR_RUNS_DIR": str(runs_dir.resolve()), "SIAR_ADMIN_TOKEN": token, **(settings or {})},
@@ -113,7 +116,7 @@ def start(
 
 
 def _spawn(
-    host: str, port: int, settings: Mapping[str, str]
+    app: str, host: str, port: int, settings: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], IO[bytes], int]:
     """The process, its log (a file without a name, gone with us) and our end of the pipe."""
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
@@ -122,7 +125,7 @@ def _spawn(
     configuration = str(processes.REPOSITORY / "gunicorn.conf.py")
     try:
         process = processes.spawn(
-            processes.python_module("gunicorn", "-c", configuration, "wsgi:app"),
+            processes.python_module("gunicorn", "-c", configuration, app),
             env=processes.environment(**changes),
             stdout=log,
             stderr=subprocess.STDOUT,

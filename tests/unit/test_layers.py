@@ -16,6 +16,7 @@ APP = ROOT / "app"
 LAYERS = (
     {"cli"},
     {"commands"},
+    {"bench"},
     {"factory"},
     {"web"},
     {"report", "experiment"},

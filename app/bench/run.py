@@ -1,0 +1,122 @@
+"""A whole bench: repetitions interleaved over servers and transports, every server fresh for its visit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from app import clock
+from app.bench import cells, subject
+from app.bench.cells import Cell, Visit
+from app.bench.crowd import Member, crowd
+from app.bench.machine import Cores
+from app.bench.plan import BenchPlan, transport_title
+from app.core.errors import SiarError
+
+SWARM_SHARE_MIN = 1.5
+"""The swarm must have read that many times what it is said to have measured."""
+
+FAILED = "visit"
+"""Kind of the cell that stands for a visit which broke off."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class BenchRun:
+    """What was measured."""
+
+    plan: BenchPlan
+    cells: list[Cell] = field(default_factory=list)
+    duration_s: float = 0.0
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether every cell counts."""
+        return all(cell.is_valid for cell in self.cells)
+
+
+def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
+    """Do it. A visit that breaks off leaves a cell that says why, and the run goes on."""
+    done = BenchRun(plan)
+    begun_us = clock.monotonic_us()
+    cores.go_to_swarm_core()
+    for repetition in range(plan.repetitions):
+        for transport in plan.transports:
+            # Another one begins each time: whoever comes after a slow server is not always the same.
+            turn = repetition % len(plan.servers)
+            for server in plan.servers[turn:] + plan.servers[:turn]:
+                _visit(done, server, transport, repetition, cores, say)
+                if repetition < plan.idle_count():
+                    _idle(done, server, transport, repetition, cores, say)
+    check_swarm(done.cells)
+    done.duration_s = (clock.monotonic_us() - begun_us) / 1e6
+    return done
+
+
+def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+    if not ({"paced", "burst", "connect", "cost"} & set(done.plan.parts)):
+        return
+    try:
+        with (
+            subject.running(server, cores, {}) as running,
+            crowd([Member(transport)], running.host, running.port) as subscribers,
+            cells.publisher_of(running) as publisher,
+        ):
+            visit = Visit(running, transport, repetition, subscribers, publisher)
+            for cell in cells.visit_cells(visit, done.plan):
+                _note(done, cell, say)
+    except SiarError as error:
+        _note(done, _failed(server, transport, repetition, error), say)
+
+
+def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+    try:
+        with (
+            subject.running(server, cores, cells.IDLE_SETTINGS) as running,
+            crowd([Member(transport)], running.host, running.port) as subscribers,
+            cells.publisher_of(running) as publisher,
+        ):
+            visit = Visit(running, transport, repetition, subscribers, publisher)
+            _note(done, cells.memory_cell(visit, done.plan.idle_connections), say)
+    except SiarError as error:
+        _note(done, _failed(server, transport, repetition, error), say)
+
+
+def _failed(server: str, transport: str, repetition: int, error: SiarError) -> Cell:
+    return Cell(FAILED, server, transport, 0, repetition, problems=[str(error)])
+
+
+def _note(done: BenchRun, cell: Cell, say: Say) -> None:
+    done.cells.append(cell)
+    values = [
+        f"{name} {value:,.{digits}f}"
+        for name, digits in (
+            ("cpu_us", 1),
+            ("p50_ms", 1),
+            ("p99_ms", 1),
+            ("deliveries_per_s", 0),
+            ("connections_per_s", 0),
+            ("bytes_per_connection", 0),
+        )
+        if (value := cell.values.get(name)) is not None
+    ]
+    where = f"{cell.repetition + 1}/{done.plan.repetitions} {transport_title(cell.transport)} {cell.server}"
+    what = f"{cell.kind} {cell.subscribers}" if cell.subscribers else cell.kind
+    say(f"{where}: {what}: {'; '.join([*values, *cell.problems])}")
+
+
+def check_swarm(found: list[Cell]) -> None:
+    """Mark bursts whose rate the swarm has not been shown to read: the figure may be the swarm's."""
+    for transport in {cell.transport for cell in found}:
+        bursts = [each for each in found if each.transport == transport and "deliveries_per_s" in each.values]
+        shown = [each.values["deliveries_per_s"] or 0.0 for each in bursts if each.kind == cells.SWARM]
+        if not shown:
+            continue  # Without the floor there is nobody to show it; the swarm's share of its core stands beside.
+        for cell in bursts:
+            claimed = cell.values["deliveries_per_s"] or 0.0
+            if cell.kind != cells.SWARM and max(shown) < SWARM_SHARE_MIN * claimed:
+                cell.problems.append(
+                    f"swarm saturated: it was shown to read {max(shown):,.0f}/s, less than "
+                    f"{SWARM_SHARE_MIN:g} times {claimed:,.0f}/s"
+                )

@@ -1,0 +1,86 @@
+"""A server under test: the floor, or ours with one of its two ways to fan out. On its own core where there are two."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from app.bench.machine import Cores
+from app.bench.plan import DIRECT, FLOOR, STOCK
+from app.core.errors import Unfit
+from app.experiment import processes, server_process
+from app.settings import Settings
+
+START_TIMEOUT_S = 10.0
+
+_WSGI_APP = "app.bench.inside:app"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A server that answers."""
+
+    name: str
+    host: str
+    port: int
+    token: str
+    pid: int
+
+
+@contextlib.contextmanager
+def running(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Subject]:
+    """A fresh server, ended with the block. `settings`: further `SIAR_*` of ours; the floor has none.
+
+    Raises `Unfit` when it does not start.
+    """
+    with _floor(cores) if name == FLOOR else _ours(name, cores, settings) as subject:
+        yield subject
+
+
+@contextlib.contextmanager
+def _ours(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Subject]:
+    assert name in (STOCK, DIRECT)
+    with tempfile.TemporaryDirectory() as folder:
+        with cores.on_server_core():
+            started = server_process.start(
+                runs_dir=Path(folder),
+                settings={"SIAR_FANOUT": name, "SIAR_RECORDER": "0", **settings},
+                app=_WSGI_APP,
+            )
+        with started:
+            server = started.server
+            port = urlsplit(server.url).port or 0
+            yield Subject(name, server.host, port, server.admin_token, started.process.pid)
+
+
+@contextlib.contextmanager
+def _floor(cores: Cores) -> Iterator[Subject]:
+    bytes_of_ours = str(Settings().send_buffer_bytes)
+    with cores.on_server_core():
+        process = processes.spawn(
+            processes.python_module("app.bench.floor", "--send-buffer-bytes", bytes_of_ours),
+            env=processes.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    guard = threading.Timer(START_TIMEOUT_S, process.kill)
+    guard.start()
+    try:
+        line = process.stdout.readline()
+        guard.cancel()
+        if not line:
+            raise Unfit("The floor's process did not start.")
+        yield Subject(FLOOR, "127.0.0.1", int(line), "", process.pid)
+    finally:
+        guard.cancel()
+        processes.stop(process, patience_s=0.5)
+        process.stdin.close()
+        process.stdout.close()

@@ -1,0 +1,126 @@
+"""What the cells of a bench come to: medians over the valid repetitions, their ratios, and the growth of the cost."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from app.bench.cells import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
+from app.bench.fit import exponent
+from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan
+
+METRICS: dict[str, tuple[str, ...]] = {
+    PACED: ("cpu_us", "p50_ms", "p99_ms"),
+    BURST_HTTP: ("deliveries_per_s", "cpu_us", "p99_ms"),
+    BURST_INSIDE: ("deliveries_per_s", "cpu_us", "p99_ms"),
+    SWARM: ("deliveries_per_s",),
+    CONNECT: ("connections_per_s",),
+    MEMORY: ("bytes_per_connection",),
+}
+
+PAIRS = ((DIRECT, FLOOR), (STOCK, FLOOR), (STOCK, DIRECT))
+"""Ratios that are shown; what is measured by the first over the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of every server, on one transport and level."""
+
+    transport: str
+    kind: str
+    subscribers: int
+    metric: str
+    medians: dict[str, float]
+    """By server; those without a valid repetition are left out."""
+    counts: dict[str, int]
+    """Valid repetitions behind each."""
+
+    def ratio(self, of: str, to: str) -> float | None:
+        """Of two medians."""
+        if of not in self.medians or not self.medians.get(to):
+            return None
+        return self.medians[of] / self.medians[to]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How the cost of a delivery depends on the number of subscribers."""
+
+    transport: str
+    server: str
+    fewest: int
+    most: int
+    exponents: tuple[float, ...]
+    """One per repetition."""
+    ratio: float | None
+    """Cost at `most` over cost at `fewest`: of the medians."""
+
+    @property
+    def exponent(self) -> float | None:
+        """Their median."""
+        return statistics.median(self.exponents) if self.exponents else None
+
+
+def rows(cells: Sequence[Cell], plan: BenchPlan) -> list[Row]:
+    """Every figure, in the order in which it is read."""
+    found = []
+    for transport in plan.transports:
+        of_transport = [each for each in cells if each.transport == transport]
+        for kind, metrics in METRICS.items():
+            for subscribers in sorted({each.subscribers for each in of_transport if each.kind == kind}):
+                of_level = [
+                    each for each in of_transport if (each.kind, each.subscribers) == (kind, subscribers)
+                ]
+                found += [_row(of_level, metric, plan) for metric in metrics]
+    return found
+
+
+def growth(cells: Sequence[Cell], plan: BenchPlan) -> list[Growth]:
+    """The cost's growth on each server; none with fewer than two levels."""
+    return [
+        found
+        for transport in plan.transports
+        for server in plan.servers
+        if (found := _growth(cells, transport, server)) is not None
+    ]
+
+
+def _row(cells: Sequence[Cell], metric: str, plan: BenchPlan) -> Row:
+    medians, counts = {}, {}
+    for server in plan.servers:
+        values = list(_values(cells, server, metric))
+        if values:
+            medians[server], counts[server] = statistics.median(values), len(values)
+    first = cells[0]
+    return Row(first.transport, first.kind, first.subscribers, metric, medians, counts)
+
+
+def _values(cells: Iterable[Cell], server: str, metric: str) -> Iterator[float]:
+    for cell in cells:
+        value = cell.values.get(metric)
+        if cell.is_valid and cell.server == server and value is not None:
+            yield value
+
+
+def _growth(cells: Sequence[Cell], transport: str, server: str) -> Growth | None:
+    paced = [each for each in cells if (each.kind, each.transport, each.server) == (PACED, transport, server)]
+    levels = sorted({each.subscribers for each in paced})
+    if len(levels) < 2:
+        return None
+    exponents = []
+    for repetition in sorted({each.repetition for each in paced}):
+        points = [
+            (float(each.subscribers), cost)
+            for each in paced
+            if each.repetition == repetition and each.is_valid and (cost := each.values.get("cpu_us"))
+        ]
+        fitted = exponent(points) if len(points) == len(levels) else None
+        if fitted is not None:
+            exponents.append(fitted)
+    ends = [
+        list(_values([each for each in paced if each.subscribers == level], server, "cpu_us"))
+        for level in (levels[0], levels[-1])
+    ]
+    ratio = statistics.median(ends[1]) / statistics.median(ends[0]) if all(ends) else None
+    return Growth(transport, server, levels[0], levels[-1], tuple(exponents), ratio)

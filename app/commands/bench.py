@@ -1,0 +1,142 @@
+"""`./siar bench`: what fan-out costs, against a plain loop of `send` in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from app.bench import criteria, plan, summary
+from app.bench.machine import Cores, choose_cores, raise_open_files
+from app.bench.plan import BenchPlan
+from app.bench.result import result_text
+from app.bench.run import BenchRun, run
+from app.bench.show import cores_sentence, print_result
+from app.core.errors import Malformed, Unfit
+from app.core.wire import TRANSPORTS
+from app.measure import host
+from app.report.files import write_atomically
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+
+FILES_BESIDE = 1_000
+"""Descriptors that a server needs beside its subscribers, generously."""
+
+PIPED_COLUMNS = 132
+SUBSCRIBERS_MAX = 60_000
+REPETITIONS_MAX = 1_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `bench`; none is needed."""
+    parser.add_argument("--quick", action="store_true", help="one smaller repetition, in about a minute")
+    parser.add_argument(
+        "--repetitions", type=int, metavar="N", help="how often each is measured (default: 5)"
+    )
+    parser.add_argument("--subscribers", metavar="N,N", help="levels (default: 100,1000,5000,10000)")
+    parser.add_argument("--transports", metavar="A,B", help=f"of {', '.join(TRANSPORTS)} (default: all)")
+    parser.add_argument("--servers", metavar="A,B", help=f"of {', '.join(plan.SERVERS)} (default: all)")
+    parser.add_argument("--only", metavar="A,B", help=f"of {', '.join(plan.PARTS)} (default: all)")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the machine-readable result there")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Measure and show."""
+    _check_json_path(arguments.json)
+    wanted = _plan(arguments)
+    _check_machine(wanted.connections_max())
+    cores = choose_cores()
+    _say(
+        f"{wanted.repetitions} x {', '.join(wanted.servers)} on {', '.join(wanted.transports)}: "
+        f"about {_duration(wanted.expected_s())}. {cores_sentence(cores)}"
+    )
+    conditions = host.conditions(settings={}, server={})
+    done = run(wanted, cores, _say)
+    _say(f"Took {_duration(done.duration_s)}.")
+    return _report(done, cores, conditions, arguments.json)
+
+
+def _report(done: BenchRun, cores: Cores, conditions: dict[str, object], path: Path | None) -> int:
+    rows, growths = summary.rows(done.cells, done.plan), summary.growth(done.cells, done.plan)
+    found = criteria.criteria(rows, growths, done.plan)
+    if path is not None:
+        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions)
+        write_atomically(path, lambda file: file.write(text))
+    console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
+    print_result(done, rows, growths, found, console)
+    return EXIT_OK if done.is_valid else EXIT_FAILURE
+
+
+def _plan(arguments: argparse.Namespace) -> BenchPlan:
+    wanted = BenchPlan()
+    if arguments.quick:
+        wanted = plan.quick(wanted)
+    if arguments.subscribers is not None:
+        levels = tuple(_whole(each, SUBSCRIBERS_MAX) for each in _listed(arguments.subscribers))
+        at_most = max(levels)
+        wanted = replace(
+            wanted,
+            levels=levels,
+            burst_subscribers=min(wanted.burst_subscribers, at_most),
+            idle_connections=min(wanted.idle_connections, at_most),
+        )
+    if arguments.repetitions is not None:
+        wanted = replace(wanted, repetitions=_whole(str(arguments.repetitions), REPETITIONS_MAX))
+    return replace(
+        wanted,
+        transports=_named(arguments.transports, TRANSPORTS, "transport"),
+        servers=_named(arguments.servers, plan.SERVERS, "server"),
+        parts=_named(arguments.only, plan.PARTS, "part of the bench"),
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+
+
+def _named(text: str | None, known: Sequence[str], what: str) -> tuple[str, ...]:
+    if text is None:
+        return tuple(known)
+    names = _listed(text)
+    for name in names:
+        if name not in known:
+            raise Malformed(f'"{name}" is no {what}; there are: {", ".join(known)}.')
+    if not names:
+        raise Malformed(f"Name at least one {what} of: {', '.join(known)}.")
+    return tuple(each for each in known if each in names)
+
+
+def _whole(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise Malformed(f'"{text}" is not a whole number from 1 to {most}.')
+    return int(text)
+
+
+def _check_machine(connections: int) -> None:
+    """Before the run, not in its middle. Raises `Unfit`."""
+    if sys.platform != "linux":
+        raise Unfit("The bench needs Linux: floor and swarm stand on epoll.")
+    files = raise_open_files()
+    if connections + FILES_BESIDE > files:
+        raise Unfit(
+            f"{connections:,} subscribers need {connections + FILES_BESIDE:,} open files, and this user may have "
+            f"{files:,} (ulimit -Hn). Raise that limit, or name fewer with --subscribers."
+        )
+
+
+def _check_json_path(path: Path | None) -> None:
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise Malformed(f"--json {path}: name a file in a folder that exists.")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
