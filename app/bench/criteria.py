@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.bench.cells import BURST_HTTP, BURST_INSIDE, MEMORY, PACED
 from app.bench.plan import (
     DIRECT,
     FLOOR,
@@ -15,6 +14,7 @@ from app.bench.plan import (
     transport_title,
 )
 from app.bench.summary import Growth, Row
+from app.bench.visit import BURST_HTTP, BURST_INSIDE, MEMORY, PACED
 from app.core.wire import TRANSPORT_SSE
 
 CPU_MAX = {TRANSPORT_SSE: 1.25}

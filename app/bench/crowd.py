@@ -110,6 +110,13 @@ class Crowd:
         self._hear(PATIENCE_S)
         self.count = count
 
+    def resize(self, count: int) -> None:
+        """Have exactly `count` subscribers."""
+        if count > self.count:
+            self.grow(count)
+        elif count < self.count:
+            self.shrink(count)
+
     def begin(self, offset: int) -> int:
         """A window begins. Answers how many do not stand at `offset`."""
         return sum(int(answer["behind"]) for answer in self._ask("begin", offset=offset))

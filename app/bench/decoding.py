@@ -46,9 +46,9 @@ class Parsed:
     """What is not complete yet."""
 
     @property
-    def run(self) -> tuple[int, int] | None:
-        """First and last offset when each is one more than the one before it."""
-        if not self.offsets:
+    def plain_run(self) -> tuple[int, int] | None:
+        """First and last offset, where there is nothing but whole notifications, each one more than the last."""
+        if not self.offsets or self.rest or self.idle or self.opened or self.connected or self.ended:
             return None
         first, last = self.offsets[0], self.offsets[-1]
         return (first, last) if self.offsets == tuple(range(first, last + 1)) else None

@@ -85,7 +85,7 @@ class BenchPlan:
         """The most that are open at a time."""
         wanted = [level.subscribers for level in self.paced_levels()]
         wanted += [self.burst_level() or 0, self.connect_level() or 0]
-        return max(*wanted, self.idle_connections if "memory" in self.parts else 0)
+        return max(*wanted, round(1.2 * self.idle_connections) if "memory" in self.parts else 0)
 
     def expected_s(self) -> float:
         """About how long it takes."""
@@ -108,7 +108,7 @@ class BenchPlan:
         )
 
     def _idle_s(self, server: str) -> float:
-        return _START_S[server] + self.idle_connections * 1.2 / _CONNECTS_PER_S + 4.0
+        return _START_S[server] + self.idle_connections * 1.4 / _CONNECTS_PER_S + 6.0
 
 
 def quick(plan: BenchPlan) -> BenchPlan:
@@ -117,8 +117,8 @@ def quick(plan: BenchPlan) -> BenchPlan:
         plan,
         levels=tuple(each for each in plan.levels if each <= 1_000) or plan.levels[:1],
         repetitions=1,
-        seconds=1.2,
-        burst_notifications=60,
+        seconds=0.9,
+        burst_notifications=30,
         idle_connections=1_000,
         idle_repetitions=1,
     )

@@ -48,6 +48,8 @@ class WindowResult:
     duplicates: int = 0
     out_of_order: int = 0
     disconnects: int = 0
+    idle: int = 0
+    """Heartbeats, and pings that were answered."""
     reads: int = 0
     last_read_us: int = 0
     """CLOCK_MONOTONIC; 0: nothing came."""
@@ -62,7 +64,7 @@ class WindowResult:
 
     def add(self, answer: Mapping[str, object]) -> None:
         """One swarm's answer, as its process wrote it."""
-        for name in ("connections", "lost", "duplicates", "out_of_order", "disconnects", "reads"):
+        for name in ("connections", "lost", "duplicates", "out_of_order", "disconnects", "idle", "reads"):
             setattr(self, name, getattr(self, name) + answer[name])
         self.last_read_us = max(self.last_read_us, int(str(answer["last_read_us"])))
         self.busy = max(self.busy, float(str(answer["busy"])))

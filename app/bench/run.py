@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from app import clock
-from app.bench import cells, subject
-from app.bench.cells import Cell, Visit
+from app.bench import cells, idle, subject
 from app.bench.crowd import Member, crowd
 from app.bench.machine import Cores
 from app.bench.plan import BenchPlan, transport_title
+from app.bench.visit import SWARM, Cell, Visit, publisher_of
 from app.core.errors import SiarError
 
 SWARM_SHARE_MIN = 1.5
@@ -61,7 +61,7 @@ def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: 
         with (
             subject.running(server, cores, {}) as running,
             crowd([Member(transport)], running.host, running.port) as subscribers,
-            cells.publisher_of(running) as publisher,
+            publisher_of(running) as publisher,
         ):
             visit = Visit(running, transport, repetition, subscribers, publisher)
             for cell in cells.visit_cells(visit, done.plan):
@@ -73,12 +73,12 @@ def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: 
 def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
     try:
         with (
-            subject.running(server, cores, cells.IDLE_SETTINGS) as running,
+            subject.running(server, cores, idle.SETTINGS) as running,
             crowd([Member(transport)], running.host, running.port) as subscribers,
-            cells.publisher_of(running) as publisher,
+            publisher_of(running) as publisher,
         ):
             visit = Visit(running, transport, repetition, subscribers, publisher)
-            _note(done, cells.memory_cell(visit, done.plan.idle_connections), say)
+            _note(done, idle.memory_cell(visit, done.plan.idle_connections), say)
     except SiarError as error:
         _note(done, _failed(server, transport, repetition, error), say)
 
@@ -110,12 +110,12 @@ def check_swarm(found: list[Cell]) -> None:
     """Mark bursts whose rate the swarm has not been shown to read: the figure may be the swarm's."""
     for transport in {cell.transport for cell in found}:
         bursts = [each for each in found if each.transport == transport and "deliveries_per_s" in each.values]
-        shown = [each.values["deliveries_per_s"] or 0.0 for each in bursts if each.kind == cells.SWARM]
+        shown = [each.values["deliveries_per_s"] or 0.0 for each in bursts if each.kind == SWARM]
         if not shown:
             continue  # Without the floor there is nobody to show it; the swarm's share of its core stands beside.
         for cell in bursts:
             claimed = cell.values["deliveries_per_s"] or 0.0
-            if cell.kind != cells.SWARM and max(shown) < SWARM_SHARE_MIN * claimed:
+            if cell.kind != SWARM and max(shown) < SWARM_SHARE_MIN * claimed:
                 cell.problems.append(
                     f"swarm saturated: it was shown to read {max(shown):,.0f}/s, less than "
                     f"{SWARM_SHARE_MIN:g} times {claimed:,.0f}/s"

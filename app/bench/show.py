@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.bench.cells import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM
 from app.bench.criteria import Criterion
 from app.bench.machine import Cores
 from app.bench.plan import REPETITIONS_JUDGED_MIN, SERVERS, transport_title
 from app.bench.run import BenchRun
 from app.bench.summary import PAIRS, Growth, Row
+from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
 
 KIND_WORDS = {
     PACED: "paced",
@@ -62,6 +62,24 @@ def print_result(
         console.print(table)
     print_criteria(found, console)
     print_problems(done, console)
+
+
+def print_hold(cell: Cell, seconds: int, console: Console) -> None:
+    """What came of holding connections."""
+    values = {name: _number(value) for name, value in cell.values.items()}
+    mib = _number((cell.values.get("rss_bytes") or 0.0) / 2**20)
+    mark = "✓" if cell.is_valid else "✗"
+    lines = (
+        f"{mark} {cell.subscribers:,} connections in one process for {seconds} s, a notification a second:",
+        f"  {values['deliveries']} deliveries, {values['lost']} lost, {values['duplicates']} duplicate, "
+        f"{values['out_of_order']} out of order, {values['disconnects']} disconnected",
+        f"  {values['idle_traffic']} heartbeats and answered pings",
+        f"  p50 {values['p50_ms']} ms, p99 {values['p99_ms']} ms",
+        f"  CPU {values['cpu_us']} us per delivery, {values['core_percent']} % of a core; RSS {mib} MiB",
+        *(f"INVALID: {problem}" for problem in cell.problems),
+    )
+    for line in lines:
+        _say(console, line)
 
 
 def print_criteria(found: Sequence[Criterion], console: Console) -> None:

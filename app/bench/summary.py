@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.bench.cells import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
 from app.bench.fit import exponent
 from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan
+from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
 
 METRICS: dict[str, tuple[str, ...]] = {
     PACED: ("cpu_us", "p50_ms", "p99_ms"),

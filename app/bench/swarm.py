@@ -34,6 +34,12 @@ from app.core.errors import MalformedFrame
 HANDSHAKES_MAX = 256
 """Under way at a time: enough to keep a server busy, within any backlog."""
 
+KEY_BYTES = 48
+"""Up to a notification's id, on both transports."""
+
+KNOWN_MAX = 256
+"""Pieces that are remembered: some dozens are going round at a time."""
+
 COMMAND_FD = 0
 
 Answer = dict[str, object]
@@ -47,6 +53,8 @@ class Swarm:
         self._poll.register(COMMAND_FD, select.EPOLLIN)
         self._table: dict[int, Connection] = {}
         self._ready: list[Connection] = []
+        self._known: dict[tuple[int, bytes], tuple[bytes, Parsed, int, int]] = {}
+        """What was read before: by length and beginning, then compared whole; with its first and last offset."""
         self._record = Record()
         self._disconnects = 0
         self._idle = 0
@@ -73,7 +81,7 @@ class Swarm:
         table, record = self._table, self._record
         add_stamp, add_first, add_count = record.stamps_us.append, record.firsts.append, record.counts.append
         now_us = clock.monotonic_us
-        known, first, last, count = b"", 0, 0, 0
+        known = self._known
         for fd, mask in events:
             connection = table.get(fd)
             if connection is None:
@@ -90,22 +98,27 @@ class Swarm:
             stamp_us = now_us()
             if connection.rest:
                 data = connection.rest + data if data else b""
-            if data != known or not known:
+            key = (len(data), data[:KEY_BYTES])
+            entry = known.get(key)
+            if entry is None or entry[0] != data:
                 parsed = self._parsed(connection, data)
                 if parsed is None:
                     continue
-                if not _is_plain(parsed):
+                if (run := parsed.plain_run) is None:
                     self._account(connection, parsed, stamp_us)
                     continue
-                known, (first, last), count = data, parsed.run or (0, 0), len(parsed.offsets)
+                entry = known[key] = (data, parsed, *run)
+            _data, parsed, first, last = entry
             if connection.last + 1 == first:
                 connection.rest = b""
                 connection.last = last
                 add_stamp(stamp_us)
                 add_first(first)
-                add_count(count)
+                add_count(last - first + 1)
             else:
-                self._account(connection, Parsed(tuple(range(first, last + 1))), stamp_us)
+                self._account(connection, parsed, stamp_us)
+        if len(known) > KNOWN_MAX:
+            known.clear()
 
     def _parsed(self, connection: Connection, data: bytes) -> Parsed | None:
         try:
@@ -265,17 +278,13 @@ class Swarm:
             "duplicates": sum(each.duplicates for each in self._ready),
             "out_of_order": sum(each.out_of_order for each in self._ready),
             "disconnects": self._disconnects,
+            "idle": self._idle,
             "failures": self._failures[:3],
             "reads": len(record.stamps_us),
             "last_read_us": record.stamps_us[-1] if record.stamps_us else 0,
             "busy": used_s * 1e6 / wall_us,
             "delays": record.delays(first, starts_us),
         }
-
-
-def _is_plain(parsed: Parsed) -> bool:
-    """Nothing but a run of notifications, and all of them whole."""
-    return parsed.run is not None and not (parsed.rest or parsed.idle or parsed.ended)
 
 
 def main() -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from app.bench import criteria, plan, summary
+from app import clock
+from app.bench import criteria, hold, plan, summary
+from app.bench.criteria import Criterion
 from app.bench.machine import Cores, choose_cores, raise_open_files
 from app.bench.plan import BenchPlan
 from app.bench.result import result_text
 from app.bench.run import BenchRun, run
-from app.bench.show import cores_sentence, print_result
+from app.bench.show import cores_sentence, print_hold, print_result
+from app.bench.summary import Growth, Row
+from app.bench.visit import HOLD
 from app.core.errors import Malformed, Unfit
 from app.core.wire import TRANSPORTS
 from app.measure import host
@@ -30,6 +34,7 @@ FILES_BESIDE = 1_000
 PIPED_COLUMNS = 132
 SUBSCRIBERS_MAX = 60_000
 REPETITIONS_MAX = 1_000
+HOLD_S_MAX = 86_400
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +47,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--transports", metavar="A,B", help=f"of {', '.join(TRANSPORTS)} (default: all)")
     parser.add_argument("--servers", metavar="A,B", help=f"of {', '.join(plan.SERVERS)} (default: all)")
     parser.add_argument("--only", metavar="A,B", help=f"of {', '.join(plan.PARTS)} (default: all)")
+    parser.add_argument(
+        "--hold",
+        action="store_true",
+        help="instead: hold 18,000 connections for two minutes and lose nothing",
+    )
+    parser.add_argument("--hold-s", type=int, metavar="S", help=f"how long (default: {hold.SECONDS})")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the machine-readable result there")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and show."""
     _check_json_path(arguments.json)
+    if arguments.hold_s is not None and not arguments.hold:
+        raise Malformed("--hold-s says how long --hold holds; add --hold.")
+    if arguments.hold:
+        return _hold(arguments)
     wanted = _plan(arguments)
     _check_machine(wanted.connections_max())
     cores = choose_cores()
@@ -61,15 +76,51 @@ def execute(arguments: argparse.Namespace) -> int:
     return _report(done, cores, conditions, arguments.json)
 
 
-def _report(done: BenchRun, cores: Cores, conditions: dict[str, object], path: Path | None) -> int:
+def _hold(arguments: argparse.Namespace) -> int:
+    files = raise_open_files()
+    connections = min(hold.CONNECTIONS, files - FILES_BESIDE)
+    if arguments.subscribers is not None:
+        connections = _whole(arguments.subscribers, SUBSCRIBERS_MAX)
+    seconds = hold.SECONDS if arguments.hold_s is None else _whole(str(arguments.hold_s), HOLD_S_MAX)
+    _check_machine(connections)
+    cores = choose_cores()
+    _say(
+        f"Holding {connections:,} connections, half of them on each transport, for {seconds} s: about "
+        f"{_duration(seconds + 10 + connections / 1000)} in all. {cores_sentence(cores)}"
+    )
+    conditions = host.conditions(settings={}, server={})
+    begun_us = clock.monotonic_us()
+    cell = hold.hold_cell(connections, seconds, cores)
+    held = BenchPlan(
+        servers=(plan.DIRECT,), parts=(HOLD,), levels=(connections,), repetitions=1, seconds=seconds
+    )
+    done = BenchRun(held, [cell], (clock.monotonic_us() - begun_us) / 1e6)
+    _write_json(done, [], [], [], cores, conditions, arguments.json)
+    print_hold(cell, seconds, Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False))
+    return EXIT_OK if done.is_valid else EXIT_FAILURE
+
+
+def _report(done: BenchRun, cores: Cores, conditions: Mapping[str, object], path: Path | None) -> int:
     rows, growths = summary.rows(done.cells, done.plan), summary.growth(done.cells, done.plan)
     found = criteria.criteria(rows, growths, done.plan)
-    if path is not None:
-        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions)
-        write_atomically(path, lambda file: file.write(text))
+    _write_json(done, rows, growths, found, cores, conditions, path)
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
     print_result(done, rows, growths, found, console)
     return EXIT_OK if done.is_valid else EXIT_FAILURE
+
+
+def _write_json(
+    done: BenchRun,
+    rows: Sequence[Row],
+    growths: Sequence[Growth],
+    found: Sequence[Criterion],
+    cores: Cores,
+    conditions: Mapping[str, object],
+    path: Path | None,
+) -> None:
+    if path is not None:
+        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions)
+        write_atomically(path, lambda file: file.write(text))
 
 
 def _plan(arguments: argparse.Namespace) -> BenchPlan:
