@@ -1,0 +1,92 @@
+"""Every broker for the contract suite, with what may happen to the process around it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from app import clock
+from app.broker.base import Draft, Filter, Published, Replay
+from app.broker.journal import Journal
+from app.broker.memory import MemoryBroker
+from app.broker.sqlite import SqliteBroker
+from app.core.position import Position
+
+KINDS = ("memory", "sqlite")
+
+ALL = Filter("sse")
+
+AGE_MAX_US = 10**12
+"""Nothing is too old unless a test says so."""
+
+
+class BrokerHost:
+    """A process's worth of broker: it can end in order, be killed, and start again."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self._folder = folder
+        self._lives = 0
+        self._bounds: dict[str, int] = {}
+        self.broker: MemoryBroker = MemoryBroker(count_max=1, bytes_max=1, age_max_us=1)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether history outlives the process."""
+        return self.kind != "memory"
+
+    @property
+    def path(self) -> Path:
+        """The file of a durable history."""
+        return self._folder / f"history-{self._lives}.db"
+
+    def start(
+        self, *, count_max: int = 1000, bytes_max: int = 10**9, age_max_us: int = AGE_MAX_US
+    ) -> MemoryBroker:
+        """The broker within these bounds."""
+        self._bounds = {"count_max": count_max, "bytes_max": bytes_max, "age_max_us": age_max_us}
+        if self.is_durable:
+            self.broker = SqliteBroker(Journal(self.path, synchronous="normal", wait_s=0), **self._bounds)
+        else:
+            self.broker = MemoryBroker(**self._bounds)
+        return self.broker
+
+    def restart(self) -> MemoryBroker:
+        """End in order and start again."""
+        self.broker.close()
+        return self.start(**self._bounds)
+
+    def kill_and_start(self) -> MemoryBroker:
+        """Start again from what the files hold at this moment, as after `kill -9`."""
+        before = self.path
+        self._lives += 1
+        for end in ("", "-wal"):
+            if before.with_name(before.name + end).exists():
+                shutil.copyfile(
+                    before.with_name(before.name + end), self.path.with_name(self.path.name + end)
+                )
+        self.broker.close()
+        return self.start(**self._bounds)
+
+
+def publish(broker: MemoryBroker, body: str = "x", topic: str = "default", **members: Any) -> Published:
+    """Publish with what a test does not care about filled in."""
+    return broker.publish(Draft(title="t", body=body, topic=topic, due_us=clock.now_us(), **members))
+
+
+def missed(broker: MemoryBroker, since: Position, wanted: Filter = ALL) -> Replay:
+    """What a client that left off there gets."""
+    seen: list[Replay] = []
+    broker.attach(since, wanted, seen.append)
+    return seen[0]
+
+
+def offsets(replay: Replay) -> list[int]:
+    """Of what was missed."""
+    return [each.offset for each in replay.notifications]
+
+
+def pass_time(us: int) -> None:
+    """Let the server's clock be later by so much."""
+    clock.fix(anchor_us=clock.anchor_us() + us, timebase=clock.timebase())
