@@ -31,10 +31,15 @@ class InteropClient:
     def wait(self, kind: str, **members: Any) -> dict[str, Any]:
         """Its next report of this kind with these members; others before it are passed over."""
         while True:
-            report = self._reports.get(timeout=TIMEOUT_S)
-            assert report is not None, f"the client ended before {kind}"
+            report = self.next_report()
             if report["kind"] == kind and members.items() <= report.items():
                 return report
+
+    def next_report(self) -> dict[str, Any]:
+        """Whatever it reports next."""
+        report = self._reports.get(timeout=TIMEOUT_S)
+        assert report is not None, "the client ended"
+        return report
 
     def next_event(self, namespace: str = "/") -> tuple[str, list[Any]]:
         """Name and arguments of the next event."""
