@@ -89,7 +89,7 @@ class Journal:
             self._write(state)
         self.state = state
         self._unflushed_offsets += 1
-        self._log_pages += 1 + len(notification.json) // PAGE_BYTES
+        self._log_pages += (1 if use is None else 3) + len(notification.json) // PAGE_BYTES
         self.notification_count += 1
         self.key_count += use is not None
 
@@ -109,6 +109,7 @@ class Journal:
         self.state = state
         self.notification_count -= dropped.rowcount
         self.key_count -= forgotten.rowcount
+        self._log_pages += dropped.rowcount
 
     def flush(self) -> None:
         """Bring all that was written to the disk, without making a writer wait. Raises `NotKept`."""
