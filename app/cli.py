@@ -19,7 +19,7 @@ COMMANDS = {
     "demo": "compare SSE and Socket.IO on this machine: about a minute, no questions (--quick: under 25 s)",
     "serve": "serve phones on the LAN: prints the address and the operator's token",
     "run": "an experiment from a plan file or flags, with built-in clients",
-    "bench": "what fan-out costs, against a plain loop of send (--quick: about a minute; all: about 10)",
+    "bench": "what fan-out costs, against a plain loop of send (--quick: about a minute; all: about 12)",
     "runs": "list the runs",
     "report": "draw the report of a run again",
     "verify": "recompute a run's figures from its raw deliveries and compare",

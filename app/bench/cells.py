@@ -102,7 +102,7 @@ def visit_cells(visit: Visit, plan: BenchPlan) -> Iterator[Cell]:
     if connect is not None:
         yield connect_cell(visit, connect)
     # From the largest that only adds connections downwards: who leaves makes no room in the server's heap.
-    for level in plan.paced_levels():
+    for level in plan.paced_levels(visit.subject.name):
         yield paced_cell(visit, level)
     burst = plan.burst_level()
     if burst is None:

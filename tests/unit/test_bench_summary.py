@@ -1,0 +1,129 @@
+"""What cells come to: medians of the valid ones, ratios of medians, the fit, and the promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.bench import criteria, summary
+from app.bench.fit import exponent
+from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
+from app.bench.run import check_swarm
+from app.bench.visit import BURST_HTTP, MEMORY, PACED, SWARM, Cell
+
+PLAN = BenchPlan(transports=("sse",))
+
+
+def paced(server: str, cpu_us: float, *, subscribers: int = 1_000, repetition: int = 0) -> Cell:
+    values: dict[str, float | None] = {"cpu_us": cpu_us, "p50_ms": 1.0, "p99_ms": 2.0}
+    return Cell(PACED, server, "sse", subscribers, repetition, values)
+
+
+def row_of(cells: list[Cell], metric: str) -> summary.Row:
+    return next(row for row in summary.rows(cells, PLAN) if row.metric == metric)
+
+
+@pytest.mark.parametrize("b", [0.0, 0.5, 1.0, -0.3])
+def test_the_fit_finds_the_exponent_that_made_the_data(b: float) -> None:
+    points = [(n, 7.0 * n**b) for n in (100.0, 1_000.0, 5_000.0, 10_000.0)]
+
+    assert exponent(points) == pytest.approx(b, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "points", [[], [(100.0, 5.0)], [(100.0, 5.0), (100.0, 6.0)], [(1.0, 0.0), (2.0, 1.0)]]
+)
+def test_the_fit_needs_two_levels(points: list[tuple[float, float]]) -> None:
+    assert exponent(points) is None
+
+
+def test_a_ratio_is_that_of_the_medians() -> None:
+    cells = [
+        *(paced(FLOOR, cost, repetition=index) for index, cost in enumerate((10.0, 1.0, 100.0))),
+        *(paced(DIRECT, cost, repetition=index) for index, cost in enumerate((12.0, 11.0, 90.0))),
+    ]
+
+    assert row_of(cells, "cpu_us").ratio(DIRECT, FLOOR) == pytest.approx(1.2)
+
+
+def test_an_invalid_cell_is_left_out_of_the_median() -> None:
+    wrong = paced(FLOOR, 1_000.0, repetition=1)
+    wrong.problems.append("3 lost")
+
+    row = row_of([paced(FLOOR, 10.0), wrong], "cpu_us")
+
+    assert (row.medians, row.counts) == ({FLOOR: 10.0}, {FLOOR: 1})
+
+
+def test_a_server_that_was_not_measured_has_no_ratio() -> None:
+    assert row_of([paced(FLOOR, 10.0)], "cpu_us").ratio(DIRECT, FLOOR) is None
+
+
+def test_the_growth_has_one_exponent_per_repetition_and_the_ratio_of_medians() -> None:
+    cells = [
+        paced(DIRECT, cost, subscribers=subscribers, repetition=repetition)
+        for repetition, costs in enumerate(((10.0, 100.0), (10.0, 10.0), (10.0, 1_000.0)))
+        for subscribers, cost in zip((100, 10_000), costs, strict=True)
+    ]
+
+    (growth,) = summary.growth(cells, PLAN)
+
+    assert growth.exponents == pytest.approx((0.5, 0.0, 1.0))
+    assert growth.exponent == pytest.approx(0.5)
+    assert growth.ratio == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("cost", "met"), [(12.4, True), (12.6, False)])
+def test_the_promise_about_cpu_is_held_against_the_floor(cost: float, met: bool) -> None:
+    cells = [paced(FLOOR, 10.0, repetition=each) for each in range(5)]
+    cells += [paced(DIRECT, cost, repetition=each) for each in range(5)]
+
+    (found,) = (each for each in criteria.criteria(summary.rows(cells, PLAN), [], PLAN) if "CPU" in each.text)
+
+    assert (found.met, found.judged) == (met, True)
+
+
+def test_fewer_than_five_repetitions_are_no_verdict() -> None:
+    cells = [paced(FLOOR, 10.0), paced(STOCK, 30.0), paced(DIRECT, 11.0)]
+
+    found = criteria.criteria(summary.rows(cells, PLAN), [], PLAN)
+
+    assert found
+    assert not any(each.judged for each in found)
+
+
+def test_memory_is_held_against_its_bound_in_bytes() -> None:
+    cells = [
+        Cell(MEMORY, DIRECT, "sse", 5_000, repetition, {"bytes_per_connection": 2_000.0})
+        for repetition in range(PLAN.idle_count())
+    ]
+
+    (found,) = criteria.criteria(summary.rows(cells, PLAN), [], PLAN)
+
+    assert (found.met, found.judged) == (True, True)
+
+
+def burst(kind: str, server: str, rate: float) -> Cell:
+    return Cell(kind, server, "sse", 1_000, 0, {"deliveries_per_s": rate})
+
+
+@pytest.mark.parametrize(("shown", "is_valid"), [(149_000.0, False), (151_000.0, True)])
+def test_a_rate_that_the_swarm_was_not_shown_to_read_is_invalid(shown: float, is_valid: bool) -> None:
+    claimed = burst(BURST_HTTP, DIRECT, 100_000.0)
+
+    check_swarm([burst(SWARM, FLOOR, shown), claimed])
+
+    assert claimed.is_valid == is_valid
+
+
+def test_the_whole_bench_is_expected_to_take_about_twelve_minutes_and_the_quick_one_about_one() -> None:
+    assert BenchPlan().expected_s() < 13 * 60
+    assert quick(BenchPlan()).expected_s() < 90
+
+
+def test_levels_are_measured_from_the_largest_down_and_ten_thousand_only_for_the_cost() -> None:
+    everything = [level.subscribers for level in BenchPlan().paced_levels(DIRECT)]
+    of_stock = [level.subscribers for level in BenchPlan().paced_levels(STOCK)]
+    without_cost = [level.subscribers for level in BenchPlan(parts=("paced",)).paced_levels(DIRECT)]
+
+    assert everything == [10_000, 5_000, 1_000, 100]
+    assert of_stock == without_cost == [5_000, 1_000, 100]

@@ -1,0 +1,101 @@
+"""A connection's account: what is lost, doubled or out of order is noticed, whatever the order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.bench.record import RESOLUTION_US, Record, WindowResult
+from app.bench.tally import Tally
+
+
+@pytest.mark.parametrize(
+    ("arrived", "lost", "duplicates", "out_of_order"),
+    [
+        ([1, 2, 3, 4, 5], 0, 0, 0),
+        ([1, 2, 4, 5], 1, 0, 0),
+        ([1, 2, 3], 2, 0, 0),
+        ([], 5, 0, 0),
+        ([1, 2, 2, 3, 4, 5], 0, 1, 0),
+        ([1, 3, 2, 4, 5], 0, 0, 1),
+        ([1, 3, 2, 2, 5], 1, 1, 1),
+        ([5, 4, 3, 2, 1], 0, 0, 4),
+        ([0, 1, 2, 3, 4, 5], 0, 1, 0),
+    ],
+)
+def test_every_kind_of_fault_is_counted_as_what_it_is(
+    arrived: list[int], lost: int, duplicates: int, out_of_order: int
+) -> None:
+    tally = Tally(0)
+
+    tally.take(arrived)
+
+    assert (tally.lost(5), tally.duplicates, tally.out_of_order) == (lost, duplicates, out_of_order)
+
+
+@given(st.lists(st.integers(1, 30)))
+def test_lost_and_duplicates_are_those_of_the_multiset(arrived: list[int]) -> None:
+    tally = Tally(0)
+
+    new = tally.take(arrived)
+
+    assert new == len(set(arrived))
+    assert tally.lost(30) == 30 - len(set(arrived))
+    assert tally.duplicates == sum(count - 1 for count in Counter(arrived).values())
+
+
+def test_a_new_window_forgets_the_faults_of_the_one_before() -> None:
+    tally = Tally(0)
+    tally.take([1, 3, 3])
+
+    tally.restart()
+
+    assert (tally.lost(3), tally.duplicates) == (0, 0)
+
+
+def test_a_merged_read_gives_each_notification_its_own_delay() -> None:
+    record = Record()
+    record.stamps_us.append(1_000)
+    record.firsts.append(7)
+    record.counts.append(3)
+    record.add_each(2_000, [10])
+
+    found = record.delays(7, [100, 200, 300, 400])
+
+    assert sorted(found.elements()) == [each // RESOLUTION_US for each in (700, 800, 900, 1_600)]
+
+
+def test_deliveries_outside_of_the_window_have_no_delay() -> None:
+    record = Record()
+    record.add_each(1_000, [6, 7, 8])
+
+    assert record.delays(7, [500]).total() == 1
+
+
+@pytest.mark.parametrize(("share", "expected_ms"), [(0.5, 5.0), (0.99, 10.0), (0.1, 1.0)])
+def test_a_quantile_is_the_smallest_delay_that_the_share_does_not_exceed(
+    share: float, expected_ms: float
+) -> None:
+    steps = Counter({round(each * 1000 / RESOLUTION_US): 1 for each in range(1, 11)})
+
+    assert WindowResult(delays=steps).quantile_ms(share) == expected_ms
+
+
+def test_nothing_delivered_has_no_quantile() -> None:
+    assert WindowResult().quantile_ms(0.99) is None
+
+
+def test_the_answers_of_several_swarms_add_up() -> None:
+    result = WindowResult()
+    one = {"connections": 2, "lost": 1, "duplicates": 0, "out_of_order": 0, "disconnects": 1, "idle": 4}
+    rest = {"reads": 5, "last_read_us": 90, "busy": 0.25, "delays": {"3": 2}}
+
+    result.add({**one, **rest})
+    result.add({**one, **rest, "lost": 0, "disconnects": 0, "last_read_us": 80, "delays": {"3": 1, "4": 1}})
+
+    assert (result.connections, result.lost, result.last_read_us) == (4, 1, 90)
+    assert result.delays == Counter({3: 3, 4: 1})
+    assert result.problems() == ["1 lost", "1 disconnected"]
