@@ -150,13 +150,13 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         return _as_script(query["j"][0], body) if "j" in query else body
 
     def _post(self, environ: Environ, session: EngineSession, *, is_form: bool) -> None:
-        body = self._read_body(environ)
         # "a client MUST NOT have more than one active POST request. Should it happen, the server MUST return an HTTP
         # 400 error status and close the session."
         if session.closing or not session.begin_post():
             session.close(reason=self.reason.TRANSPORT_ERROR)
             raise BadRequest("The session has ended, or another POST is under way")
         try:
+            body = self._read_body(environ)
             session.post(decode_payload(body, packets_max=self.limits.payload_packets_max, is_form=is_form))
         except MalformedFrame as error:
             # The library logs it, keeps the session and answers OK [5].

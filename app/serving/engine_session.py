@@ -59,7 +59,6 @@ class EngineSession:
     __slots__ = (
         "_allowed_us",
         "_held",
-        "_is_posting",
         "_user_session",
         "_waiter",
         "_waiting",
@@ -69,6 +68,7 @@ class EngineSession:
         "connected",
         "entry",
         "has_joined",
+        "is_posting",
         "pong_due_us",
         "server",
         "sid",
@@ -92,7 +92,8 @@ class EngineSession:
         self._held: list[Packet] | None = None
         self._waiter: Waiter | None = None
         """The poll that waits for packets."""
-        self._is_posting = False
+        self.is_posting = False
+        """Whether a POST is under way."""
         self._allowed_us = 0
         """The incoming rate so far: the time at which so many packets would have come at the allowed rate."""
 
@@ -106,6 +107,11 @@ class EngineSession:
     @session.setter
     def session(self, value: dict[str, Any]) -> None:
         self._user_session = value
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether a poll waits for packets."""
+        return self._waiter is not None
 
     @property
     def waiting_count(self) -> int:
@@ -256,7 +262,7 @@ class EngineSession:
     def post(self, packets: list[Packet]) -> None:
         """The packets of a POST. Raises `MalformedFrame`."""
         for pkt in packets:
-            if pkt.packet_type == packet.CLOSE and not self.closing and self._waiter is None:
+            if pkt.packet_type == packet.CLOSE and not self.closing and not self.is_polled:
                 # It may have overtaken a poll that was sent before it, on another connection [9].
                 self.server.sleep(self.server.limits.overtaking_s)
             self.take(pkt)
@@ -264,12 +270,12 @@ class EngineSession:
     def begin_post(self) -> bool:
         """Whether no other POST is under way."""
         with self.server.lock:
-            was_posting, self._is_posting = self._is_posting, True
+            was_posting, self.is_posting = self.is_posting, True
         return not was_posting
 
     def end_post(self) -> None:
         """It has been read."""
-        self._is_posting = False
+        self.is_posting = False
 
     def on_probed(self) -> None:
         """A WebSocket has shown that it works: end the poll, so that the client can change over."""
@@ -298,9 +304,9 @@ class EngineSession:
                 self._waiting = None
             else:
                 self._keep(CLOSE)
-            is_polled = self._waiter is not None
+            lingers = self._waiting is not None and not self.is_polled
             self._wake()
-        self.server.forget(self, lingers=self._waiting is not None and not is_polled, reason=reason)
+        self.server.forget(self, lingers=lingers, reason=reason)
         if channel is not None:
             if not abort:
                 channel.send_packet(CLOSE)

@@ -22,6 +22,9 @@ from app.serving.takeover import SocketOptions, set_options
 
 logger = logging.getLogger("siar.websocket")
 
+SLACK_S = 5.0
+"""So that a missing pong is the ping timeout's business, not the socket's."""
+
 ServeWebSocket = Callable[[WebSocketEntry, Environ, StartResponse], Iterable[bytes]]
 
 
@@ -87,7 +90,7 @@ def _serve(entry: WebSocketEntry, websocket: Any, sock: Any) -> None:
     server = entry.session.server
     with contextlib.suppress(OSError, AttributeError):
         # Neither a peer that does not read nor one that says nothing holds a green thread for longer.
-        sock.settimeout(server.ping_interval + server.ping_timeout)
+        sock.settimeout(server.ping_interval + server.ping_timeout + SLACK_S)
     channel = QueueChannel(server, websocket, sock)
     entry.begin(channel)
     try:
@@ -193,6 +196,14 @@ def _threads_class(*, compression: bool) -> Any:
 
             self.ws.send = without_extensions
             super().handshake()
+
+        def _handle_events(self) -> bool:
+            goes_on = super()._handle_events()
+            if not goes_on:
+                # It wakes its reader first and then says so: a reader that is quick waits for ever.
+                self.connected = False
+                self.event.set()
+            return bool(goes_on)
 
         def wait(self) -> Any:
             """The next message, `None` at the end."""

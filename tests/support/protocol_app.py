@@ -24,11 +24,16 @@ from flask_socketio import SocketIO
 from app.serving import mode
 from app.serving.engine_server import EngineServer
 from app.serving.socketio_protocol import StrictPacket, conform
+from app.serving.takeover import SocketOptions
 from app.serving.websocket import ServeWebSocket, stock_websocket
 
 NAMESPACES = ("/", "/custom")
 
-WEBSOCKETS: dict[str, Callable[[], ServeWebSocket]] = {"stock": lambda: stock_websocket(compression=False)}
+OPTIONS = SocketOptions(send_buffer_bytes=65_536, peer_timeout_ms=20_000)
+
+WEBSOCKETS: dict[str, Callable[[], ServeWebSocket]] = {
+    "stock": lambda: stock_websocket(compression=False, options=OPTIONS)
+}
 """By the name of the fan-out."""
 
 
@@ -57,8 +62,8 @@ def create_app(
     for namespace in NAMESPACES:
         _answer(extension, namespace)
     echo = EngineServer(**options)
-    echo.on("message", echo.send)
-    _count_sessions(app, echo)
+    echo.on("message", lambda sid, data: echo.disconnect(sid) if data == "end me" else echo.send(sid, data))
+    _tell_sessions(app, echo)
     app.wsgi_app = engineio.WSGIApp(echo, app.wsgi_app)  # type: ignore[method-assign]
     return app
 
@@ -88,19 +93,23 @@ def _answer(extension: SocketIO, namespace: str) -> None:
     )
 
 
-def _count_sessions(app: flask.Flask, echo: EngineServer) -> None:
-    """`/sessions`: how many are open, how many have ended, and why."""
-    ended: list[str] = []
+def _tell_sessions(app: flask.Flask, echo: EngineServer) -> None:
+    """`/sessions/<sid>`: how an Engine.IO session is, and why it ended; so that tests need not sleep."""
+    ended: dict[str, str] = {}
+    echo.on("disconnect", ended.__setitem__)
 
-    def connect(_sid: str, _environ: dict[str, Any]) -> None:
-        """Let it in."""
+    def tell(sid: str) -> dict[str, Any]:
+        session = echo.sockets.get(sid)
+        if session is None:
+            return {"ended": ended.get(sid)}
+        return {
+            "is_polled": session.is_polled,
+            "is_posting": session.is_posting,
+            "is_upgrading": session.entry is not None,
+            "is_upgraded": session.upgraded,
+        }
 
-    def disconnect(_sid: str, reason: str) -> None:
-        ended.append(reason)
-
-    echo.on("connect", connect)
-    echo.on("disconnect", disconnect)
-    app.add_url_rule("/sessions", "sessions", lambda: {"open": len(echo.sockets), "ended": ended})
+    app.add_url_rule("/sessions/<sid>", "sessions", tell)
 
 
 if __name__ == "__main__":
