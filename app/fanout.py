@@ -22,6 +22,7 @@ from app.core.position import Position
 from app.core.wire import TRANSPORTS
 from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
+from app.serving.recording import Recording
 
 __all__ = ["CLOSED_BY_CLIENT", "CLOSED_DRAIN", "CLOSED_LOST", "CLOSED_SLOW", "Fanout", "Group"]
 
@@ -87,6 +88,8 @@ class Fanout:
         self._stock: dict[Connection, None] = {}
         """An ordered set: connections are served in the order in which they came."""
         self._groups: dict[tuple[Filter, str], Group] = {}
+        self._recordings: dict[str, Recording] = {}
+        """Where it is noted when the kernel took what, by transport."""
         self._lock = broadcaster.lock
         self._count = 0
         self._rotation = itertools.count()
@@ -175,6 +178,18 @@ class Fanout:
         with self._lock:
             return [group for group in self._groups.values() if group.wanted.transport == transport]
 
+    def record(self, transport: str, recording: Recording | None) -> None:
+        """Note in `recording` what the kernel takes for a transport's groups, present and future; `None` ends it."""
+        with self._lock:
+            self._recordings.pop(transport, None)
+            if recording is not None:
+                self._recordings[transport] = recording
+            for group in self.groups(transport):
+                group.recording = recording
+                if recording is not None:
+                    for outlet in group.members:
+                        recording.joined(group, outlet)
+
     def counts(self) -> dict[str, int]:
         """Open connections by transport."""
         with self._lock:
@@ -206,6 +221,7 @@ class Fanout:
         found = self._groups.get((shared, form))
         if found is None:
             found = self._groups[shared, form] = Group(shared, form)
+            found.recording = self._recordings.get(shared.transport)
         return found
 
     def _drop_if_empty(self, group: Audience) -> None:
@@ -229,6 +245,8 @@ class Fanout:
             if devices is None:
                 counts[transport] += len(group.members)
                 self.broadcaster.append(group, frames[key])
+                if group.recording is not None:
+                    group.recording.mark(group, notification.offset)
             else:
                 for member in list(group.members):
                     if member.wanted.device in devices:  # type: ignore[attr-defined]

@@ -115,7 +115,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         fanout=fanout,
         sse=sse,
         socketio=socketio,
-        trials=Trials(broker, requests_answered=requests.answered),
+        trials=Trials(broker, fanout, requests_answered=requests.answered),
         devices=devices,
         spool=Spool(settings.runs_dir, bytes_max=settings.spool_bytes_max),
         run=run,

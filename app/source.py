@@ -19,6 +19,8 @@ from app.core.notification import Targets, encode_json
 from app.core.pacing import due_us, padded_body
 from app.core.position import Position
 from app.core.wire import TRIAL_TOPIC_PREFIX
+from app.fanout import Fanout
+from app.instrument import Instrument
 from app.serving.timer import Timer
 
 TRIALS_KEPT_MAX = 64
@@ -41,6 +43,8 @@ class TrialOrder:
     payload_bytes: int
     start_after_ms: int
     drain_ms: int
+    instrument: bool = False
+    """Whether to record when the kernel took what."""
 
     @property
     def topic(self) -> str:
@@ -66,13 +70,16 @@ class Trial:
     requests_before: int = 0
     """The server's count of requests when it began."""
     failure: str | None = None
+    instrument: Instrument | None = None
+    """Of the newest trial only: a recording is large."""
 
 
 class Trials:
     """The trials of this server: at most one at a time."""
 
-    def __init__(self, broker: Broker, *, requests_answered: Callable[[], int]) -> None:
+    def __init__(self, broker: Broker, fanout: Fanout, *, requests_answered: Callable[[], int]) -> None:
         self._broker = broker
+        self._fanout = fanout
         self._requests_answered = requests_answered
         self._trials: OrderedDict[tuple[str, int], Trial] = OrderedDict()
         self._active: Trial | None = None
@@ -95,6 +102,9 @@ class Trials:
             count = order.warmup_notifications + order.notifications
             last_us = due_us(first_us, order.rate_hz, count - 1)
             trial = Trial(order, first_us, last_us, last_us + order.drain_ms * 1000)
+            self._end_instrument(self._active, forget=True)
+            if order.instrument:
+                trial.instrument = Instrument(self._fanout, order.transport, count)
             self._remember(trial)
             self._active = trial
             trial.requests_before = self._requests_answered()
@@ -114,16 +124,36 @@ class Trials:
         with self._lock:
             if found.state in ("running", "done"):
                 found.state = "closed"
+            self._end_instrument(found)
         return found
+
+    def instrument(self, run: str, trial: int) -> dict[str, Any]:
+        """What was recorded of a trial that is over. Raises `Unknown`, and `Conflict` while it is running."""
+        found = self.get(run, trial)
+        if found.instrument is None:
+            raise Unknown(f"Nothing was recorded of trial {trial}, or a later one has begun.")
+        if found.state == "running":
+            raise Conflict(f"Trial {trial} of run {run} is running.")
+        return found.instrument.answer(found.published)
 
     def active(self) -> Trial | None:
         """The trial that a publish would disturb."""
         trial = self._active
-        return trial if trial is not None and self._is_running(trial, clock.now_us()) else None
+        if trial is not None and self._is_running(trial, clock.now_us()):
+            return trial
+        self._end_instrument(trial)  # A runner that died has not closed it.
+        return None
 
     def void(self, trial: Trial) -> None:
         """An operator insisted on publishing: the trial is of no use any more."""
         trial.state = "voided"
+
+    @staticmethod
+    def _end_instrument(trial: Trial | None, *, forget: bool = False) -> None:
+        if trial is not None and trial.instrument is not None:
+            trial.instrument.end()
+            if forget:
+                trial.instrument = None
 
     @staticmethod
     def _is_running(trial: Trial, now_us: int) -> bool:

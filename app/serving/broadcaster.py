@@ -47,16 +47,18 @@ class Audience:
         self.members[outlet] = None
         if outlet.is_blocked:
             self.blocked.add(outlet)
+        if self.recording is not None:
+            self.recording.joined(self, outlet)
 
     def remove(self, outlet: Outlet) -> None:
         """It reads no more."""
         self.members.pop(outlet, None)
         self.blocked.discard(outlet)
 
-    def wrote(self, outlet: Outlet) -> None:
-        """The kernel has taken something of the stream from `outlet`."""
+    def wrote(self, outlet: Outlet, handed_ns: int) -> None:
+        """The kernel has everything up to `outlet`'s cursor, by a write that began at `handed_ns`."""
         if self.recording is not None:
-            self.recording.note(outlet, outlet.cursor)
+            self.recording.note(outlet, outlet.cursor, handed_ns)
 
     def in_turn(self) -> list[Outlet]:
         """Everyone, each time beginning with another one: over time nobody is always last.
@@ -169,6 +171,7 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
     """The hot path: one `send` for each, of the same bytes for all who stand at the same place."""
     stream = audience.stream
     recording = audience.recording
+    handed_ns = 0
     for outlet in outlets:
         cursor = outlet.cursor
         if (
@@ -179,6 +182,8 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
         ):
             continue
         data = stream.read(cursor, WRITE_BYTES_MAX)
+        if recording is not None:
+            handed_ns = clock.monotonic_ns()
         try:
             taken = outlet.sock.send(data)
         except BlockingIOError:
@@ -188,6 +193,6 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
             continue
         outlet.cursor = cursor + taken
         if recording is not None:
-            recording.note(outlet, outlet.cursor)
+            recording.note(outlet, outlet.cursor, handed_ns)
         if taken < len(data) or outlet.cursor != stream.end:
             outlet.block()

@@ -16,6 +16,7 @@ import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from app import clock
 from app.serving import epoll
 from app.serving.takeover import RawSocket
 
@@ -196,6 +197,7 @@ class Outlet:
     def _push(self) -> None:
         """Write what waits, as far as the kernel takes it; the loop calls again for the rest."""
         while self.sock is not None and (data := self._next()):
+            handed_ns = clock.monotonic_ns()
             try:
                 taken = self.sock.send(data)
             except BlockingIOError:
@@ -203,7 +205,7 @@ class Outlet:
             except OSError:
                 self.drop(self._ending or CLOSED_LOST)
                 return
-            self._took(taken)
+            self._took(taken, handed_ns)
             if taken < len(data):
                 self.block()
                 return
@@ -253,12 +255,13 @@ class Outlet:
             return b""
         return self.audience.stream.read(self.cursor, WRITE_BYTES_MAX)
 
-    def _took(self, taken: int) -> None:
+    def _took(self, taken: int, handed_ns: int) -> None:
         if self._own:
             self._own = self._own[taken:]
         elif self.audience is not None:
             self.cursor += taken
-            self.audience.wrote(self)
+        if self.audience is not None and not self._own and self._later is None:
+            self.audience.wrote(self, handed_ns)
 
 
 def _chained(first: Iterator[bytes], last: bytes) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ BODIES: dict[tuple[str, str], type] = {
 }
 """The type of each request's body."""
 
-OPERATOR = frozenset({"/api/trials", "/api/trials/{run}/{trial}"})
+OPERATOR = frozenset({"/api/trials", "/api/trials/{run}/{trial}", "/api/trials/{run}/{trial}/instrument"})
 """Paths that only the operator may use; publishing is named apart, since reading history is open."""
 
 _TEXT = "text/plain"
@@ -39,6 +39,7 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("post", "/api/deliveries"): ("Post a batch of measured arrivals (device)", "200", _JSON),
     ("post", "/api/trials"): ("Start a trial's source", "201", _JSON),
     ("get", "/api/trials/{run}/{trial}"): ("A trial's record", "200", _JSON),
+    ("get", "/api/trials/{run}/{trial}/instrument"): ("What was recorded of a trial", "200", _JSON),
     ("delete", "/api/trials/{run}/{trial}"): ("Close a trial", "200", _JSON),
     ("get", "/api/clock"): ("Two server stamps, microseconds", "200", _JSON),
     ("get", "/healthz"): ("The process answers", "200", _TEXT),
@@ -54,6 +55,11 @@ def _query(name: str, description: str, kind: str = "string") -> Json:
     return {"name": name, "in": "query", "description": description, "schema": {"type": kind}}
 
 
+_TRIAL: list[Json] = [
+    {"name": "run", "in": "path", "required": True, "schema": {"type": "string"}},
+    {"name": "trial", "in": "path", "required": True, "schema": {"type": "integer"}},
+]
+
 PARAMETERS: dict[str, list[Json]] = {
     "/": [_query("lang", "en or id")],
     "/events": [
@@ -67,10 +73,8 @@ PARAMETERS: dict[str, list[Json]] = {
         _query("after", "offset or position to start behind"),
         _query("limit", "at most so many (1 to 1000)", "integer"),
     ],
-    "/api/trials/{run}/{trial}": [
-        {"name": "run", "in": "path", "required": True, "schema": {"type": "string"}},
-        {"name": "trial", "in": "path", "required": True, "schema": {"type": "integer"}},
-    ],
+    "/api/trials/{run}/{trial}": _TRIAL,
+    "/api/trials/{run}/{trial}/instrument": _TRIAL,
 }
 
 

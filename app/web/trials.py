@@ -34,6 +34,7 @@ class Order(msgspec.Struct, forbid_unknown_fields=True):
     payload_bytes: Annotated[int, _whole(256, 16_384)]
     start_after_ms: Annotated[int, _whole(0, 60_000)]
     drain_ms: Annotated[int, _whole(0, 60_000)]
+    instrument: bool = False
 
 
 @blueprint.before_request
@@ -63,6 +64,12 @@ def start() -> flask.Response:
 def record(run: str, trial: int) -> flask.Response:
     """What was published so far, and when."""
     return _record(services().trials.get(run, trial))
+
+
+@blueprint.get("/<run>/<int:trial>/instrument")
+def instrument(run: str, trial: int) -> flask.Response:
+    """When the kernel took what, and TCP_INFO at both ends of a trial that is over."""
+    return flask.jsonify(services().trials.instrument(run, trial))
 
 
 @blueprint.delete("/<run>/<int:trial>")

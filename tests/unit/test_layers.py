@@ -22,6 +22,7 @@ LAYERS = (
     {"report", "experiment"},
     {"services"},
     {"source", "transports", "analysis", "deliveries"},
+    {"instrument"},
     {"fanout"},
     {"broker", "measure"},
     {"serving"},

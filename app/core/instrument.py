@@ -1,0 +1,63 @@
+"""What the server saw of a trial's connections: when the kernel took what, and how TCP fared. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TcpInfo:
+    """A connection as the server's kernel counts it (Linux `TCP_INFO`); `None` where an older kernel has no such count.
+
+    Counts run from the connection's beginning.
+    """
+
+    at_us: int
+    """When it was read; server time base."""
+    rtt_us: int
+    """Smoothed round trip (RFC 6298)."""
+    rttvar_us: int
+    min_rtt_us: int | None
+    retransmissions: int
+    """Segments."""
+    segments_out: int | None
+    """Acknowledgements and retransmissions included."""
+    segments_in: int | None
+    data_segments_out: int | None
+    bytes_sent: int | None
+    """Payload, retransmissions included."""
+    bytes_acked: int | None
+    bytes_received: int | None
+    delivered: int | None
+    """Segments that the peer has acknowledged."""
+    header_bytes: int
+    """Of each segment, IP and TCP together: by address family, and by whether both ends stamp their segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRecord:
+    """One connection of the trial's transport."""
+
+    client: int | None
+    """Whose it was, by the address of its socket; `None` for nobody's of the trial."""
+    address: str
+    port: int
+    """Of the peer."""
+    accepted: tuple[tuple[int, int], ...] = ()
+    """`(seq, accepted_us)`: when the server handed the kernel the write that completed the notification, server time
+    base. Stamped right before that call, since on loopback the peer has it before the call returns."""
+    before: TcpInfo | None = None
+    """Before the first notification; `None` when the connection came later."""
+    after: TcpInfo | None = None
+    """Behind the last; `None` when it had ended by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentRecord:
+    """What the server recorded of a trial for which that was asked."""
+
+    absent: str | None = None
+    """Why there is nothing, as a sentence."""
+    dropped: int = 0
+    """Writes and connections that found no room in what was set aside for them."""
+    connections: tuple[ConnectionRecord, ...] = ()

@@ -1,0 +1,171 @@
+"""A recorded time is that of the very `send` that completed a notification, under any pattern of partial writes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app import clock
+from app.serving.broadcaster import Audience, Broadcaster
+from app.serving.recording import ROWS_SPARE, Recording
+from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
+
+
+class LoggedSocket(FakeSocket):
+    """A kernel that remembers when each call began and ended, and how much it had taken by then."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self.log: list[tuple[int, int, int]] = []
+
+    def getpeername(self) -> tuple[str, int]:
+        return ("127.0.0.1", 5000 + self.fd)
+
+    def send(self, data: bytes) -> int:
+        began_ns = clock.monotonic_ns()
+        try:
+            return super().send(data)
+        finally:
+            self.log.append((began_ns, clock.monotonic_ns(), len(self.taken)))
+
+    def may_be_stamped(self, end: int) -> tuple[int, int]:
+        """Between the end of the call before and the begin of the one that took the byte before `end`."""
+        place = next(number for number, (_, _, total) in enumerate(self.log) if total >= end)
+        before_ns = self.log[place - 1][1] if place else 0
+        return clock.stamp_us(before_ns), clock.stamp_us(self.log[place][0])
+
+
+class Stage:
+    """An audience that is recorded."""
+
+    def __init__(self, *, notifications: int, members: int) -> None:
+        self.broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.audience = Audience()
+        self.sockets: list[LoggedSocket] = []
+        self.outlets: list[Probe] = []
+        self.recording = Recording(notifications=notifications, connections=members)
+        for _ in range(members):
+            self.join()
+        for outlet in self.outlets:
+            self.recording.joined(self.audience, outlet)
+        self.audience.recording = self.recording
+
+    def join(self) -> Probe:
+        sock = LoggedSocket(len(self.sockets))
+        outlet = Probe(self.broadcaster, sock)
+        self.sockets.append(sock)
+        self.outlets.append(outlet)
+        outlet.open()
+        outlet.join(self.audience)
+        return outlet
+
+    def publish(self, offset: int) -> None:
+        with self.broadcaster.lock:
+            self.broadcaster.append(self.audience, b"<%d>" % offset * 5)
+            self.recording.mark(self.audience, offset)
+
+    def write(self) -> None:
+        while self.broadcaster._take_a_turn():
+            pass
+
+    def accepted(self) -> dict[Any, dict[int, int]]:
+        return {outlet: dict(times) for outlet, times in self.recording.accepted()}
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.just(("publish", 0)),
+        st.just(("write", 0)),
+        st.just(("ping", 0)),
+        st.tuples(st.just("room"), st.integers(1, 60)),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS)
+@settings(deadline=None, max_examples=150)
+def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[str, int]]) -> None:
+    stage = Stage(notifications=50, members=1)
+    sock, outlet = stage.sockets[0], stage.outlets[0]
+    published = 0
+
+    for step, amount in [*steps, ("room", 1_000_000), ("write", 0)]:
+        if step == "publish":
+            stage.publish(published)
+            published += 1
+        elif step == "write":
+            stage.write()
+        elif step == "ping":
+            outlet.write(b"!")
+        else:
+            sock.room += amount
+            outlet.on_events(4)
+
+    accepted = stage.accepted()[outlet]
+    assert list(accepted) == list(range(published))
+    for offset, accepted_us in accepted.items():
+        end = sock.taken.replace(b"!", b"").find(b"<%d>" % offset * 5) + len(b"<%d>" % offset * 5)
+        # Pings stand between frames: count those in front of this end.
+        end = next(
+            at for at in range(end, len(sock.taken) + 1) if len(sock.taken[:at].replace(b"!", b"")) >= end
+        )
+        earliest_us, latest_us = sock.may_be_stamped(end)
+        assert earliest_us <= accepted_us <= latest_us
+
+
+def test_what_is_merged_into_one_write_has_one_time() -> None:
+    stage = Stage(notifications=3, members=1)
+    stage.sockets[0].room = 1000
+    for offset in range(3):
+        stage.publish(offset)
+
+    stage.write()
+
+    times = stage.accepted()[stage.outlets[0]]
+    assert list(times) == [0, 1, 2]
+    assert len(set(times.values())) == 1
+    assert stage.recording.count == 1
+
+
+def test_who_joins_later_has_no_time_for_what_was_before() -> None:
+    stage = Stage(notifications=3, members=1)
+    stage.publish(0)
+    late = stage.join()
+    stage.publish(1)
+    for sock in stage.sockets:
+        sock.room = 1000
+
+    stage.write()
+
+    accepted = stage.accepted()
+    assert list(accepted[stage.outlets[0]]) == [0, 1]
+    assert list(accepted[late]) == [1]
+    assert stage.recording.readers[late].peer == ("127.0.0.1", 5001)
+
+
+def test_the_order_of_writing_is_the_order_of_times() -> None:
+    stage = Stage(notifications=1, members=20)
+    for sock in stage.sockets:
+        sock.room = 1000
+    stage.publish(0)
+
+    stage.write()
+
+    accepted = stage.accepted()
+    by_time = sorted(stage.outlets, key=lambda outlet: accepted[outlet][0])
+    by_writing = sorted(stage.outlets, key=lambda outlet: stage.sockets[outlet.fd].log[0][0])
+    assert [accepted[each][0] for each in by_time] == [accepted[each][0] for each in by_writing]
+
+
+def test_what_finds_no_room_is_counted() -> None:
+    stage = Stage(notifications=0, members=1)
+    stage.sockets[0].room = 1000
+    for offset in range(ROWS_SPARE + 5):
+        stage.publish(offset)
+        stage.write()
+
+    assert (stage.recording.count, stage.recording.dropped_count) == (ROWS_SPARE, 5)
+    assert stage.accepted() == {stage.outlets[0]: {}}
