@@ -60,10 +60,6 @@ class Framing(Protocol):
         ...
 
 
-class TooManyConnections(Exception):
-    """The process holds as many subscriptions as it may."""
-
-
 class Group(Audience):
     """The connections that get the same bytes."""
 
@@ -80,9 +76,8 @@ class Group(Audience):
 class Fanout:
     """The connections of this process. All methods may be called from any thread."""
 
-    def __init__(self, broker: Broker, broadcaster: Broadcaster, *, connections_max: int) -> None:
+    def __init__(self, broker: Broker, broadcaster: Broadcaster) -> None:
         self._broker = broker
-        self._connections_max = connections_max
         self.broadcaster = broadcaster
         self._framings: dict[str, Framing] = {}
         self._stock: dict[Connection, None] = {}
@@ -91,7 +86,6 @@ class Fanout:
         self._recordings: dict[str, Recording] = {}
         """Where it is noted when the kernel took what, by transport."""
         self._lock = broadcaster.lock
-        self._count = 0
         self._rotation = itertools.count()
         self.closed: Counter[tuple[str, str]] = Counter()
         """Ended connections by (transport, reason)."""
@@ -103,24 +97,18 @@ class Fanout:
         """Make a transport known by its name."""
         self._framings[transport] = framing
 
-    def is_full(self) -> bool:
-        """Whether one more subscription would be refused."""
-        return self._count >= self._connections_max
-
     def subscribe(self, connection: Connection, since: Position | None, form: str = "") -> None:
         """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
 
         `form` names the framing where the transport has several. An `Outlet` joins those that get the same bytes.
-        Raises `TooManyConnections`.
         """
-        if self.is_full():
-            raise TooManyConnections
 
         def start(replay: Replay) -> None:
             with self._lock:
                 connection.start(replay)
-                self._count += 1
                 if isinstance(connection, Outlet):
+                    if not connection.is_open:
+                        return  # It left while it was answered: nobody would count it out again.
                     connection.join(self._group(connection.wanted, form))
                 else:
                     self._stock[connection] = None
@@ -149,7 +137,6 @@ class Fanout:
                 self._drop_if_empty(group)
             elif self._stock.pop(connection, 0) is not None:
                 return
-            self._count -= 1
             self.closed[connection.wanted.transport, reason] += 1
         if reason == CLOSED_SLOW:
             logger.info("A %s client was cut off: it does not read.", connection.wanted.transport)

@@ -185,8 +185,8 @@ def direct_websocket(
             return []
         taken = take_over(environ, options)
         channel = make_channel(taken, entry)
-        channel.write(answer)
         channel.open()
+        channel.write(answer)
         entry.begin(channel)
         if taken.rest:
             with channel.broadcaster.lock:

@@ -76,7 +76,8 @@ class Outlet:
         raise NotImplementedError
 
     def open(self) -> None:
-        """Begin to listen to the peer."""
+        """Begin to listen to the peer; before anything is written."""
+        assert self.sock is not None
         self.broadcaster.loop.watch(self.fd, self)
 
     def on_events(self, events: int) -> None:

@@ -138,7 +138,10 @@ class SseTransport:
     def opening(self, replay: Replay) -> bytes:
         """What a stream begins with: the prelude with the client's position, and the gap if there is one."""
         stands_at = self._broker.position()
-        if replay.notifications:
+        if replay.gap is not None:
+            # Before it, not behind: who breaks off between prelude and gap would never be told of the gap.
+            stands_at = Position(stands_at.epoch, replay.gap.first - 1)
+        elif replay.notifications:
             stands_at = Position(stands_at.epoch, replay.notifications[0].offset - 1)
         prelude = encode_prelude(retry_ms=self._retry_ms, id=str(stands_at))
         if replay.gap is None:
@@ -155,8 +158,8 @@ class SseTransport:
             self.admission.leave(address)
             raise
         connection = SseConnection(self, wanted, taken, head, address)
+        connection.open()  # First: the kernel may take less than what was missed, or say that the client has left.
         self.fanout.subscribe(connection, since)
-        connection.open()
         if taken.rest:
             connection.on_data(taken.rest)
         if not self._beats:
