@@ -1,0 +1,155 @@
+"""Clients that read, stall, trickle, reset and come back while notifications are published as fast as they are taken.
+
+Everyone who stays or resumes has every notification once and in order, or was told of the gap. The dice are seeded:
+FAULT_SEED=<number> repeats a run's moods, as far as time does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.moods import MOODS, Moody
+from tests.support.server import RunningServer, running_server
+from tests.support.swarm import Publisher, Subscriber, Swarm
+
+SEED = int(os.environ.get("FAULT_SEED", random.randrange(1_000_000)))
+
+SUBSCRIBERS = 25
+"""Of each transport."""
+
+PUBLISHERS = 4
+
+CATCH_UP_S = 30.0
+
+
+@pytest.fixture(params=FANOUTS)
+def fanout(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def drafts(count: int, dice: random.Random) -> Iterator[dict[str, Any]]:
+    """Mostly short ones, and some that fill buffers."""
+    for number in range(count):
+        size = dice.choice([0, 20, 100, 100, 300, 300, 300, 500, 1_000, 6_000])
+        yield {"title": str(number), "body": "b" * size}
+
+
+def run_moods(server: RunningServer, *, count: int, timeout_s: float) -> list[Moody]:
+    """`count` notifications to a moody crowd, and then everyone at peace until they have all."""
+    print(f"FAULT_SEED={SEED}")
+    dice = random.Random(SEED)
+    swarm = Swarm()
+    crowd = [
+        Moody(swarm, Subscriber(swarm, server, transport), random.Random(dice.random()))
+        for transport in ("sse", "socketio")
+        for _ in range(SUBSCRIBERS)
+    ]
+    for each in crowd:
+        each.subscriber.connect()
+    assert swarm.run(lambda: all(each.subscriber.ledger.first is not None for each in crowd), 10)
+    for each in crowd:
+        each.begin()
+    to_publish = drafts(count, dice)
+    publishers = [Publisher(swarm, server, to_publish) for _ in range(PUBLISHERS)]
+    assert swarm.run(lambda: all(each.finished for each in publishers), timeout_s), "publishing took too long"
+    for each in crowd:
+        each.calm()
+    swarm.run(lambda: all(each.subscriber.ledger.through >= count for each in crowd), CATCH_UP_S)
+    for each in crowd:
+        each.subscriber.leave(reset=False)
+    print("moods:", dict(sum((each.moods for each in crowd), Counter())))
+    print("fates:", dict(sum((each.subscriber.counts for each in crowd), Counter())))
+    return crowd
+
+
+def slow_cuts(server: RunningServer) -> dict[str, int]:
+    """Connections closed as slow consumers, by transport."""
+    _status, text = server.request("GET", "/metrics")
+    found = {}
+    for line in str(text).splitlines():
+        if line.startswith("siar_closed_connections_total") and 'reason="slow_consumer"' in line:
+            found["sse" if 'transport="sse"' in line else "socketio"] = int(float(line.split()[-1]))
+    return found
+
+
+def faults_of(crowd: list[Moody], count: int) -> dict[str, list[str]]:
+    """What is wrong in anybody's ledger."""
+    found = {}
+    for number, each in enumerate(crowd):
+        ledger = each.subscriber.ledger
+        faults = ledger.faults()[:3]
+        if ledger.through != count:
+            faults.append(f"ends at {ledger.through}")
+        if faults:
+            found[f"{each.subscriber.transport} {number}"] = faults
+    return found
+
+
+@pytest.mark.slow
+def test_whoever_stays_or_resumes_has_every_notification_in_order(tmp_path: Path, fanout: str) -> None:
+    count = 10_000
+    settings = {
+        "history_count": 2 * count,
+        "history_bytes": 2**28,
+        "heartbeat_s": 0.5,
+        "ping_interval_s": 2,
+        "queue_notifications_max": 500,
+        **fanout_settings(fanout),
+    }
+    with running_server(tmp_path, recorder=0, **settings) as server:
+        crowd = run_moods(server, count=count, timeout_s=120)
+
+        print("slow consumers cut off:", slow_cuts(server))
+        assert faults_of(crowd, count) == {}
+        assert sum(each.subscriber.ledger.gap_count for each in crowd) == 0
+        assert sum((each.moods for each in crowd), Counter()).keys() == MOODS.keys()
+        assert "Traceback" not in server.log(), server.log()
+
+
+def test_where_history_is_short_every_hole_is_told_as_a_gap(tmp_path: Path, fanout: str) -> None:
+    count = 2_000
+    settings = {
+        "history_count": 30,
+        "heartbeat_s": 0.5,
+        "queue_notifications_max": 20,
+        **fanout_settings(fanout),
+    }
+    with running_server(tmp_path, recorder=0, **settings) as server:
+        crowd = run_moods(server, count=count, timeout_s=60)
+
+        print("slow consumers cut off:", slow_cuts(server))
+        assert faults_of(crowd, count) == {}
+        for transport in ("sse", "socketio"):
+            assert sum(
+                each.subscriber.ledger.gap_count for each in crowd if each.subscriber.transport == transport
+            )
+        assert "Traceback" not in server.log(), server.log()
+
+
+def test_a_stream_that_breaks_before_its_gap_event_is_told_of_the_gap_again(
+    tmp_path: Path, fanout: str
+) -> None:
+    """A browser keeps the prelude's id at once: it must not stand behind a gap that was not told yet."""
+    with running_server(tmp_path, recorder=0, history_count=5, **fanout_settings(fanout)) as server:
+        left_at = server.publish("seen")["id"]
+        for number in range(10):
+            server.publish(f"missed {number}")
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as client:
+            client.request("GET", "/events", headers={"Last-Event-ID": left_at})
+            response = client.getresponse()
+            received = b""
+            while b"event: gap" not in received:
+                received += response.read1()
+
+        prelude = received.partition(b"\n\n")[0]
+        assert prelude.endswith(f"\nid: {left_at}".encode()), received

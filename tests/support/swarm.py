@@ -1,0 +1,205 @@
+"""Many subscribers and a few publishers on one epoll, without threads: what happens is in one order, by one seed.
+
+Swarm ---+--- Subscriber x N   reads, stalls, trickles, resets, leaves and comes back, as it is told
+         +--- Publisher x M    one notification after another on a keep-alive connection
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import select
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from app.core.http_response import ResponseDecoder
+from tests.support.server import RunningServer
+from tests.support.talks import TALKS, Ledger, Talk
+
+RECEIVE_BUFFER_BYTES = 8_192
+"""Small, so that who does not read is felt by the server soon."""
+
+READ_BYTES = 65_536
+
+
+class Ready(Protocol):
+    def on_ready(self) -> None:
+        """Bytes came, or the end."""
+        ...
+
+
+class Swarm:
+    """The loop and its timers."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._watched: dict[int, Ready] = {}
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    def watch(self, sock: socket.socket, ready: Ready) -> None:
+        self._watched[sock.fileno()] = ready
+        self._epoll.register(sock.fileno(), select.EPOLLIN)
+
+    def listen(self, sock: socket.socket, *, wanted: bool) -> None:
+        """Whether its bytes are read, or left to fill the buffers."""
+        self._epoll.modify(sock.fileno(), select.EPOLLIN if wanted else 0)
+
+    def forget(self, sock: socket.socket) -> None:
+        del self._watched[sock.fileno()]
+        self._epoll.unregister(sock.fileno())
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._numbers), action))
+
+    def run(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        """Until `done`; whether it came to that in time."""
+        deadline_s = time.monotonic() + timeout_s
+        while not done():
+            now_s = time.monotonic()
+            if now_s > deadline_s:
+                return False
+            wait_s = min(0.1, max(0.0, self._timers[0][0] - now_s)) if self._timers else 0.1
+            for fd, _events in self._epoll.poll(wait_s):
+                if fd in self._watched:
+                    self._watched[fd].on_ready()
+            while self._timers and self._timers[0][0] <= time.monotonic():
+                heapq.heappop(self._timers)[2]()
+        return True
+
+
+class Subscriber:
+    """A client over all of its connections. Reads as it comes, until told otherwise."""
+
+    def __init__(self, swarm: Swarm, server: RunningServer, transport: str) -> None:
+        self.transport = transport
+        self.ledger = Ledger()
+        self.counts: Counter[str] = Counter()
+        """What happened to it."""
+        self.on_bytes: Callable[[], None] = lambda: None
+        self._swarm = swarm
+        self._address = ("127.0.0.1", server.port)
+        self._sock: socket.socket | None = None
+        self._talk: Talk | None = None
+        self._life = 0
+        """One more with each connection and mood: what was meant for an earlier one is dropped."""
+
+    @property
+    def is_connected(self) -> bool:
+        return self._sock is not None
+
+    def connect(self) -> None:
+        """Come, or come back to where it left off."""
+        assert self._sock is None
+        self.counts["connect"] += 1
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        sock.connect(self._address)
+        sock.setblocking(False)
+        self._sock, self._talk = sock, TALKS[self.transport]("localhost", self.ledger)
+        self._swarm.watch(sock, self)
+        self._say()
+
+    def on_ready(self) -> None:
+        self._read(READ_BYTES)
+
+    def read(self) -> None:
+        """From now on as it comes."""
+        self._life += 1
+        if self._sock is not None:
+            self._swarm.listen(self._sock, wanted=True)
+
+    def stall(self) -> None:
+        """From now on nothing."""
+        self._life += 1
+        if self._sock is not None:
+            self._swarm.listen(self._sock, wanted=False)
+
+    def trickle(self, sizes: Iterator[int], pause_s: float) -> None:
+        """From now on a few bytes at a time."""
+        self.stall()
+        life = self._life
+
+        def sip() -> None:
+            if life == self._life and self._sock is not None:
+                self._read(next(sizes))
+                self._swarm.after(pause_s, sip)
+
+        sip()
+
+    def leave(self, *, reset: bool) -> None:
+        """Close the connection, at a reset without any goodbye."""
+        self._life += 1
+        if self._sock is None:
+            return
+        if reset:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._swarm.forget(self._sock)
+        self._sock.close()
+        self._sock = self._talk = None
+
+    def _read(self, size: int) -> None:
+        assert self._sock is not None
+        assert self._talk is not None
+        try:
+            data = self._sock.recv(size)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        stands = bool(data) and self._talk.hear(data)
+        self.on_bytes()
+        if stands:
+            self._say()
+        else:
+            self.counts["ended by the server"] += 1
+            self.leave(reset=False)
+
+    def _say(self) -> None:
+        assert self._sock is not None
+        assert self._talk is not None
+        if self._talk.outgoing:
+            try:
+                self._sock.sendall(self._talk.outgoing)  # a few bytes: they fit
+            except ConnectionError:
+                return  # the next read tells the end
+            self._talk.outgoing = b""
+
+
+class Publisher:
+    """A keep-alive connection that publishes what `notifications` gives, each when the one before it was answered."""
+
+    def __init__(self, swarm: Swarm, server: RunningServer, notifications: Iterator[dict[str, Any]]) -> None:
+        self.finished = False
+        self._notifications = notifications
+        self._head = f"POST /api/notifications HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.admin_token}\r\n"
+        self._sock = socket.create_connection(("127.0.0.1", server.port))
+        self._swarm = swarm
+        swarm.watch(self._sock, self)
+        self._publish()
+
+    def on_ready(self) -> None:
+        data = self._sock.recv(READ_BYTES)
+        assert data, "the server ended a publisher's connection"
+        body = self._response.feed(data)
+        if self._response.finished:
+            assert self._response.head is not None
+            assert self._response.head.status == 201, body
+            self._publish()
+
+    def _publish(self) -> None:
+        self._response = ResponseDecoder()
+        notification = next(self._notifications, None)
+        if notification is None:
+            self.finished = True
+            self._swarm.forget(self._sock)
+            self._sock.close()
+            return
+        body = json.dumps(notification).encode()
+        head = f"{self._head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._sock.sendall(head.encode() + body)

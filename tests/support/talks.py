@@ -1,0 +1,146 @@
+"""What a subscriber says and hears on each transport, no input or output of its own, and what it makes of it.
+
+A `Ledger` is what a client keeps over all of its connections; a talk is one connection's side of the conversation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from app.core.event_stream import EventStreamDecoder
+from app.core.frames import FrameDecoder, Opcode, encode_frame, handshake_key, handshake_request
+from app.core.http_response import ResponseDecoder
+
+
+class Refused(Exception):
+    """The server did not let a subscriber in."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything that one subscriber has been told, in its order."""
+
+    position: str | None = None
+    """Where it resumes."""
+    first: int | None = None
+    """The offset at which it came in."""
+    heard: list[tuple[int, int]] = field(default_factory=list)
+    """Offsets from and to: of a notification twice the same, of a gap its ends."""
+    gap_count: int = 0
+
+    def stand_at(self, position: str) -> None:
+        """The server told a position."""
+        if self.first is None:
+            self.first = offset_of(position)
+        self.position = position
+
+    def note(self, kind: str, argument: dict[str, Any]) -> None:
+        """A notification or a gap came."""
+        if kind == "notification":
+            self.heard.append((argument["offset"], argument["offset"]))
+        else:
+            assert kind == "gap", kind
+            self.gap_count += 1
+            self.heard.append((argument["from"], argument["to"]))
+
+    @property
+    def through(self) -> int:
+        """The last offset that is accounted for."""
+        return self.heard[-1][1] if self.heard else (self.first or 0)
+
+    def faults(self) -> list[str]:
+        """Where what was heard is not one unbroken ascent: holes, doubles, disorder."""
+        faults, next_offset = [], (self.first or 0) + 1
+        for low, high in self.heard:
+            if low != next_offset or high < low:
+                faults.append(f"{low}-{high} where {next_offset} was next")
+            next_offset = high + 1
+        return faults
+
+
+def offset_of(position: str) -> int:
+    return int(position.rpartition(".")[2])
+
+
+class Talk(Protocol):
+    """One connection's side. `hear` raises `Refused`, or `MalformedFrame` for what is no protocol."""
+
+    outgoing: bytes
+
+    def hear(self, data: bytes) -> bool:
+        """Whether the connection still stands."""
+        ...
+
+
+class SseTalk:
+    """`GET /events`; the position is kept as a browser keeps it."""
+
+    def __init__(self, host: str, ledger: Ledger) -> None:
+        resume = f"Last-Event-ID: {ledger.position}\r\n" if ledger.position else ""
+        self.outgoing = f"GET /events HTTP/1.1\r\nHost: {host}\r\n{resume}\r\n".encode()
+        self._ledger = ledger
+        self._response = ResponseDecoder()
+        self._events = EventStreamDecoder()
+
+    def hear(self, data: bytes) -> bool:
+        body = self._response.feed(data)
+        head = self._response.head
+        if head is not None and head.status != 200:
+            raise Refused(f"SSE was answered with {head.status}.")
+        for event in self._events.feed(body):
+            self._ledger.note(event.type, json.loads(event.data))
+            self._ledger.position = event.last_event_id
+        if self._events.last_event_id:
+            self._ledger.stand_at(self._events.last_event_id)
+        return not self._response.finished
+
+
+class SocketIoTalk:
+    """Socket.IO on a WebSocket from the first byte."""
+
+    def __init__(self, host: str, ledger: Ledger) -> None:
+        self.outgoing = handshake_request(
+            host=host,
+            target="/socket.io/?EIO=4&transport=websocket",
+            key=handshake_key(os.urandom(16)),
+            headers={},
+        )
+        self._ledger = ledger
+        self._response = ResponseDecoder()
+        self._frames = FrameDecoder()
+
+    def hear(self, data: bytes) -> bool:
+        body = self._response.feed(data)
+        head = self._response.head
+        if head is not None and head.status != 101:
+            raise Refused(f"Socket.IO was answered with {head.status}.")
+        for message in self._frames.feed(body):
+            if message.opcode is Opcode.CLOSE or not self._hear_packet(message.payload):
+                return False
+        return True
+
+    def _hear_packet(self, packet: bytes) -> bool:
+        if packet.startswith(b"42"):
+            kind, argument = json.loads(packet[2:])
+            self._ledger.note(kind, argument)
+            self._ledger.position = argument["id"]
+        elif packet == b"2":
+            self._say(b"3")
+        elif packet.startswith(b"0"):
+            auth = {"last_event_id": self._ledger.position} if self._ledger.position else {}
+            self._say(b"40" + json.dumps(auth).encode())
+        elif packet.startswith(b"40"):
+            if self._ledger.position is None:
+                self._ledger.stand_at(json.loads(packet[2:])["position"])
+        elif packet.startswith(b"44"):
+            raise Refused(packet.decode())
+        return packet not in (b"1", b"41")
+
+    def _say(self, packet: bytes) -> None:
+        self.outgoing += encode_frame(Opcode.TEXT, packet, mask=os.urandom(4))
+
+
+TALKS: dict[str, type[SseTalk] | type[SocketIoTalk]] = {"sse": SseTalk, "socketio": SocketIoTalk}
