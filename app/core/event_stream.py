@@ -129,6 +129,26 @@ def encode_prelude(*, retry_ms: int, id: str) -> bytes:
     return f"retry: {retry_ms}\nid: {_one_line(id)}\n\n".encode()
 
 
+def encode_retry(retry_ms: int) -> bytes:
+    """The last block of a stream that the server ends: how long to wait before a reconnect. No event to a client.
+
+    "If the field value consists of only ASCII digits, then interpret the field value as an integer in base ten, and
+    set the event stream's reconnection time to that integer."
+    """
+    assert retry_ms >= 0
+    return f"retry: {retry_ms}\n\n".encode()
+
+
+def spread_retry_ms(retry_ms: int, *, chance: float) -> int:
+    """A wait between one and three times `retry_ms`, by a `chance` in [0, 1) that is another for each client.
+
+    A thousand clients whose streams end at once must not come back at once: the next process would get them all
+    within a millisecond.
+    """
+    assert 0 <= chance < 1
+    return round(retry_ms * (1 + 2 * chance))
+
+
 def _one_line(text: str) -> str:
     """`text`, which only a bug can give a line end or the NUL that an id must not have."""
     assert not any(end in text for end in "\r\n\0"), "a field of an event stream is one line"

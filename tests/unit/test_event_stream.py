@@ -11,6 +11,8 @@ from app.core.event_stream import (
     encode_comment,
     encode_event,
     encode_prelude,
+    encode_retry,
+    spread_retry_ms,
 )
 
 
@@ -150,3 +152,18 @@ def test_an_event_without_end_is_refused_and_long_streams_of_short_events_are_no
 
     with pytest.raises(MalformedFrame, match="longer than 100 bytes"):
         decoder.feed(b"data: a\n" * 30)
+
+
+def test_a_farewell_sets_the_wait_and_keeps_the_position_and_is_no_event() -> None:
+    decoder = EventStreamDecoder()
+    decoder.feed(encode_prelude(retry_ms=1000, id="epoch.7"))
+
+    events = decoder.feed(encode_retry(2345))
+
+    assert events == []
+    assert (decoder.retry_ms, decoder.last_event_id) == (2345, "epoch.7")
+
+
+@given(st.integers(0, 600_000), st.floats(0, 1, exclude_max=True))
+def test_clients_are_spread_between_one_and_three_times_the_wait(retry_ms: int, chance: float) -> None:
+    assert retry_ms <= spread_retry_ms(retry_ms, chance=chance) <= 3 * retry_ms

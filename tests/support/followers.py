@@ -1,0 +1,120 @@
+"""Clients that always come back, as a browser's do, and a publisher that repeats what got no answer."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from websockets.exceptions import WebSocketException
+
+from tests.support.server import RunningServer
+from tests.support.streams import socketio, sse
+
+COME_BACK_AFTER_S = 0.05
+"""Far sooner than a real client, so that a test meets the server's first moments."""
+
+WAIT_S = 30.0
+
+BROKEN = (AssertionError, OSError, http.client.HTTPException, WebSocketException, EOFError, ValueError)
+"""How a connection may end."""
+
+
+def wait_for(condition: Callable[[], bool], what: Callable[[], object]) -> None:
+    """Until it holds; otherwise the test fails with `what`."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline_s, what()
+        time.sleep(0.01)
+
+
+class Follower(threading.Thread):
+    """Receives on one transport, from connection to connection."""
+
+    def __init__(self, port: int, transport: str) -> None:
+        super().__init__(name=f"follower-{transport}", daemon=True)
+        self.port = port
+        self.transport = transport
+        self.titles: list[str] = []
+        self.gaps: list[dict[str, Any]] = []
+        self.connections = 0
+        self.last_id = ""
+        self.leaves = threading.Event()
+
+    def run(self) -> None:
+        """Until told to leave."""
+        while not self.leaves.is_set():
+            with contextlib.suppress(*BROKEN):
+                if self.transport == "sse":
+                    self._follow_sse()
+                else:
+                    self._follow_socketio()
+            time.sleep(COME_BACK_AFTER_S)
+
+    def _follow_sse(self) -> None:
+        with sse(self.port, headers={"Last-Event-ID": self.last_id} if self.last_id else {}) as stream:
+            self.last_id = self.last_id or stream.last_event_id
+            self.connections += 1
+            while not self.leaves.is_set():
+                event = stream.next_event()
+                self._take(event.type, json.loads(event.data))
+
+    def _follow_socketio(self) -> None:
+        with socketio(self.port, {"last_event_id": self.last_id} if self.last_id else None) as channel:
+            self.last_id = self.last_id or channel.connect["position"]
+            self.connections += 1
+            while not self.leaves.is_set():
+                self._take(*channel.next_event())
+
+    def _take(self, event: str, argument: dict[str, Any]) -> None:
+        self.last_id = argument["id"]
+        if event == "gap":
+            self.gaps.append(argument)
+        else:
+            self.titles.append(argument["title"])
+
+
+class Publisher(threading.Thread):
+    """Publishes "0", "1", "2", ... and repeats each with its key until it is answered."""
+
+    def __init__(self, server: RunningServer, count: int, *, keys: str = "key") -> None:
+        super().__init__(name="publisher", daemon=True)
+        self._server = server
+        self._count = count
+        self._keys = keys
+        self.answered: list[dict[str, Any]] = []
+        self.gives_up = threading.Event()
+
+    def has_answers(self, count: int) -> Callable[[], bool]:
+        """The condition that so many were answered."""
+        return lambda: len(self.answered) >= count
+
+    def run(self) -> None:
+        """To the last one."""
+        for number in range(self._count):
+            body = {"title": str(number), "body": "", "idempotency_key": f"{self._keys}-{number}"}
+            while not self.gives_up.is_set():
+                with contextlib.suppress(*BROKEN):
+                    status, answer = self._server.request("POST", "/api/notifications", body)
+                    if status in (200, 201):
+                        self.answered.append(answer)
+                        break
+                time.sleep(COME_BACK_AFTER_S)
+
+
+@contextlib.contextmanager
+def following(port: int, transports: tuple[str, ...]) -> Iterator[list[Follower]]:
+    """A connected follower for each."""
+    followers = [Follower(port, transport) for transport in transports]
+    for follower in followers:
+        follower.start()
+    wait_for(lambda: all(each.connections for each in followers), lambda: "a follower did not connect")
+    try:
+        yield followers
+    finally:
+        for follower in followers:
+            follower.leaves.set()
