@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import engineio
@@ -22,7 +21,10 @@ import flask_socketio
 from flask_socketio import SocketIO
 
 from app.serving import mode
+from app.serving.broadcaster import Broadcaster
+from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
 from app.serving.engine_server import EngineServer
+from app.serving.loop import Loop
 from app.serving.socketio_protocol import StrictPacket, conform
 from app.serving.takeover import SocketOptions
 from app.serving.websocket import ServeWebSocket, stock_websocket
@@ -31,10 +33,17 @@ NAMESPACES = ("/", "/custom")
 
 OPTIONS = SocketOptions(send_buffer_bytes=65_536, peer_timeout_ms=20_000)
 
-WEBSOCKETS: dict[str, Callable[[], ServeWebSocket]] = {
-    "stock": lambda: stock_websocket(compression=False, options=OPTIONS)
-}
-"""By the name of the fan-out."""
+
+def _websocket(fanout: str, *, max_payload: int) -> ServeWebSocket:
+    stock = stock_websocket(compression=False, options=OPTIONS)
+    if fanout == "stock":
+        return stock
+    broadcaster = Broadcaster(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
+    return direct_websocket(
+        lambda taken, entry: WebSocketOutlet(broadcaster, taken, entry, message_bytes_max=max_payload),
+        options=OPTIONS,
+        otherwise=stock,
+    )
 
 
 def create_app(
@@ -47,7 +56,7 @@ def create_app(
 ) -> flask.Flask:
     """The application; for the official suites 0.3, 0.2, 1.0 and the rest as it is."""
     options: dict[str, Any] = {
-        "websocket": WEBSOCKETS[fanout](),
+        "websocket": _websocket(fanout, max_payload=max_payload),
         "async_mode": mode.current(),
         "cors_allowed_origins": "*",
         "ping_interval": ping_interval_s,

@@ -24,7 +24,7 @@ SEPARATOR = "\x1e"
 
 PATIENCE_S = 10.0
 
-WAYS = (("eventlet", "stock"), ("threads", "stock"))
+WAYS = (("eventlet", "direct"), ("eventlet", "stock"), ("threads", "stock"))
 """(kind of threads, fan-out) that every case is tried on."""
 
 Answer = tuple[int, str]
