@@ -5,15 +5,18 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
 import sqlite3
 import time
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from app.core.event_stream import EventStreamDecoder
 from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.server import RunningServer, free_port, running_server
+from tests.support.streams import socketio, websocket_by_hand
 
 BROKER = "sqlite:///history.db"
 BOTH = ("sse", "socketio", "sse", "socketio")
@@ -97,6 +100,40 @@ def test_an_orderly_end_closes_the_history(tmp_path: Path) -> None:
 
     assert sqlite3.connect(tmp_path / "history.db").execute("SELECT opened FROM state").fetchone() == ("",)
     assert "Traceback" not in server.log()
+
+
+@pytest.mark.parametrize("fanout", ["direct", "stock"])
+def test_a_socketio_client_gets_what_waits_and_then_the_close_after_which_clients_come_back(
+    tmp_path: Path, fanout: str
+) -> None:
+    """Engine.IO's close (`1`): the official client takes Socket.IO's own disconnect (`41`) for a wish, and stays away."""
+    with running_server(tmp_path, recorder=0, fanout=fanout) as server, socketio(server.port) as channel:
+        server.publish("last", "")
+        end_in_order(server)
+
+        assert channel.next_notification()["title"] == "last"
+        assert channel.next_packet() == "1"
+        with pytest.raises(ConnectionClosed):
+            channel.next_packet()
+
+
+@pytest.mark.parametrize("fanout", ["direct", "stock"])
+def test_clients_that_do_not_read_cannot_hold_up_the_end(tmp_path: Path, fanout: str) -> None:
+    with running_server(tmp_path, recorder=0, fanout=fanout, send_buffer_bytes=4096) as server:
+        stalled = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(10)]
+        for number, sock in enumerate(stalled):
+            if number % 2:
+                websocket_by_hand(sock)
+                sock.sendall(b"\x81\x82\0\0\0\x0040")  # a text frame, masked with zeros: CONNECT
+            else:
+                sock.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_for(lambda: sum(server.publish("y", "")["recipients"].values()) == len(stalled), server.log)
+        for _ in range(150):
+            server.publish("long", "y" * 20_000)
+
+        end_in_order(server)
+        for sock in stalled:
+            sock.close()
 
 
 @pytest.mark.parametrize("fanout", ["direct", "stock"])
