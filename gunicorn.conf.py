@@ -40,6 +40,7 @@ graceful_timeout = 10
 timeout = 60
 limit_request_line = 4094
 limit_request_fields = 64
+limit_request_field_size = _settings.header_bytes_max
 loglevel = _settings.log_level
 accesslog = None
 control_socket_disable = True

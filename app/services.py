@@ -12,9 +12,11 @@ from app import clock
 from app.broker.base import Broker
 from app.broker.make import make_broker
 from app.core.admission import Admission
+from app.core.rate import Rate
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
 from app.serving.broadcaster import Broadcaster
+from app.serving.engine_limits import IncomingLimits
 from app.serving.loop import Loop
 from app.serving.takeover import SocketOptions, can_take_over
 from app.settings import Settings
@@ -56,6 +58,7 @@ class Services:
     started_us: int
     requests: Requests
     admission: Admission
+    publish_rate: Rate
     draining: bool = False
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
@@ -80,7 +83,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     broadcaster = Broadcaster(
         Loop(), frames_max=settings.queue_notifications_max, bytes_max=settings.queue_bytes_max
     )
-    fanout = Fanout(broker, broadcaster, connections_max=settings.connections_max)
+    fanout = Fanout(broker, broadcaster)
     admission = Admission(
         count_max=settings.connections_max, per_address_max=settings.connections_per_address_max
     )
@@ -105,6 +108,13 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         compression=settings.compression,
         direct=settings.fanout == "direct" and broadcaster.loop.is_possible,
         socket_options=socket_options,
+        admission=admission,
+        limits=IncomingLimits(
+            packet_bytes_max=settings.packet_bytes_max,
+            packets_per_s=settings.packets_per_s_max,
+            packets_burst_max=10 * settings.packets_per_s_max,
+        ),
+        topics_max=settings.topics_per_client_max,
         identify=lambda: devices.from_cookie(flask.request.cookies.get(COOKIE)),
     )
     run = settings.run or live_run_id()
@@ -122,6 +132,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         started_us=clock.now_us(),
         requests=requests,
         admission=admission,
+        publish_rate=Rate(per_s=settings.publish_per_s_max, burst=settings.publish_per_s_max),
     )
 
 

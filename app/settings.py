@@ -74,9 +74,9 @@ class Settings:
     """Pause after which an idle event stream gets a comment; below the 30-60 s after which proxies cut it."""
     retry_ms: int = 1000
     """What EventSource waits before it reconnects."""
-    ping_interval_s: int = 25
-    """Engine.IO's ping; the protocol's default, whole seconds because the library announces whole ones."""
-    ping_timeout_s: int = 20
+    ping_interval_s: float = 25
+    """Engine.IO's ping; the protocol's default."""
+    ping_timeout_s: float = 20
     """How long a pong may take; the protocol's default."""
     green_threads: str = "eventlet"
     """The library behind gunicorn's worker: `eventlet`, or `gevent` for the day on which eventlet is no more."""
@@ -93,6 +93,18 @@ class Settings:
     """TCP_USER_TIMEOUT: a peer that acknowledges nothing for that long has gone. About a heartbeat's pause."""
     connections_max: int = 20_000
     """Open connections of this process, both transports together; beyond it 503."""
+    packet_bytes_max: int = 65_536
+    """A packet from a Socket.IO client, who has little more to say than hello; beyond it the connection is closed."""
+    packets_per_s_max: int = 200
+    """From one Socket.IO client on average, ten times that at once; beyond it the connection is closed."""
+    topics_per_client_max: int = 32
+    """Topics that one client may name; beyond it 400, or a refused CONNECT."""
+    publish_body_bytes_max: int = 65_536
+    """The JSON of a publish; beyond it 413."""
+    publish_per_s_max: int = 2000
+    """Notifications by HTTP on average, and as many at once; beyond it 429 with the time to wait."""
+    header_bytes_max: int = 8190
+    """One header line of a request; beyond it 400."""
     connections_per_address_max: int = 256
     """From one address, loopback excepted: a room behind one router, and no single phone that takes everybody's."""
     compression: bool = False
@@ -115,13 +127,19 @@ class Settings:
             ("history_age_s", 1, 10**9),
             ("heartbeat_s", 0.05, 3600),
             ("retry_ms", 10, 600_000),
-            ("ping_interval_s", 1, 3600),
-            ("ping_timeout_s", 1, 3600),
+            ("ping_interval_s", 0.1, 3600),
+            ("ping_timeout_s", 0.1, 3600),
             ("queue_notifications_max", 1, 10_000_000),
             ("queue_bytes_max", 1024, 2**30),
             ("send_buffer_bytes", 4096, 2**24),
             ("peer_timeout_s", 1, 3600),
             ("connections_max", 1, 10_000_000),
+            ("packet_bytes_max", 1024, 2**24),
+            ("packets_per_s_max", 1, 1_000_000),
+            ("topics_per_client_max", 1, 10_000),
+            ("publish_body_bytes_max", 1024, 2**24),
+            ("publish_per_s_max", 1, 1_000_000),
+            ("header_bytes_max", 256, 65_536),
             ("connections_per_address_max", 1, 10_000_000),
             ("publish_age_max_s", 0, 86_400),
             ("spool_bytes_max", 1024, 2**40),

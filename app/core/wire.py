@@ -19,16 +19,10 @@ TOPIC_PATTERN = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 TRIAL_TOPIC_PREFIX = "trial."
 """Topics of trials begin with it."""
 
-TOPICS_PER_CLIENT_MAX = 32
-"""A filter is looked at for each notification: it must stay small."""
-
 TITLE_CHARS_MAX = 200
 BODY_CHARS_MAX = 20_000
 DATA_BYTES_MAX = 32_768
 """The encoded `data` object."""
-
-PUBLISH_BODY_BYTES_MAX = 65_536
-"""A publish request: title, body and data at their limits, escaped, with room to spare."""
 
 DELIVERIES_BODY_BYTES_MAX = 32_768
 """A batch of measured arrivals; a page splits larger ones."""

@@ -18,6 +18,8 @@ LINGER_S = 30.0
 class IncomingLimits:
     """What a client may send."""
 
+    packet_bytes_max: int = 65_536
+    """Of one packet, attachments included, and of one POST: clients only say hello."""
     packets_per_s: int = 200
     """Clients say hello, answer pings, and perhaps acknowledge."""
     packets_burst_max: int = 2_000

@@ -32,13 +32,14 @@ from engineio import packet
 from engineio.packet import Packet
 
 from app import clock
+from app.core.admission import Admission, TooManyConnections
 from app.core.errors import MalformedFrame
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.engine_limits import IncomingLimits
 from app.serving.engine_packets import decode_payload, encode_payload
 from app.serving.engine_session import EngineSession
 from app.serving.engine_timer import EngineTimer, RunTimer
-from app.serving.peer import peer_socket
+from app.serving.peer import address_of, peer_socket
 
 logger = logging.getLogger("siar.engineio")
 
@@ -69,10 +70,12 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         run_timer: RunTimer | None = None,
         connect_timeout_s: float | None = None,
         limits: IncomingLimits | None = None,
+        admission: Admission | None = None,
         **options: Any,
     ) -> None:
         super().__init__(monitor_clients=False, **options)
         self.limits = limits or IncomingLimits()
+        self._admission = admission
         self.lock = threading.Lock()
         """Over what the sessions keep for their clients. Held for a few statements, never around a handler."""
         self._websocket = websocket
@@ -225,9 +228,14 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
     def forget(self, session: EngineSession, *, lingers: bool, reason: str) -> None:
         """A session has ended. `lingers`: packets wait in it for one more poll."""
         self.sockets.pop(session.sid, None)
+        self._leave(session)
         if lingers and reason == self.reason.SERVER_DISCONNECT:
             self._leaving[session.sid] = session
             self.timer.on_leaving(session.sid)
+
+    def _leave(self, session: EngineSession) -> None:
+        if self._admission is not None:
+            self._admission.leave(session.address)
 
     def left(self, sid: str) -> None:
         """Nothing is kept for an ended session any more."""
@@ -238,10 +246,16 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         return session
 
     def _open(self, environ: Environ) -> EngineSession:
+        address = address_of(environ)
+        if self._admission is not None:
+            try:
+                self._admission.enter(address)
+            except TooManyConnections as error:
+                raise BadRequest(str(error), status="503 Service Unavailable") from error
         sid = self.generate_id()
-        session = self.sockets[sid] = EngineSession(self, sid)
+        session = self.sockets[sid] = EngineSession(self, sid, address)
         if self._trigger_event("connect", sid, environ, run_async=False) not in (None, True):
-            del self.sockets[sid]
+            self._leave(self.sockets.pop(sid))
             raise BadRequest("Refused", status="401 Unauthorized")
         self.timer.on_open(session)
         return session

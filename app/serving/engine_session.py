@@ -62,6 +62,7 @@ class EngineSession:
         "_user_session",
         "_waiter",
         "_waiting",
+        "address",
         "channel",
         "closed",
         "closing",
@@ -75,9 +76,11 @@ class EngineSession:
         "upgraded",
     )
 
-    def __init__(self, server: EngineServer, sid: str) -> None:
+    def __init__(self, server: EngineServer, sid: str, address: str = "") -> None:
         self.server = server
         self.sid = sid
+        self.address = address
+        """Whence its first request came."""
         self.channel: Channel | None = None
         """The established WebSocket, the session's only transport once it is there."""
         self.entry: WebSocketEntry | None = None

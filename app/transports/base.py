@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.core.errors import Malformed
-from app.core.wire import TOPICS_PER_CLIENT_MAX, topic_is_well_formed
+from app.core.wire import topic_is_well_formed
 
 REPLAY_WRITE_BYTES = 65_536
 """What was missed goes out in writes of about this size: few calls, and little memory for each client."""
 
 
-def parse_topics(topics: Iterable[object]) -> frozenset[str] | None:
+def parse_topics(topics: Iterable[object], *, count_max: int) -> frozenset[str] | None:
     """The filter that a client asked for; none named means all. Raises `Malformed`."""
     wanted = list(topics)
     if not wanted:
         return None
-    if len(wanted) > TOPICS_PER_CLIENT_MAX:
-        raise Malformed(f"A client may name at most {TOPICS_PER_CLIENT_MAX} topics.")
+    if len(wanted) > count_max:
+        raise Malformed(f"A client may name at most {count_max} topics.")
     for topic in wanted:
         if not isinstance(topic, str) or not topic_is_well_formed(topic):
             raise Malformed("A topic has 1 to 64 letters, digits, dots, underscores, tildes or dashes.")

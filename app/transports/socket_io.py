@@ -24,6 +24,7 @@ from socketio import packet as protocol
 
 from app.broker.base import Broker, Filter, Replay
 from app.broker.sessions import Sessions
+from app.core.admission import Admission
 from app.core.errors import Malformed
 from app.core.frames import Opcode, encode_frame
 from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json
@@ -34,7 +35,7 @@ from app.serving import mode
 from app.serving.broadcaster import Broadcaster
 from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
 from app.serving.engine_entry import WebSocketEntry
-from app.serving.engine_limits import CONNECT_TIMEOUT_S
+from app.serving.engine_limits import CONNECT_TIMEOUT_S, IncomingLimits
 from app.serving.engine_server import EngineServer
 from app.serving.engine_session import EngineSession
 from app.serving.socketio_protocol import StrictPacket, conform
@@ -43,9 +44,6 @@ from app.serving.websocket import stock_websocket
 from app.transports.base import REPLAY_WRITE_BYTES, parse_topics
 
 logger = logging.getLogger("siar.socketio")
-
-INCOMING_BYTES_MAX = 65_536
-"""Clients only say hello: a larger packet is not meant for us."""
 
 NAMESPACE = "/"
 
@@ -105,7 +103,9 @@ class SocketIoChannel(WebSocketOutlet):
     def __init__(
         self, transport: SocketIoTransport, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry
     ) -> None:
-        super().__init__(broadcaster, taken, entry, message_bytes_max=INCOMING_BYTES_MAX)
+        super().__init__(
+            broadcaster, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max
+        )
         self._transport = transport
         self.subscription: SocketIoConnection | None = None
 
@@ -150,17 +150,21 @@ class SocketIoTransport:
         fanout: Fanout,
         broker: Broker,
         *,
-        ping_interval_s: int,
-        ping_timeout_s: int,
+        ping_interval_s: float,
+        ping_timeout_s: float,
         queue_max: int,
         compression: bool,
         direct: bool,
         socket_options: SocketOptions,
+        admission: Admission,
+        limits: IncomingLimits,
+        topics_max: int,
         identify: Callable[[], str | None],
     ) -> None:
         self._fanout = fanout
         self._broker = broker
         self._queue_max = queue_max
+        self._topics_max = topics_max
         self._identify = identify
         self._connections: dict[str, SocketIoConnection] = {}
         self._sessions = Sessions()
@@ -191,7 +195,9 @@ class SocketIoTransport:
             http_compression=compression,
             ping_interval=ping_interval_s,
             ping_timeout=ping_timeout_s,
-            max_http_buffer_size=INCOMING_BYTES_MAX,
+            max_http_buffer_size=limits.packet_bytes_max,
+            limits=limits,
+            admission=admission,
             logger=_quiet_logger(),
         )
         conform(self._server, self._engine)
@@ -306,7 +312,7 @@ class SocketIoTransport:
     def _connect(self, auth: object = None) -> None:
         sid = flask.request.sid  # type: ignore[attr-defined]
         try:
-            asked = _read_auth(auth, self._identify())
+            asked = _read_auth(auth, self._identify(), topics_max=self._topics_max)
         except Malformed as error:
             raise Refused(str(error)) from error
         self._connections[sid] = SocketIoConnection(self, sid, asked)
@@ -342,7 +348,7 @@ class Asked:
     """The session that it had."""
 
 
-def _read_auth(auth: object, device: str | None) -> Asked:
+def _read_auth(auth: object, device: str | None, *, topics_max: int) -> Asked:
     """The subscription that a client asks for. Raises `Malformed`."""
     if auth is None:
         auth = {}
@@ -357,7 +363,7 @@ def _read_auth(auth: object, device: str | None) -> Asked:
     pid, offset, last_event_id = (_text(auth, name) for name in ("pid", "offset", "last_event_id"))
     # The client library sends pid and offset by itself: they are newer than what the page put into auth at its start.
     text = offset if recover and pid is not None else last_event_id
-    wanted = Filter(TRANSPORT_SOCKETIO, parse_topics(topics or ()), device)
+    wanted = Filter(TRANSPORT_SOCKETIO, parse_topics(topics or (), count_max=topics_max), device)
     return Asked(wanted, position_or_unknown(text) if text else None, recover, pid if recover else None)
 
 

@@ -29,7 +29,9 @@ def events() -> flask.Response:
     """Subscribe; the response ends when one side goes away."""
     wanted = Filter(
         TRANSPORT_SSE,
-        parse_topics(flask.request.args.getlist("topic")),
+        parse_topics(
+            flask.request.args.getlist("topic"), count_max=services().settings.topics_per_client_max
+        ),
         services().devices.from_cookie(flask.request.cookies.get(COOKIE)),
     )
     if flask.request.method == "HEAD":

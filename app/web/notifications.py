@@ -17,7 +17,6 @@ from app.core.wire import (
     DATA_BYTES_MAX,
     DEFAULT_TOPIC,
     OFFSET_MAX,
-    PUBLISH_BODY_BYTES_MAX,
     TITLE_CHARS_MAX,
     TOPIC_PATTERN,
 )
@@ -64,7 +63,12 @@ class Publish(msgspec.Struct, forbid_unknown_fields=True):
 def publish() -> flask.Response:
     """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
     require_operator()
-    wanted = body.read(Publish, bytes_max=PUBLISH_BODY_BYTES_MAX)
+    wait_us = services().publish_rate.wait_us(clock.monotonic_us())
+    if wait_us:
+        refusal = problem(429, "Notifications come faster than SIAR_PUBLISH_PER_S_MAX allows; try again.")
+        refusal.headers["Retry-After"] = str(-(-wait_us // 1_000_000))
+        return refusal
+    wanted = body.read(Publish, bytes_max=services().settings.publish_body_bytes_max)
     draft = _draft(wanted)
     broker = services().broker
     earlier = broker.earlier(draft)

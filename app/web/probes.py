@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 import flask
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -81,6 +83,20 @@ class _Numbers(Collector):
         connections = GaugeMetricFamily("siar_connections", "Open subscriptions", labels=["transport"])
         for transport, count in parts.fanout.counts().items():
             connections.add_metric([transport], count)
+        paths = GaugeMetricFamily(
+            "siar_connection_paths",
+            "Open subscriptions by how they are written to",
+            labels=["transport", "path"],
+        )
+        for (transport, path), count in sorted(parts.fanout.paths().items()):
+            paths.add_metric([transport, path], count)
+        places = GaugeMetricFamily("siar_admitted_connections", "Connections that hold a place")
+        places.add_metric([], parts.admission.count)
+        refused = CounterMetricFamily("siar_refused_connections", "Refused", labels=["reason"])
+        for reason, count in sorted(parts.admission.refused.items()):
+            refused.add_metric([reason], count)
+        descriptors = GaugeMetricFamily("siar_file_descriptors_max", "Open files that this process may have")
+        descriptors.add_metric([], resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         sent = CounterMetricFamily(
             "siar_deliveries", "Notifications handed to connections", labels=["transport"]
         )
@@ -95,4 +111,6 @@ class _Numbers(Collector):
         requests.add_metric([], parts.requests.answered())
         uptime = GaugeMetricFamily("siar_uptime_seconds", "Time since start")
         uptime.add_metric([], (clock.now_us() - parts.started_us) / 1_000_000)
-        return [connections, sent, closed, published, requests, uptime]
+        return [
+            connections, paths, places, refused, descriptors, sent, closed, published, requests, uptime,
+        ]  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from app.factory import create_app
@@ -124,8 +125,16 @@ def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path)
         status, answer = server.request("GET", "/events")
         assert status == 503
         assert "connections" in answer["detail"]
-        with pytest.raises(AssertionError, match=r"44.*connections"), socketio(server.port):
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket"),
+        ):
             pass
+        assert refused.value.response.status_code == 503
+        assert b"SIAR_CONNECTIONS_MAX" in (refused.value.response.body or b"")
+        status, answer = server.request("GET", "/socket.io/?EIO=4&transport=polling")
+        assert status == 503
+        assert "SIAR_CONNECTIONS_MAX" in answer["message"]
 
 
 @pytest.mark.slow
@@ -207,7 +216,7 @@ def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) ->
     from app.broker.base import Filter
     from app.core.position import UNKNOWN
 
-    streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, None) for _ in range(5)]
+    streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, {}) for _ in range(5)]
 
     for connection in streams:
         assert connection.queue.empty(), "history waits by reference, not as bytes"

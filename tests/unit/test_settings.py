@@ -97,8 +97,8 @@ def test_an_impossible_value_is_refused_by_its_name(name: str, text: str) -> Non
 
 
 def test_every_setting_can_be_read_from_its_variable() -> None:
-    texts = {"int": "70", "int | None": "70", "float": "7", "bool": "true", "Path": "there", "str": "x"}
-    special = {"broker": "memory://", "log_level": "info"}
+    texts = {"int": "5000", "int | None": "5000", "float": "7", "bool": "true", "Path": "there", "str": "x"}
+    special = {"broker": "memory://", "log_level": "info", "fanout": "stock", "green_threads": "gevent"}
     environment = {
         environment_name(each.name): special.get(each.name, texts.get(str(each.type), "a,B"))
         for each in fields(Settings)
