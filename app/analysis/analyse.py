@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from app.analysis.comparison import Block, Comparison, compare
 from app.analysis.cpu import cpu_figures
 from app.analysis.metrics import measure
+from app.analysis.split import split
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow, summary_row
 from app.analysis.validity import check_trial, is_valid
 from app.core.scenario import Arm, Plan, plan_sha256
@@ -102,6 +103,7 @@ def _analysed(record: TrialRecord, plan: Plan, baselines: dict[tuple[int, int], 
         warnings=warnings,
         valid=is_valid(warnings),
         in_comparison=False,
+        split=split(record),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from app.analysis.cpu import CpuFigures
 from app.analysis.metrics import TrialMetrics, delay_ms, is_sample, supported_quantile
+from app.analysis.split import Split, SplitRow, split_row
 from app.analysis.statistics import mean, median
 from app.core.scenario import Arm
 from app.core.trial import CpuUse, TrialRecord, TrialWarning
@@ -30,6 +31,8 @@ class AnalysedTrial:
     valid: bool
     in_comparison: bool
     """Whether it stands in a block whose trials are all there, and valid like its idle window."""
+    split: Split | None = None
+    """Where its delays were spent, if that was recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,8 @@ class SummaryRow:
     delta_points_by_trial: tuple[float, ...]
     client_means: tuple[ClientMean, ...]
     curve: Curve
+    split: SplitRow | None
+    """Where the delays were spent; `None` when that was not recorded."""
 
 
 def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> SummaryRow:
@@ -135,6 +140,7 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
         delta_points_by_trial=tuple(points),
         client_means=client_means,
         curve=_curve(delays),
+        split=split_row([each.split for each in trials if each.split is not None]),
     )
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.analysis.metrics import TrialMetrics, is_sample, measure
+from app.analysis.split import split
 from app.analysis.words import count_of, listing, number
 from app.core.delivery import SampleState
 from app.core.scenario import Plan
@@ -50,7 +51,7 @@ OWN_CODES = frozenset(
     {
         *("incomplete", "disconnected", "source_late", "clock_wide", "negative_delay", "wrong_transport"),
         *("samples_left_out", "lost_or_late", "client_slow", "machine_busy", "disturbed"),
-        *("kernel_stamps_missing", "cpu_coarse"),
+        *("kernel_stamps_missing", "cpu_coarse", "not_recorded"),
     }
 )
 """What is found out here; a stored warning with one of these codes gives way to the one found now."""
@@ -156,6 +157,27 @@ def _samples(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarnin
             "Keep the page visible, the screen on and the connection up.",
         )
     yield from _kernel_stamps(record)
+    yield from _recorded(record)
+
+
+def _recorded(record: TrialRecord) -> Iterator[TrialWarning]:
+    """What the server was asked to record and did not."""
+    if record.instrument is None:
+        return
+    found = split(record)
+    if found is None:
+        yield _note(
+            "not_recorded",
+            f"The server recorded nothing, so that delays are not split. {record.instrument.absent}",
+            "Connections of the worker's own, over HTTP/1.1 and without TLS, are recorded (SIAR_FANOUT=direct).",
+        )
+    elif found.unmatched or record.instrument.dropped:
+        yield _note(
+            "not_recorded",
+            f"{count_of(found.unmatched, 'sample')} without the server's part of the delay; "
+            f"{count_of(record.instrument.dropped, 'write')} found no room in the recording.",
+            "The split stands for the others only. Through a proxy a connection cannot be told to be a client's.",
+        )
 
 
 def _kernel_stamps(record: TrialRecord) -> Iterator[TrialWarning]:

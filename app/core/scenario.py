@@ -66,6 +66,8 @@ class Plan:
     """How many voided blocks may be repeated, in all."""
     environment: str = "loopback"
     """`"loopback"` or `"lan"`: decides the margin of equivalence."""
+    instrument: bool = False
+    """Whether the server records when the kernel took what, so that a delay can be split."""
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]
@@ -116,8 +118,14 @@ class BlockSpec:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain JSON values, every field by its name."""
-    return json.loads(json.dumps(asdict(plan)))  # type: ignore[no-any-return]
+    """The plan as plain JSON values, every field by its name.
+
+    `instrument` only when it is on: plans from before there was one keep their hash.
+    """
+    values: dict[str, Any] = json.loads(json.dumps(asdict(plan)))
+    if not plan.instrument:
+        del values["instrument"]
+    return values
 
 
 def plan_from_json(value: Mapping[str, Any]) -> Plan:

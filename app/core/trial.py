@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.core.delivery import Delivery
+from app.core.instrument import InstrumentRecord
 from app.core.scenario import Plan, TrialSpec
 
 
@@ -81,6 +82,8 @@ class TrialRecord:
     """Requests that the server answered during the trial beside the transport under test."""
     completed: bool = True
     """Whether the trial ran to its end."""
+    instrument: InstrumentRecord | None = None
+    """What the server recorded of its connections; `None` when that was not asked for."""
     warnings: tuple[TrialWarning, ...] = field(default_factory=tuple)
     """What the runner saw while it ran; the analysis adds its own."""
 

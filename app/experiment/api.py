@@ -101,6 +101,12 @@ class Operator:
             answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}")
         return answer
 
+    def instrument(self, run: str, trial: int) -> Mapping[str, Any]:
+        """What the server recorded of a closed trial. Raises `Unfit` when it has lost the trial."""
+        with _no_trial_is_unfit():
+            answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}/instrument")
+        return answer
+
     def close_trial(self, run: str, trial: int) -> None:
         """Everything is accounted for, or the runner gives up: the operator may publish again."""
         with _no_trial_is_unfit():

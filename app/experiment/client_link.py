@@ -44,6 +44,8 @@ class Collected:
     loop_lag_ms_p99: float | None
     cpu_s: float
     disconnects: int
+    addresses: dict[int, tuple[tuple[str, int], ...]]
+    """The clients' ends of their connections."""
 
 
 @dataclass(slots=True)
@@ -113,13 +115,17 @@ class ClientLink:
     def collect(self) -> Collected:
         """What arrived since `expect`."""
         self._command({"do": "collect"})
-        arrivals = {}
+        arrivals, addresses = {}, {}
         while True:
             answer = self._await("arrivals", or_kind="collected")
             if answer["is"] == "collected":
                 break
-            arrivals[int(answer["client"])] = tuple(Arrival(*row) for row in answer["rows"])
-        return Collected(arrivals, answer["loop_lag_ms_p99"], answer["cpu_s"], answer["disconnects"])
+            client = int(answer["client"])
+            arrivals[client] = tuple(Arrival(*row) for row in answer["rows"])
+            addresses[client] = tuple((str(host), int(port)) for host, port in answer["addresses"])
+        return Collected(
+            arrivals, answer["loop_lag_ms_p99"], answer["cpu_s"], answer["disconnects"], addresses
+        )
 
     def disconnect(self) -> None:
         """Let the clients go."""

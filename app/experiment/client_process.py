@@ -7,7 +7,7 @@ While a trial runs nothing is written but the one line that says that it is comp
     {"do": "connect", "clients": [{...}, ...]}       {"is": "ready"}
     {"do": "burst", "count"}                         {"is": "probes", "answered", "rows": [[timebase, t1, t2, t3, t4], ...]}
     {"do": "expect", "run", "trial", "count"}        {"is": "complete"}, once every client has everything
-    {"do": "collect"}                                {"is": "arrivals", "client", "rows": [...]} for each client,
+    {"do": "collect"}                                {"is": "arrivals", "client", "rows", "addresses"} for each client,
                                                      {"is": "collected", "loop_lag_ms_p99", "disconnects", ...}
     {"do": "trouble"}                                {"is": "trouble", "texts": [...]}
     {"do": "disconnect"}                             {"is": "disconnected"}
@@ -103,7 +103,14 @@ class ClientProcess:
         self._trial_number += 1
         for client in self._clients.all:
             rows = [astuple(arrival) for arrival in client.arrivals]
-            self._write({"is": "arrivals", "client": client.spec.client, "rows": rows})
+            self._write(
+                {
+                    "is": "arrivals",
+                    "client": client.spec.client,
+                    "rows": rows,
+                    "addresses": client.addresses,
+                }
+            )
         lags_us = sorted(self._lags_us)
         self._write(
             {

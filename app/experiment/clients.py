@@ -74,6 +74,8 @@ class Client:
     """Offsets up to this one are replays on the present connection."""
     arrivals: list[Arrival] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
+    addresses: list[tuple[str, int]] = field(default_factory=list)
+    """Its ends of the connections of this trial: more than one when it came back."""
     trouble: str | None = None
     """Why the last connection ended."""
 
@@ -119,6 +121,7 @@ class Clients:
         expectation.waiting = len(self._clients)
         for client in self._clients:
             client.arrivals, client.seen = [], set()
+            client.addresses = [] if client.link is None else [client.link.address]
 
     def _open(self, client: Client) -> None:
         if client not in self._clients:
@@ -136,6 +139,7 @@ class Clients:
         except OSError as error:
             self._lose(client, f"no connection: {error.strerror or error}")
             return
+        client.addresses.append(client.link.address)
         self._loop.add(client.link)
 
     def _close(self, client: Client) -> None:

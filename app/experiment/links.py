@@ -71,6 +71,12 @@ class Link:
             self.socket.close()
             raise
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Our end, by which the server knows this connection; fixed when connecting began."""
+        host, port, *_ = self.socket.getsockname()
+        return host, port
+
     def read(self) -> Chunk | None:
         """One read and its stamps; `None` when there was nothing after all."""
         try:

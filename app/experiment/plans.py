@@ -41,6 +41,7 @@ def demo_plan(*, seed: int, quick: bool = False, arms: Sequence[str] = TRANSPORT
         settle_s=0.05,
         drain_s=5.0,
         extra_blocks_max=1 if quick else 3,
+        instrument=True,
     )
 
 
@@ -75,6 +76,7 @@ def _plan(content: dict[str, Any], seed: int | None) -> Plan:
         "rate_hz": defaults.rate_hz,
         "payload_bytes": defaults.payload_bytes,
         "profile": "plan",
+        "instrument": defaults.instrument,
         "seed": 0,
         **content,
     }
@@ -141,6 +143,8 @@ def _check_types(values: dict[str, Any]) -> None:
             raise Malformed(f"{key} is {value!r}; it must be a whole number.")
         if key in numbers and not (is_whole or isinstance(value, float)):
             raise Malformed(f"{key} is {value!r}; it must be a number.")
+        if key == "instrument" and not isinstance(value, bool):
+            raise Malformed(f"{key} is {value!r}; it must be true or false.")
         if key in ("profile", "environment") and not isinstance(value, str):
             raise Malformed(f"{key} is {value!r}; it must be text.")
     counts = values["client_counts"]

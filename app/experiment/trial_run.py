@@ -19,6 +19,7 @@ from app.core.trial import TrialRecord
 from app.experiment import matching
 from app.experiment.api import Operator, Server
 from app.experiment.client_link import ClientLink, Collected
+from app.experiment.instrument import instrument_record
 from app.experiment.trial_warnings import SourceRecord, late_edge, process_warnings
 from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot, difference
 from app.measure.store import Published, StampedProbe
@@ -132,6 +133,10 @@ class Laboratory:
         probes = self.synchronise(PROBES_AFTER_TRIAL)
         collected = self.clients.collect()
         source = self._source_record(spec, is_complete=is_complete)
+        instrument = None
+        if plan.instrument:
+            answer = self.operator.instrument(self.run, spec.index)
+            instrument = instrument_record(answer, source.published, collected.addresses)
         change = _change(before, after)
         warnings = [*process_warnings(change), *source.warnings]
         if started_us > ordered.first_due_us:
@@ -143,6 +148,7 @@ class Laboratory:
             ended_us=ended_us,
             cpu=change.use if change else None,
             warnings=tuple(warnings),
+            instrument=instrument,
         )
         return Finished(record, source.published, (*probes_before, *probes))
 
@@ -201,8 +207,8 @@ class Laboratory:
 
 
 def _order(run: str, plan: Plan, spec: TrialSpec) -> dict[str, object]:
-    """The body of `POST /api/trials`."""
-    return {
+    """The body of `POST /api/trials`; `instrument` only when it is wanted, so that older servers understand the rest."""
+    order: dict[str, object] = {
         "run": run,
         "trial": spec.index,
         "block": spec.block,
@@ -214,6 +220,7 @@ def _order(run: str, plan: Plan, spec: TrialSpec) -> dict[str, object]:
         "start_after_ms": round(plan.settle_s * 1000),
         "drain_ms": round(plan.drain_s * 1000),
     }
+    return {**order, "instrument": True} if plan.instrument else order
 
 
 def _change(before: CpuSnapshot | None, after: CpuSnapshot | None) -> CpuChange | None:

@@ -4,6 +4,7 @@ Tables are append-only, and triggers hold everyone to it: what was measured is n
 microseconds; a column has the name of the field that it keeps (`app/core/delivery.py`, `app/core/trial.py`).
 
     version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
+    version 2   and instrument, connection, accepted, tcp_info: what the server recorded of its connections
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 APPLICATION_ID = 0x53494152
 """`PRAGMA application_id`, "SIAR": tells a run's database from any other SQLite file."""
 
-VERSION = 1
-"""`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones."""
+VERSION = 2
+"""`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones; a writer brings the file up to it."""
 
 TABLES = {
     "run": """
@@ -120,7 +121,51 @@ TABLES = {
     "spool_read": """
         position_bytes INTEGER NOT NULL -- how far spool.jsonl has been taken in; the highest counts
     """,
+    "instrument": """
+        trial INTEGER PRIMARY KEY REFERENCES trial,     -- a row for each trial for which it was switched on
+        absent TEXT,                    -- why nothing was recorded
+        dropped INTEGER NOT NULL
+    """,
+    "connection": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        connection INTEGER NOT NULL,    -- 0-based within the trial
+        client INTEGER,                 -- whose it was; NULL: nobody's of the trial
+        address TEXT NOT NULL,
+        port INTEGER NOT NULL,          -- of the peer
+        PRIMARY KEY (trial, connection)
+    """,
+    "accepted": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        connection INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        accepted_us INTEGER NOT NULL,   -- right before the send() that completed the notification
+        PRIMARY KEY (trial, connection, seq)
+    """,
+    "tcp_info": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        connection INTEGER NOT NULL,
+        edge TEXT NOT NULL,             -- 'before' the first notification or 'after' the last
+        at_us INTEGER NOT NULL,
+        rtt_us INTEGER NOT NULL,
+        rttvar_us INTEGER NOT NULL,
+        min_rtt_us INTEGER,
+        retransmissions INTEGER NOT NULL,
+        segments_out INTEGER,
+        segments_in INTEGER,
+        data_segments_out INTEGER,
+        bytes_sent INTEGER,
+        bytes_acked INTEGER,
+        bytes_received INTEGER,
+        delivered INTEGER,
+        header_bytes INTEGER NOT NULL,
+        PRIMARY KEY (trial, connection, edge)
+    """,
 }
+
+SINCE = dict.fromkeys(("instrument", "connection", "accepted", "tcp_info"), 2)
+"""The version that brought a table; the others were there from the first."""
+
+INSTRUMENT_SINCE = 2
 
 INDEXES = (
     "CREATE INDEX delivery_of_trial ON delivery (trial, client, seq)",
@@ -128,19 +173,28 @@ INDEXES = (
 )
 
 
-def statements() -> list[str]:
+def statements(version: int = VERSION) -> list[str]:
     """What makes an empty database one of this version."""
-    created = [f"CREATE TABLE {name} ({columns})" for name, columns in TABLES.items()]
+    return [f"PRAGMA application_id = {APPLICATION_ID}", *_step(0, version), *INDEXES, _is(version)]
+
+
+def upgrade(version: int) -> list[str]:
+    """What makes a database of an older version one of the newest; nothing that is there changes."""
+    return [*_step(version, VERSION), _is(VERSION)] if version < VERSION else []
+
+
+def _step(older: int, newer: int) -> list[str]:
+    """The tables that came between two versions, with their guards."""
+    names = [name for name in TABLES if older < SINCE.get(name, 1) <= newer]
+    created = [f"CREATE TABLE {name} ({TABLES[name]})" for name in names]
     guards = [
         f"CREATE TRIGGER {name}_no_{verb.lower()} BEFORE {verb} ON {name} "
         "BEGIN SELECT RAISE(ABORT, 'the tables of a run are append-only'); END"
-        for name in TABLES
+        for name in names
         for verb in ("UPDATE", "DELETE")
     ]
-    return [
-        f"PRAGMA application_id = {APPLICATION_ID}",
-        *created,
-        *INDEXES,
-        *guards,
-        f"PRAGMA user_version = {VERSION}",
-    ]
+    return [*created, *guards]
+
+
+def _is(version: int) -> str:
+    return f"PRAGMA user_version = {version}"

@@ -10,7 +10,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from app.core.clocksync import Probe
 from app.core.errors import Conflict, StoreError
 from app.core.scenario import plan_from_json, plan_sha256, plan_to_json
 from app.core.trial import CpuUse, RunRecord, TrialRecord
-from app.measure import database, rows, schema
+from app.measure import database, instrument_rows, rows, schema
 from app.measure.stored import (
     BATCH_COLUMNS,
     SAMPLE_COLUMNS,
@@ -80,7 +80,12 @@ class Store:
             raise StoreError(
                 f"{path} has version {version}, and this Siar reads up to {schema.VERSION}: use a newer one."
             )
-        return cls(folder, connection)
+        store = cls(folder, connection)
+        if write and version < schema.VERSION:
+            with store._transaction():
+                for statement in schema.upgrade(version):
+                    connection.execute(statement)
+        return store
 
     def add_trial(self, record: TrialRecord, *, published: Sequence[Published] = ()) -> None:
         """Append a finished trial, all of it or nothing."""
@@ -92,6 +97,9 @@ class Store:
             self._insert("delivery", ((trial, *rows.delivery_values(each)) for each in record.deliveries))
             if record.cpu is not None:
                 self._insert("cpu", [(trial, *astuple(record.cpu))])
+            if record.instrument is not None:
+                for table, found in instrument_rows.values(trial, record.instrument):
+                    self._insert(table, found)
 
     def add_probes(self, probes: Iterable[StampedProbe]) -> None:
         """Append clock probes, as they were taken."""
@@ -176,9 +184,10 @@ class Store:
                 f"SELECT {database.quoted(rows.DELIVERY_COLUMNS)} FROM delivery WHERE trial = ? ORDER BY rowid",
                 (row["trial"],),
             )
-            yield rows.trial_record(
+            record = rows.trial_record(
                 row, [rows.delivery(tuple(each)) for each in found], self._cpu(row["trial"])
             )
+            yield replace(record, instrument=instrument_rows.read(self._database, row["trial"]))
 
     def _cpu(self, trial: int) -> CpuUse | None:
         row = self._database.execute(

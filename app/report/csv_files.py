@@ -12,6 +12,7 @@ from typing import TextIO
 
 from app.analysis.analyse import Analysis
 from app.analysis.metrics import is_sample
+from app.analysis.split import Split, accepted_of, places_of
 from app.analysis.summary import AnalysedIdle, AnalysedTrial
 from app.core.delivery import Delivery
 
@@ -40,6 +41,8 @@ DELIVERY_COLUMNS: Mapping[str, str] = {
     "outcome": "on_time, late, replayed, lost or duplicate",
     "visible": "whether the page was visible",
     "sample": "1 when the delay is one of the trial's samples",
+    "accepted_us": "when the server handed the kernel the last of it, where it recorded that",
+    "place": "which of the clients was written to first, from 0",
 }
 
 TRIAL_COLUMNS: Mapping[str, str] = {
@@ -72,6 +75,16 @@ TRIAL_COLUMNS: Mapping[str, str] = {
     "clock_bound_ms": "widest error bound of a clock over the samples",
     "source_lag_ms_p99": "how late the source was itself",
     "client_loop_lag_ms_p99": "how late the clients' own loop was",
+    "source_ms_p50": "sent - due, where the server recorded; likewise below",
+    "server_ms_p50": "handed to the kernel - sent",
+    "network_ms_p50": "kernel's receive stamp - handed to the kernel",
+    "client_ms_p50": "read - kernel's receive stamp",
+    "spread_ms_p50": "from the first client that is written to, to the last",
+    "wire_bytes_per_notification": "IP packets of both directions, per connection",
+    "segments_per_notification": "TCP segments sent by the server, per connection",
+    "segments_in_per_notification": "TCP segments received by the server, per connection",
+    "retransmissions": "TCP segments sent again, all connections",
+    "rtt_ms_p50": "kernel's round trip at the end, median of the connections",
     "cpu_user_s": "server's process tree, 10 ms ticks",
     "cpu_system_s": "server's process tree, 10 ms ticks",
     "cpu_total_s": "server's process tree, nanosecond clocks where there are",
@@ -95,7 +108,11 @@ def write_deliveries(analysis: Analysis, file: TextIO) -> None:
     for trial in analysis.trials:
         spec = trial.record.spec
         head = (analysis.run.id, spec.index, spec.block, spec.arm.name, spec.arm.transport, spec.clients)
-        writer.writerows((*head, *map(_cell, _delivery(each))) for each in trial.record.deliveries)
+        accepted = accepted_of(trial.record)
+        places = places_of(accepted)
+        for each in trial.record.deliveries:
+            key = (each.client, each.seq)
+            writer.writerow((*head, *map(_cell, (*_delivery(each), accepted.get(key), places.get(key)))))
 
 
 def write_trials(analysis: Analysis, file: TextIO) -> None:
@@ -173,6 +190,22 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
         "voluntary_switches_per_delivery": cpu.voluntary_switches_per_delivery,
         "involuntary_switches_per_delivery": cpu.involuntary_switches_per_delivery,
         "in_comparison": trial.in_comparison,
+        **(_split(trial.split) if trial.split is not None else {}),
+    }
+
+
+def _split(split: Split) -> dict[str, Cell]:
+    return {
+        "source_ms_p50": split.source_ms.p50,
+        "server_ms_p50": split.server_ms.p50,
+        "network_ms_p50": split.network_ms.p50,
+        "client_ms_p50": split.client_ms.p50,
+        "spread_ms_p50": split.spread_ms_p50,
+        "wire_bytes_per_notification": split.wire.bytes_per_notification,
+        "segments_per_notification": split.wire.segments_per_notification,
+        "segments_in_per_notification": split.wire.segments_in_per_notification,
+        "retransmissions": split.wire.retransmissions,
+        "rtt_ms_p50": split.wire.rtt_ms_p50,
     }
 
 

@@ -20,7 +20,7 @@ from app.core.trial import Severity
 from app.report.evidence import curve_figure, forest_figure
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
-from app.report.tables import conditions_table, summary_table, trial_table
+from app.report.tables import conditions_table, split_table, summary_table, trial_table
 from app.report.terminal import headline, warning_lines
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -29,6 +29,16 @@ _STYLES = Path(__file__).with_name("report.css")
 SCALE_NOTE = (
     "This run's delays are milliseconds and the published ones are tenths of seconds, so they never share a linear "
     "axis: each stands on its own, and the fourth figure sets both on a logarithmic one."
+)
+
+
+SPLIT_NOTE = (
+    "Medians of the trials' medians. Source: from due to sent. Server: from sent to right before the send() that handed the "
+    "kernel the last of it. Network: from there to the receive stamp of the client's kernel, so on loopback the "
+    "send() itself. Client: from there to the client's own stamp. In each delivery the four add up to its delay; their "
+    "medians need not. Spread: from the first client that is written to, to the last. IP bytes: packets of both directions by "
+    "the server's TCP_INFO, with headers by each connection's options; heartbeats are in it. What switching the recording on "
+    "costs is in the README."
 )
 
 
@@ -51,6 +61,8 @@ def report_html(analysis: Analysis) -> str:
                 (group.severity is Severity.VOID, *warning_lines(group)) for group in analysis.warnings
             ],
             summary=summary_table(analysis),
+            split=split_table(analysis),
+            split_note=SPLIT_NOTE,
             forest=forest_figure(analysis),
             study_figures=[*delay_figures(analysis), *cpu_figures(analysis)],
             curve=curve_figure(analysis),

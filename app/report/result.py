@@ -86,6 +86,7 @@ def _trial(trial: AnalysedTrial) -> Json:
         "client_loop_lag_ms_p99": trial.record.client_loop_lag_ms_p99,
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
+        "split": asdict(trial.split) if trial.split is not None else None,
         "valid": trial.valid,
         "in_comparison": trial.in_comparison,
         "warnings": [_warning(each) for each in trial.warnings],

@@ -49,6 +49,35 @@ def summary_table(analysis: Analysis) -> Table:
     return Table(headings, rows)
 
 
+def split_table(analysis: Analysis) -> Table | None:
+    """Where the delays were spent, one row per arm and count of clients; `None` when nothing was recorded."""
+    rows = [
+        (
+            *(arm_title(row.arm), str(row.clients)),
+            *(number(parts.source_ms_p50), number(parts.server_ms_p50), number(parts.network_ms_p50)),
+            *(number(parts.client_ms_p50), number(parts.spread_ms_p50), number(parts.rtt_ms_p50)),
+            *(number(parts.wire_bytes_per_notification), number(parts.segments_per_notification)),
+            str(parts.retransmissions),
+        )
+        for row in analysis.summary
+        if (parts := row.split) is not None
+    ]
+    headings = (
+        *(
+            "arm",
+            "clients",
+            "source ms",
+            "server ms",
+            "network ms",
+            "client ms",
+            "spread ms",
+            "round trip ms",
+        ),
+        *("IP bytes per notification", "segments per notification", "retransmissions"),
+    )
+    return Table(headings, rows) if rows else None
+
+
 def difference_table(comparisons: Sequence[Comparison]) -> Table:
     """The paired differences with both intervals and what follows."""
     headings = (

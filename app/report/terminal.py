@@ -36,6 +36,7 @@ def print_result(analysis: Analysis, console: Console) -> None:
     console.print(_table(SUMMARY_HEADINGS, map(summary_cells, analysis.summary), texts=(0,)))
     _say(console, "Pooled over valid blocks, to describe; p95 needs 100 notifications, p99 500 (-).")
     _say(console, "CPU: over idle; per delivered notification, and in percent of the machine.")
+    _print_split(console, analysis)
     for pair in _pairs(analysis.comparisons):
         _say(console, "")
         _say(console, pair_title(pair[0]), style="bold")
@@ -46,6 +47,29 @@ def print_result(analysis: Analysis, console: Console) -> None:
     for comparison in analysis.verdicts:
         _say(console, sentence(comparison), style="bold", whole=not console.is_terminal)
     _print_warnings(console, analysis.warnings)
+
+
+SPLIT_HEADINGS = (
+    *("transport", "clients", "source\nms", "server\nms", "network\nms", "client\nms", "spread\nms"),
+    *("IP bytes/\nnotif.", "segments/\nnotif.", "sent\nagain"),
+)
+
+
+def _print_split(console: Console, analysis: Analysis) -> None:
+    """Where the delays were spent, if that was recorded."""
+    if all(row.split is None for row in analysis.summary):
+        return
+    _say(console, "")
+    _say(console, "Where the delay was spent, median of the trials' medians", style="bold")
+    console.print(_table(SPLIT_HEADINGS, map(split_cells, analysis.summary), texts=(0,)))
+    _say(
+        console,
+        "Source: due to sent. Server: to the send() of it. Network: to the client's kernel. Client: read.",
+    )
+    _say(
+        console,
+        "Spread: from the first client's send() to the last's. Medians need not add up to the delay's.",
+    )
 
 
 LIVE_HEADINGS = (
@@ -118,6 +142,20 @@ def summary_cells(row: SummaryRow) -> tuple[str, ...]:
         str(row.duplicates),
         number(row.cpu_per_delivery_us),
         number(row.delta_points),
+    )
+
+
+def split_cells(row: SummaryRow) -> tuple[str, ...]:
+    """A row of the table of parts, by `SPLIT_HEADINGS`."""
+    parts = row.split
+    if parts is None:
+        return (arm_title(row.arm), str(row.clients), *("-" for _ in SPLIT_HEADINGS[2:]))
+    return (
+        *(arm_title(row.arm), str(row.clients)),
+        *(number(parts.source_ms_p50), number(parts.server_ms_p50), number(parts.network_ms_p50)),
+        *(number(parts.client_ms_p50), number(parts.spread_ms_p50)),
+        *(number(parts.wire_bytes_per_notification), number(parts.segments_per_notification)),
+        str(parts.retransmissions),
     )
 
 

@@ -65,6 +65,14 @@ def test_a_plan_survives_the_way_through_json_and_its_hash_names_it() -> None:
     assert plan_sha256(again) == plan_sha256(plan) != plan_sha256(records.plan(seed=8))
 
 
+def test_a_plan_without_the_instrument_has_the_hash_that_it_had_before_there_was_one() -> None:
+    plan = records.plan()
+
+    assert "instrument" not in plan_to_json(plan)
+    assert plan_from_json(plan_to_json(records.plan(instrument=True))).instrument is True
+    assert plan_sha256(records.plan(instrument=True)) != plan_sha256(plan)
+
+
 def test_the_same_transport_twice_is_an_a_a_run() -> None:
     assert [arm.name for arm in arms_from_names(["sse", "sse"])] == ["sse.1", "sse.2"]
 

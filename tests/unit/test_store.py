@@ -1,15 +1,19 @@
 """The store of a run: what is written comes back, and what is no run is refused in words."""
 
+import contextlib
 import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from app.core.clocksync import Probe
 from app.core.errors import Conflict, StoreError
+from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
+from app.measure import schema
 from app.measure.schema import VERSION
 from app.measure.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
 from tests.support import records
@@ -34,6 +38,85 @@ def test_what_is_written_comes_back_the_same(tmp_path: Path) -> None:
     assert (run.id, run.started, run.plan, run.complete) == (head().id, head().started, records.plan(), True)
     assert run.conditions == {"kernel": "6.1", "governor": None, "load_average_end": [0.1]}
     assert run.simulated is True
+
+
+def tcp(at_us: int, **changes: object) -> TcpInfo:
+    values = dict.fromkeys((each.name for each in fields(TcpInfo)), 7) | {"at_us": at_us, **changes}
+    return TcpInfo(**values)  # type: ignore[arg-type]
+
+
+def test_what_the_server_recorded_comes_back_the_same(tmp_path: Path) -> None:
+    recorded = InstrumentRecord(
+        dropped=2,
+        connections=(
+            ConnectionRecord(0, "127.0.0.1", 4001, ((0, 1_000_300), (2, 1_020_300)), tcp(1), tcp(2)),
+            ConnectionRecord(None, "::1", 4002, (), tcp(3, bytes_sent=None, min_rtt_us=None), None),
+        ),
+    )
+    trials = tuple(
+        replace(records.trial(index), instrument=instrument)
+        for index, instrument in enumerate((recorded, InstrumentRecord("Nothing is known."), None))
+    )
+
+    with Store.create(tmp_path / "run", head()) as store:
+        for trial in trials:
+            store.add_trial(trial)
+
+    with Store.open(tmp_path / "run") as store:
+        assert store.load().trials == trials
+
+
+def make_version_1(folder: Path) -> None:
+    """A run as the first version wrote it."""
+    Store.create(folder, head()).close()
+    database = sqlite3.connect(folder / FILE_NAME)
+    with database:
+        rows = database.execute("SELECT * FROM run").fetchall()
+        (folder / FILE_NAME).rename(folder / "newest")
+    database.close()
+    with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as database, database:
+        for statement in schema.statements(1):
+            database.execute(statement)
+        database.executemany("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def test_a_run_of_the_first_version_is_read_without_being_changed(tmp_path: Path) -> None:
+    make_version_1(tmp_path / "run")
+    before = (tmp_path / "run" / FILE_NAME).read_bytes()
+
+    with Store.open(tmp_path / "run") as store:
+        run = store.load()
+
+    assert (run.id, run.trials) == (head().id, ())
+    assert (tmp_path / "run" / FILE_NAME).read_bytes() == before
+
+
+def test_who_writes_to_a_run_of_the_first_version_brings_it_up(tmp_path: Path) -> None:
+    make_version_1(tmp_path / "run")
+    trial = replace(records.trial(), instrument=InstrumentRecord("Nothing is known."))
+
+    with Store.open(tmp_path / "run", write=True) as store:
+        store.add_trial(trial)
+
+    with Store.open(tmp_path / "run") as store:
+        assert store.load().trials == (trial,)
+    database = sqlite3.connect(tmp_path / "run" / FILE_NAME)
+    assert database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        database.execute("DELETE FROM instrument")
+    database.close()
+
+
+def test_an_upgraded_run_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    make_version_1(tmp_path / "old")
+    Store.open(tmp_path / "old", write=True).close()
+    Store.create(tmp_path / "new", head()).close()
+
+    def made_of(folder: Path) -> set[tuple[str, str]]:
+        with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as database:
+            return set(database.execute("SELECT name, sql FROM sqlite_master"))
+
+    assert made_of(tmp_path / "old") == made_of(tmp_path / "new")
 
 
 def test_a_run_is_incomplete_until_it_is_finished(tmp_path: Path) -> None:
