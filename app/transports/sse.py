@@ -7,6 +7,7 @@ request -> taken over from the WSGI server -> an outlet: no thread, no queue    
 from __future__ import annotations
 
 import queue
+import random
 import socket
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -14,7 +15,13 @@ from typing import Any, cast
 from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
-from app.core.event_stream import encode_comment, encode_event, encode_prelude
+from app.core.event_stream import (
+    encode_comment,
+    encode_event,
+    encode_prelude,
+    encode_retry,
+    spread_retry_ms,
+)
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
@@ -59,7 +66,7 @@ class SseConnection(Outlet):
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(b"", reason)
+            self.finish(self._transport.goodbye(), reason)
 
     def on_data(self, data: bytes) -> None:
         """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
@@ -101,9 +108,11 @@ class SseQueue:
 
     def end(self, reason: str) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
-        self.queue.put(None)
         if reason == CLOSED_SLOW:
             cut(self._sock)
+        else:
+            self.queue.put(self._transport.goodbye())
+        self.queue.put(None)
 
 
 class SseTransport:
@@ -148,6 +157,10 @@ class SseTransport:
             return prelude
         gap = replay.gap
         return prelude + encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
+
+    def goodbye(self) -> bytes:
+        """What a stream ends with when we end it: when to come back, another moment for each client."""
+        return encode_retry(spread_retry_ms(self._retry_ms, chance=random.random()))
 
     def open(self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes) -> None:
         """Take a request's connection, which has been admitted, answer on it, and subscribe it."""

@@ -92,6 +92,28 @@ def test_clients_of_both_transports_are_told_of_the_gap_where_history_ended_with
         assert follower.titles == ["before", "after"]
 
 
+@pytest.mark.parametrize("broker", [BROKER, "memory://"])
+def test_a_socketio_client_that_had_received_nothing_is_not_passed_over_by_the_next_process(
+    tmp_path: Path, broker: str
+) -> None:
+    """Its library sends the `pid` alone: it has no offset, and the next process has no session of that name."""
+    with (
+        running_server(tmp_path, broker=broker, recorder=0) as server,
+        socketio(server.port, {"recover": True}) as channel,
+    ):
+        pid = channel.connect["pid"]
+        kill_9(server)
+    with running_server(tmp_path, broker=broker, recorder=0) as server:
+        server.publish("missed", "")
+        with socketio(server.port, {"recover": True, "pid": pid}) as channel:
+            recovered = channel.connect["pid"] == pid
+            first = channel.next_packet()
+
+    assert not recovered
+    assert first.startswith('42["notification",' if broker == BROKER else '42["gap",')
+    assert '"title":"missed"' in first or '"reason":"epoch"' in first
+
+
 def test_an_orderly_end_closes_the_history(tmp_path: Path) -> None:
     """Then a reboot behind it is no power cut, and the next start has nothing to skip."""
     with running_server(tmp_path, broker=BROKER, recorder=0) as server:
@@ -137,10 +159,6 @@ def test_clients_that_do_not_read_cannot_hold_up_the_end(tmp_path: Path, fanout:
 
 
 @pytest.mark.parametrize("fanout", ["direct", "stock"])
-@pytest.mark.xfail(
-    strict=True,
-    reason="app/transports/sse.py does not yet end its streams with encode_retry(spread_retry_ms())",
-)
 def test_each_sse_client_is_told_another_moment_to_come_back(tmp_path: Path, fanout: str) -> None:
     with running_server(tmp_path, recorder=0, retry_ms=1000, fanout=fanout) as server:
         streams = []
