@@ -3,7 +3,8 @@
 The protocol: CONNECT carries a `pid`; each event carries the offset as its last argument; a client that comes back
 sends both, the offset only if it has received an event. A CONNECT with the same `pid` tells it `recovered`.
 Because the position at which a client came in is kept here, one that received nothing before the break recovers too
-(Node's own server fails there: socketio/socket.io#5538).
+(Node's own server fails there: socketio/socket.io#5538). The `pid` tells it as well, so that even a process that does
+not know the session any more, or never did, can send what was missed or say that there is a gap.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 from collections import OrderedDict
 
 from app import clock
-from app.core.position import Position
+from app.core.position import Position, position_or_unknown
 
 ABSENCE_MAX_US = 120_000_000
 """How long a client may be away: two minutes, the protocol's default."""
@@ -34,8 +35,8 @@ class Sessions:
         self._lock = threading.Lock()
 
     def begin(self, position: Position) -> str:
-        """A new session; its `pid` has 128 random bits."""
-        pid = secrets.token_urlsafe(16)
+        """A new session; its `pid` has 128 random bits, and the position behind them."""
+        pid = f"{secrets.token_urlsafe(16)}.{position}"
         with self._lock:
             self._forget_the_absent()
             self._positions[pid] = position
@@ -50,6 +51,11 @@ class Sessions:
             self._forget_the_absent()
             self._absent.pop(pid, None)
             return self._positions.get(pid)
+
+    @staticmethod
+    def came_in_at(pid: str) -> Position:
+        """Where a client came in by the `pid` of any process; `UNKNOWN` if it does not say."""
+        return position_or_unknown(pid.partition(".")[2])
 
     def leave(self, pid: str) -> None:
         """The connection of `pid` has ended: from now on its absence counts."""

@@ -275,13 +275,12 @@ class SocketIoTransport:
 
     def _recover(self, connection: SocketIoConnection, position: Position) -> str:
         """The session's name: the old one if history reaches back to where its client left off."""
-        came_in_at = self._sessions.resume(connection.pid) if connection.pid is not None else None
-        if connection.pid is not None and came_in_at is not None:
-            since = connection.since or came_in_at
-            if self._broker.reaches(since, connection.wanted):
-                connection.since = since
+        if connection.pid is not None:
+            is_known = self._sessions.resume(connection.pid) is not None
+            connection.since = connection.since or self._sessions.came_in_at(connection.pid)
+            if is_known and self._broker.reaches(connection.since, connection.wanted):
                 return connection.pid
-        connection.pid = self._sessions.begin(position)
+        connection.pid = self._sessions.begin(connection.since or position)
         return connection.pid
 
     def connected(self, sid: str) -> None:

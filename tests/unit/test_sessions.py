@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app import clock
 from app.broker import sessions
 from app.broker.sessions import Sessions
-from app.core.position import Position
+from app.core.position import UNKNOWN, Position
 
 HERE = Position("e", 7)
 
@@ -51,3 +53,15 @@ def test_their_number_is_bounded_and_the_oldest_goes_first() -> None:
     names = [kept.begin(HERE) for _ in range(5)]
 
     assert [kept.resume(name) is not None for name in names] == [False, False, True, True, True]
+
+
+def test_a_session_that_nobody_remembers_still_tells_where_its_client_came_in() -> None:
+    pid = Sessions().begin(HERE)
+
+    assert Sessions().resume(pid) is None
+    assert Sessions().came_in_at(pid) == HERE
+
+
+@pytest.mark.parametrize("pid", ["", "guessed", "a.b", ".", "x.e.7.8", "x" * 5000, "abc.e.-1"])
+def test_what_is_no_session_of_ours_came_in_nowhere(pid: str) -> None:
+    assert Sessions().came_in_at(pid) == UNKNOWN
