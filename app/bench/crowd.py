@@ -33,7 +33,7 @@ class SwarmProcess:
     def __init__(self, member: Member) -> None:
         self.member = member
         self._process = processes.spawn(
-            processes.python_module("app.bench.swarm"),
+            processes.python_module("app.bench.swarm_process"),
             env=processes.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -20,6 +20,7 @@ from app.bench.crowd import Member, crowd
 from app.bench.machine import Cores
 from app.bench.plan import DIRECT, FLOOR, STOCK, Level
 from app.bench.visit import Visit, publisher_of
+from app.core.errors import Unfit
 from app.core.event_stream import encode_prelude
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 
@@ -234,8 +235,19 @@ def test_a_connection_that_the_server_ends_is_a_disconnect_and_its_notifications
     assert result.problems() == ["1 lost", "1 disconnected"]
 
 
+def test_a_server_that_refuses_is_named_and_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    with (
+        crowd([Member(TRANSPORT_SSE)], "127.0.0.1", port) as subscribers,
+        pytest.raises(Unfit, match=r"Only 0 of 3 subscribers could connect: .*refused"),
+    ):
+        subscribers.grow(3)
+
+
 def test_a_swarm_loads_neither_flask_nor_green_threads() -> None:
-    program = "import sys, app.bench.swarm, app.bench.floor; print(*sorted({'flask', 'eventlet', 'gevent'} & set(sys.modules)))"
+    program = "import sys, app.bench.swarm_process, app.bench.floor; print(*sorted({'flask', 'eventlet', 'gevent'} & set(sys.modules)))"
 
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],
