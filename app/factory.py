@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         settings = settings_module.read(os.environ)
     if settings.anchor_us is not None:
         clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
+    _say(settings.log_level)
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # each view that takes a body says how long it may be
     app.json.sort_keys = False  # type: ignore[attr-defined]
@@ -53,3 +55,14 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         app.wsgi_app, allowed_hosts=settings.allowed_hosts, requests=services.requests
     )
     return app
+
+
+def _say(level: str) -> None:
+    """Let our own loggers say what the setting asks for: gunicorn applies it to its own only."""
+    ours = logging.getLogger("siar")
+    ours.setLevel(level.upper())
+    if not ours.hasHandlers():
+        handler = logging.StreamHandler()
+        form = "%(asctime)s [%(process)d] [%(levelname)s] %(message)s"
+        handler.setFormatter(logging.Formatter(form, "[%Y-%m-%d %H:%M:%S %z]"))
+        ours.addHandler(handler)

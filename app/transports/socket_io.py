@@ -471,7 +471,9 @@ class _OneLine(logging.Filter):
 
 
 def _quiet_logger() -> logging.Logger:
-    found = logging.getLogger("siar.engineio")
+    found = logging.getLogger("siar.engineio.library")
+    if not logger.isEnabledFor(logging.DEBUG):
+        found.setLevel(logging.WARNING)  # at "info" it would tell of every packet
     if not any(isinstance(each, _OneLine) for each in found.filters):
         found.addFilter(_OneLine())
     return found
