@@ -20,6 +20,7 @@ import pytest
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.moods import MOODS, Moody
 from tests.support.server import RunningServer, running_server
+from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
 SEED = int(os.environ.get("FAULT_SEED", random.randrange(1_000_000)))
@@ -48,38 +49,26 @@ def run_moods(server: RunningServer, *, count: int, timeout_s: float) -> list[Mo
     """`count` notifications to a moody crowd, and then everyone at peace until they have all."""
     print(f"FAULT_SEED={SEED}")
     dice = random.Random(SEED)
-    swarm = Swarm()
-    crowd = [
-        Moody(swarm, Subscriber(swarm, server, transport), random.Random(dice.random()))
-        for transport in ("sse", "socketio")
-        for _ in range(SUBSCRIBERS)
-    ]
-    for each in crowd:
-        each.subscriber.connect()
-    assert swarm.run(lambda: all(each.subscriber.ledger.first is not None for each in crowd), 10)
-    for each in crowd:
-        each.begin()
-    to_publish = drafts(count, dice)
-    publishers = [Publisher(swarm, server, to_publish) for _ in range(PUBLISHERS)]
-    assert swarm.run(lambda: all(each.finished for each in publishers), timeout_s), "publishing took too long"
-    for each in crowd:
-        each.calm()
-    swarm.run(lambda: all(each.subscriber.ledger.through >= count for each in crowd), CATCH_UP_S)
-    for each in crowd:
-        each.subscriber.leave(reset=False)
+    with Swarm() as swarm:
+        crowd = [
+            Moody(swarm, Subscriber(swarm, server, transport), random.Random(dice.random()))
+            for transport in ("sse", "socketio")
+            for _ in range(SUBSCRIBERS)
+        ]
+        for each in crowd:
+            each.subscriber.connect()
+        assert swarm.run(lambda: all(each.subscriber.ledger.first is not None for each in crowd), 10)
+        for each in crowd:
+            each.begin()
+        to_publish = drafts(count, dice)
+        publishers = [Publisher(swarm, server, to_publish) for _ in range(PUBLISHERS)]
+        assert swarm.run(lambda: all(each.finished for each in publishers), timeout_s), "publishing was slow"
+        for each in crowd:
+            each.calm()
+        swarm.run(lambda: all(each.subscriber.ledger.through >= count for each in crowd), CATCH_UP_S)
     print("moods:", dict(sum((each.moods for each in crowd), Counter())))
     print("fates:", dict(sum((each.subscriber.counts for each in crowd), Counter())))
     return crowd
-
-
-def slow_cuts(server: RunningServer) -> dict[str, int]:
-    """Connections closed as slow consumers, by transport."""
-    _status, text = server.request("GET", "/metrics")
-    found = {}
-    for line in str(text).splitlines():
-        if line.startswith("siar_closed_connections_total") and 'reason="slow_consumer"' in line:
-            found["sse" if 'transport="sse"' in line else "socketio"] = int(float(line.split()[-1]))
-    return found
 
 
 def faults_of(crowd: list[Moody], count: int) -> dict[str, list[str]]:
@@ -107,7 +96,7 @@ def test_whoever_stays_or_resumes_has_every_notification_in_order(tmp_path: Path
         **fanout_settings(fanout),
     }
     with running_server(tmp_path, recorder=0, **settings) as server:
-        crowd = run_moods(server, count=count, timeout_s=120)
+        crowd = run_moods(server, count=count, timeout_s=300)
 
         print("slow consumers cut off:", slow_cuts(server))
         assert faults_of(crowd, count) == {}
@@ -125,7 +114,7 @@ def test_where_history_is_short_every_hole_is_told_as_a_gap(tmp_path: Path, fano
         **fanout_settings(fanout),
     }
     with running_server(tmp_path, recorder=0, **settings) as server:
-        crowd = run_moods(server, count=count, timeout_s=60)
+        crowd = run_moods(server, count=count, timeout_s=120)
 
         print("slow consumers cut off:", slow_cuts(server))
         assert faults_of(crowd, count) == {}

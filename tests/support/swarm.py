@@ -32,15 +32,27 @@ class Ready(Protocol):
         """Bytes came, or the end."""
         ...
 
+    def close(self) -> None:
+        """Nobody looks any more."""
+        ...
+
 
 class Swarm:
-    """The loop and its timers."""
+    """The loop and its timers; everyone in it is gone at the end of its block."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._watched: dict[int, Ready] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
+
+    def __enter__(self) -> Swarm:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for each in list(self._watched.values()):
+            each.close()
+        self._epoll.close()
 
     def watch(self, sock: socket.socket, ready: Ready) -> None:
         self._watched[sock.fileno()] = ready
@@ -132,6 +144,10 @@ class Subscriber:
 
         sip()
 
+    def close(self) -> None:
+        """For good."""
+        self.leave(reset=True)
+
     def leave(self, *, reset: bool) -> None:
         """Close the connection, at a reset without any goodbye."""
         self._life += 1
@@ -174,8 +190,16 @@ class Subscriber:
 class Publisher:
     """A keep-alive connection that publishes what `notifications` gives, each when the one before it was answered."""
 
-    def __init__(self, swarm: Swarm, server: RunningServer, notifications: Iterator[dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        swarm: Swarm,
+        server: RunningServer,
+        notifications: Iterator[dict[str, Any]],
+        *,
+        pause_s: float = 0.0,
+    ) -> None:
         self.finished = False
+        self._pause_s = pause_s
         self._notifications = notifications
         self._head = f"POST /api/notifications HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.admin_token}\r\n"
         self._sock = socket.create_connection(("127.0.0.1", server.port))
@@ -190,15 +214,22 @@ class Publisher:
         if self._response.finished:
             assert self._response.head is not None
             assert self._response.head.status == 201, body
-            self._publish()
+            if self._pause_s:
+                self._swarm.after(self._pause_s, self._publish)
+            else:
+                self._publish()
+
+    def close(self) -> None:
+        """Publish nothing more."""
+        self._swarm.forget(self._sock)
+        self._sock.close()
 
     def _publish(self) -> None:
         self._response = ResponseDecoder()
         notification = next(self._notifications, None)
         if notification is None:
             self.finished = True
-            self._swarm.forget(self._sock)
-            self._sock.close()
+            self.close()
             return
         body = json.dumps(notification).encode()
         head = f"{self._head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
