@@ -1,7 +1,7 @@
 """Taking a connection over from the WSGI server once its handshake is done.
 
-Our workers mark the sockets that they accepted (`UNREADER`); anything else (TLS, HTTP/2, other servers) stays where
-it is and takes the stock path.
+Our workers offer the sockets that they accepted; anything else (TLS, HTTP/2, other servers) stays where it is and takes
+the stock path.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import _socket  # The kernel's socket itself: green-thread libraries replace wha
 import contextlib
 import os
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 RawSocket = _socket.socket
 
-UNREADER = "siar_unreader"
-"""Attribute of a socket that our worker accepted: what has read from it, and may have read more than a request."""
+_offered: dict[int, Any] = {}
+"""By descriptor, for as long as its request is served: what reads from it, and may have read more than a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,27 @@ class SocketOptions:
     """TCP_USER_TIMEOUT: how long written bytes may stay unacknowledged."""
 
 
+@contextlib.contextmanager
+def offered(sock: Any, unreader: Any) -> Iterator[None]:
+    """Around a request: its connection may be taken over, with what `unreader` has read of it."""
+    fd = sock.fileno()
+    _offered[fd] = unreader
+    try:
+        yield
+    finally:
+        _offered.pop(fd, None)
+
+
 def can_take_over(environ: dict[str, Any]) -> bool:
     """Whether the request came over HTTP/1.1 on a plain socket that our worker accepted."""
-    return hasattr(environ.get("gunicorn.socket"), UNREADER) and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
+    served = environ.get("gunicorn.socket")
+    return served is not None and served.fileno() in _offered and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
 
 
 def take_over(environ: dict[str, Any], options: SocketOptions) -> Taken:
     """The request's connection. The server closes its own descriptor of it when the request ends."""
     served = environ["gunicorn.socket"]
-    rest = getattr(served, UNREADER).take_buffered()
+    rest = _offered[served.fileno()].take_buffered()
     sock = RawSocket(served.family, served.type, served.proto, os.dup(served.fileno()))
     sock.setblocking(False)  # noqa: FBT003 - the standard library's signature
     set_options(sock, options)

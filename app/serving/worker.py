@@ -16,7 +16,7 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
-from app.serving.takeover import UNREADER
+from app.serving.takeover import offered
 
 DRAIN_SHARE = 0.7
 """Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
@@ -65,11 +65,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """One request; while leaving, the last one of its connection."""
-        if not self.cfg.is_ssl:
-            setattr(
-                sock, UNREADER, req.unreader
-            )  # This connection may be taken over, with what was read of it.
-        again = super().handle_request(listener_name, req, sock, addr)
+        if self.cfg.is_ssl:
+            again = super().handle_request(listener_name, req, sock, addr)
+        else:
+            with offered(sock, req.unreader):
+                again = super().handle_request(listener_name, req, sock, addr)
         if not self.alive:
             raise StopIteration
         return bool(again)
