@@ -224,7 +224,9 @@ def test_nagle_is_off_on_the_stream_under_every_server(way: str, tmp_path: Path)
     }
     with running_server(tmp_path, command=probed[way], port=port, recorder=0) as server:
         with sse(port):
-            pass
+            deadline_s = time.monotonic() + 10
+            while "nodelay /events" not in server.log() and time.monotonic() < deadline_s:
+                server.request("GET", "/healthz")  # The first bytes may be here before the probe has looked.
         assert "nodelay /events 1" in server.log()
 
 
