@@ -16,7 +16,7 @@ from app.bench.record import WindowResult
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, PACED, SWARM, Cell, Visit
 from app.measure.cpu import CpuSampler, difference
 
-DRAIN_S = 30.0
+DRAIN_S = 60.0
 """How long what was published may take to arrive before it counts as lost."""
 
 CONNECT_WARM_UP = 50
