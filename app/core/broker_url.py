@@ -22,6 +22,11 @@ class BrokerUrl:
     synchronous: str = "normal"
     """`"normal"`: flushed to the disk within about a second. `"full"`: before a publish is answered."""
 
+    @property
+    def kind(self) -> str:
+        """What a stranger may know of it, and a run records: not the path."""
+        return "memory" if self.path is None else f"sqlite, synchronous={self.synchronous}"
+
 
 def parse_broker_url(text: str) -> BrokerUrl:
     """What `text` says. Raises `SettingError` in words; the disk is not looked at."""

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app import clock
+from app.core.broker_url import parse_broker_url
 from app.core.version import VERSION
 from app.services import Services
 from app.serving import mode
@@ -45,6 +46,7 @@ def version() -> flask.Response:
         version=VERSION,
         async_mode=mode.current(),
         fanout=settings.fanout,
+        broker=parse_broker_url(settings.broker).kind,
         compression=settings.compression,
         run=services().run,
         timebase=clock.timebase(),

@@ -21,6 +21,8 @@ from tests.support.streams import socketio, websocket_by_hand
 BROKER = "sqlite:///history.db"
 BOTH = ("sse", "socketio", "sse", "socketio")
 
+FANOUTS = ["direct", pytest.param("stock", marks=pytest.mark.slow)]
+
 END_MAX_S = 12.0
 """gunicorn's graceful_timeout is 10 s; a server whose clients all read ends in a fraction of that."""
 
@@ -42,7 +44,7 @@ def state_of(followers: list[Follower]) -> object:
     return [(each.transport, each.connections, each.titles[-3:], each.gaps) for each in followers]
 
 
-@pytest.mark.parametrize("fanout", ["direct", "stock"])
+@pytest.mark.parametrize("fanout", FANOUTS)
 @pytest.mark.parametrize("end", [end_in_order, kill_9])
 def test_clients_of_both_transports_come_back_to_the_next_process_and_miss_nothing(
     tmp_path: Path, end: type, fanout: str
@@ -124,7 +126,7 @@ def test_an_orderly_end_closes_the_history(tmp_path: Path) -> None:
     assert "Traceback" not in server.log()
 
 
-@pytest.mark.parametrize("fanout", ["direct", "stock"])
+@pytest.mark.parametrize("fanout", FANOUTS)
 def test_a_socketio_client_gets_what_waits_and_then_the_close_after_which_clients_come_back(
     tmp_path: Path, fanout: str
 ) -> None:
@@ -139,7 +141,7 @@ def test_a_socketio_client_gets_what_waits_and_then_the_close_after_which_client
             channel.next_packet()
 
 
-@pytest.mark.parametrize("fanout", ["direct", "stock"])
+@pytest.mark.parametrize("fanout", FANOUTS)
 def test_clients_that_do_not_read_cannot_hold_up_the_end(tmp_path: Path, fanout: str) -> None:
     with running_server(tmp_path, recorder=0, fanout=fanout, send_buffer_bytes=4096) as server:
         stalled = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(10)]
@@ -158,7 +160,7 @@ def test_clients_that_do_not_read_cannot_hold_up_the_end(tmp_path: Path, fanout:
             sock.close()
 
 
-@pytest.mark.parametrize("fanout", ["direct", "stock"])
+@pytest.mark.parametrize("fanout", FANOUTS)
 def test_each_sse_client_is_told_another_moment_to_come_back(tmp_path: Path, fanout: str) -> None:
     with running_server(tmp_path, recorder=0, retry_ms=1000, fanout=fanout) as server:
         streams = []

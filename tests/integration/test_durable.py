@@ -169,3 +169,17 @@ def test_the_worker_can_be_replaced_while_it_holds_the_history(tmp_path: Path) -
 
     assert after["offset"] == before["offset"] + 1
     assert follower.gaps == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({}, "memory"), ({"broker": BROKER + "?synchronous=full"}, "sqlite, synchronous=full")],
+)
+def test_the_server_says_whether_its_history_is_durable_and_not_where(
+    tmp_path: Path, options: dict[str, str], told: str
+) -> None:
+    with running_server(tmp_path, recorder=0, **options) as server:
+        server.publish()
+        _status, version = server.request("GET", "/version")
+
+    assert version["broker"] == told
