@@ -17,8 +17,9 @@ from engineio import packet
 from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
+from app.serving.engine_outgoing import Channel
 from app.serving.engine_packets import decode
-from app.serving.engine_session import Channel, EngineSession
+from app.serving.engine_session import EngineSession
 
 logger = logging.getLogger("siar.engineio")
 

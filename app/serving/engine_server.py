@@ -35,6 +35,7 @@ from app import clock
 from app.core.admission import Admission, TooManyConnections
 from app.core.errors import MalformedFrame
 from app.serving.engine_entry import State, WebSocketEntry
+from app.serving.engine_http import BadRequest, as_script, read_body
 from app.serving.engine_limits import IncomingLimits
 from app.serving.engine_packets import decode_payload, encode_payload
 from app.serving.engine_session import EngineSession
@@ -45,14 +46,6 @@ logger = logging.getLogger("siar.engineio")
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
-
-
-class BadRequest(Exception):
-    """What a request is refused for; answered with 400."""
-
-    def __init__(self, sentence: str, *, status: str = "400 Bad Request") -> None:
-        super().__init__(sentence)
-        self.status = status
 
 
 class EngineServer(engineio.Server):  # type: ignore[misc]
@@ -93,7 +86,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             else:
                 session = self._check(environ, query)
                 if query["transport"] == ["websocket"]:
-                    return self._websocket(self._enter(session, environ), environ, start_response)
+                    return self._serve_websocket(self._enter(session, environ), environ, start_response)
                 body = self._poll(environ, session, query)
         except BadRequest as refusal:
             text = packet.Packet.json.dumps({"message": str(refusal)})
@@ -123,6 +116,8 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             raise BadRequest("Bad request")
         if method not in ("GET", "POST") or (method == "POST" and (wants_websocket or "sid" not in query)):
             raise BadRequest("Bad handshake method")
+        if not query.get("j", ["0"])[0].isdecimal():
+            raise BadRequest("Invalid JSONP index number")
         if "sid" not in query:
             return None
         sid = query["sid"][0]
@@ -132,6 +127,15 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         if session.upgraded and not wants_websocket:
             raise BadRequest("The session has been upgraded")
         return session
+
+    def _serve_websocket(
+        self, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        try:
+            return self._websocket(entry, environ, start_response)
+        except Exception:
+            entry.lost()
+            raise
 
     def _poll(self, environ: Environ, session: EngineSession | None, query: dict[str, list[str]]) -> str:
         if session is None:
@@ -150,7 +154,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         if packets is None:
             raise BadRequest("The session has ended, or does not poll any more")
         body = encode_payload(packets)
-        return _as_script(query["j"][0], body) if "j" in query else body
+        return as_script(query["j"][0], body) if "j" in query else body
 
     def _post(self, environ: Environ, session: EngineSession, *, is_form: bool) -> None:
         # "a client MUST NOT have more than one active POST request. Should it happen, the server MUST return an HTTP
@@ -159,7 +163,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             session.close(reason=self.reason.TRANSPORT_ERROR)
             raise BadRequest("The session has ended, or another POST is under way")
         try:
-            body = self._read_body(environ)
+            body = read_body(environ, bytes_max=int(self.max_http_buffer_size))
             session.post(decode_payload(body, packets_max=self.limits.payload_packets_max, is_form=is_form))
         except MalformedFrame as error:
             # The library logs it, keeps the session and answers OK [5].
@@ -168,19 +172,6 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             raise BadRequest("Bad request") from error
         finally:
             session.end_post()
-
-    def _read_body(self, environ: Environ) -> bytes:
-        try:
-            length = int(environ.get("CONTENT_LENGTH") or self.max_http_buffer_size + 1)
-        except ValueError:
-            raise BadRequest("Bad request") from None
-        body: bytes = b""
-        if length <= self.max_http_buffer_size + 1:
-            body = environ["wsgi.input"].read(length)
-            length = len(body)
-        if length > self.max_http_buffer_size:
-            raise BadRequest("The body is too long", status="413 Content Too Large")
-        return body
 
     def _respond(
         self,
@@ -279,10 +270,3 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
 def _milliseconds(seconds: float) -> int | float:
     milliseconds = round(seconds * 1_000_000) / 1000
     return int(milliseconds) if milliseconds.is_integer() else milliseconds
-
-
-def _as_script(index: str, body: str) -> str:
-    """JSONP, as the library has it."""
-    if not index.isdecimal():
-        raise BadRequest("Invalid JSONP index number")
-    return f"___eio[{index}]({packet.Packet.json.dumps(body)});"

@@ -1,100 +1,44 @@
-"""One Engine.IO session: what waits for its client, and how it ends. It stands where the library has a `Socket`.
-
-    send() ---> _held      while a Socket.IO connect handler runs: CONNECT must come first
-           ---> _waiting   no WebSocket yet: until the client polls, or has upgraded
-           ---> channel    the established WebSocket
+"""One Engine.IO session: what its client sends, polls for, and how it ends. It stands where the library has a `Socket`.
 
 Thousands of them are idle at a time: no queue, no thread and no timer of its own, and nothing made before it is needed.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from engineio import packet
 from engineio.packet import Packet
 
 from app import clock
 from app.core.errors import MalformedFrame
+from app.serving.engine_outgoing import Outgoing
 from app.serving.engine_packets import CLOSE, NOOP, decode
 from app.serving.waiter import Outcome, Waiter
 
 if TYPE_CHECKING:
-    from app.serving.engine_entry import WebSocketEntry
     from app.serving.engine_server import EngineServer
 
-logger = logging.getLogger("siar.engineio")
 
-
-class Channel(Protocol):
-    """A WebSocket as a session sees it. Nothing may block or raise, also when the connection has ended."""
-
-    def send_packet(self, pkt: Packet) -> None:
-        """One packet in one message, behind those before it."""
-        ...
-
-    def close(self) -> None:
-        """Send what waits, say goodbye, end the connection."""
-        ...
-
-    def cut(self) -> None:
-        """End the connection at once: its peer does not read."""
-        ...
-
-    @property
-    def waiting_count(self) -> int:
-        """Packets that wait in the channel itself."""
-        ...
-
-
-class EngineSession:
+class EngineSession(Outgoing):
     """A client's session, under the names by which the library's server knows it.
 
     1. Packets reach the client in the order of `send`, through an upgrade too.
     2. `disconnect` is triggered once, whoever ended the session; nothing is received behind it.
     """
 
-    __slots__ = (
-        "_allowed_us",
-        "_held",
-        "_user_session",
-        "_waiter",
-        "_waiting",
-        "address",
-        "channel",
-        "closed",
-        "closing",
-        "connected",
-        "entry",
-        "has_joined",
-        "is_posting",
-        "pong_due_us",
-        "server",
-        "sid",
-        "upgraded",
-    )
+    __slots__ = ("_allowed_us", "_user_session", "address", "has_joined", "is_posting", "pong_due_us", "sid")
 
     def __init__(self, server: EngineServer, sid: str, address: str = "") -> None:
-        self.server = server
+        super().__init__(server)
         self.sid = sid
         self.address = address
         """Whence its first request came."""
-        self.channel: Channel | None = None
-        """The established WebSocket, the session's only transport once it is there."""
-        self.entry: WebSocketEntry | None = None
-        """A WebSocket that may take the place of polling, while it is being tried."""
-        self.connected = self.upgraded = self.closing = self.closed = False
         self.has_joined = False
         """Whether a Socket.IO namespace has been joined; who never does is closed after a while."""
         self.pong_due_us = 0
         """When the session ends unless a pong comes; 0 while no ping is out."""
         self._user_session: dict[str, Any] | None = None
-        self._waiting: list[Packet] | None = None
-        self._held: list[Packet] | None = None
-        self._waiter: Waiter | None = None
-        """The poll that waits for packets."""
         self.is_posting = False
         """Whether a POST is under way."""
         self._allowed_us = 0
@@ -110,91 +54,6 @@ class EngineSession:
     @session.setter
     def session(self, value: dict[str, Any]) -> None:
         self._user_session = value
-
-    @property
-    def is_polled(self) -> bool:
-        """Whether a poll waits for packets."""
-        return self._waiter is not None
-
-    @property
-    def waiting_count(self) -> int:
-        """Packets that the client has not taken yet."""
-        channel = self.channel
-        return len(self._waiting or ()) + (channel.waiting_count if channel is not None else 0)
-
-    # -- out -----------------------------------------------------------------------------------------------------
-
-    def send(self, pkt: Packet) -> None:
-        """Send a packet, or keep it until it can be sent. To a session that has ended it says nothing."""
-        with self.server.lock:
-            if self.closed:
-                return
-            if self._held is not None and pkt.packet_type == packet.MESSAGE:
-                self._held.append(pkt)
-                return
-            channel = self.channel
-            if channel is None:
-                self._keep(pkt)
-                return
-        channel.send_packet(pkt)
-
-    def hold(self) -> None:
-        """Keep back what is sent from now on."""
-        with self.server.lock:
-            self._held = []
-
-    def release(self, first: Packet | None, *, unless: Callable[[Packet], bool]) -> None:
-        """Send `first`, then what has been held back and what comes meanwhile, except for what is `unless`."""
-        batch = [] if first is None else [first]
-        while True:
-            for pkt in batch:
-                self._send_now(pkt)
-            with self.server.lock:
-                if not self._held:
-                    self._held = None
-                    return
-                batch, self._held = [pkt for pkt in self._held if not unless(pkt)], []
-
-    def attach(self, channel: Channel, opening: Packet | None = None) -> None:
-        """From here on the WebSocket is the session's transport: `opening`, what waits, then everything sent."""
-        if opening is not None:
-            channel.send_packet(opening)
-        while True:
-            with self.server.lock:
-                batch, self._waiting = self._waiting or (), None
-                if not batch:
-                    self.connected = self.upgraded = True
-                    self.entry = None
-                    if not self.closing:
-                        self.channel = channel
-                    self._wake()  # A poll that came too late.
-                    break
-            for pkt in batch:
-                channel.send_packet(pkt)
-        if self.closing:
-            channel.close()
-
-    def _send_now(self, pkt: Packet) -> None:
-        with self.server.lock:
-            if self.closed:
-                return
-            channel = self.channel
-            if channel is None:
-                self._keep(pkt)
-                return
-        channel.send_packet(pkt)
-
-    def _keep(self, pkt: Packet) -> None:
-        if self._waiting is None:
-            self._waiting = []
-        self._waiting.append(pkt)
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None:
-            self._waiter.wake()
-
-    # -- in ------------------------------------------------------------------------------------------------------
 
     def receive(self, data: str | bytes) -> None:
         """One packet of the client, as it came. Raises `MalformedFrame`, upon which the session is to be closed."""
@@ -284,10 +143,6 @@ class EngineSession:
         """A WebSocket has shown that it works: end the poll, so that the client can change over."""
         with self.server.lock:
             self._wake()
-
-    def _take_waiting(self) -> list[Packet]:
-        packets, self._waiting = self._waiting or [], None
-        return packets
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ fall due in the order in which they began.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from app.serving.engine_entry import WebSocketEntry
     from app.serving.engine_server import EngineServer
     from app.serving.engine_session import EngineSession
+
+logger = logging.getLogger("siar.engineio")
+
+RETRY_US = 100_000
 
 Tick = Callable[[int], int]
 """Takes the time and answers when it wants to be called next, both in microseconds of the monotonic clock."""
@@ -77,6 +82,7 @@ class EngineTimer:
     def tick(self, now_us: int) -> int:
         """Do what is due by now."""
         # When we were not there ourselves for a while, pongs may lie unread in the kernel: give them time.
+        ending: list[tuple[EngineSession, str]] = []
         was_stalled = now_us - self._due_us > self._pongs.after_us // 4
         for due_us, session in self._pings.take(now_us):
             if not session.closing:
@@ -87,10 +93,13 @@ class EngineTimer:
             if was_stalled:
                 session.pong_due_us = self._pongs.add(session, now_us)
             else:
-                self._end(session, self._server.reason.PING_TIMEOUT)
+                ending.append((session, self._server.reason.PING_TIMEOUT))
         for _due_us, session in self._joins.take(now_us) if self._joins is not None else ():
             if not session.has_joined and not session.closing:
-                self._end(session, self._server.reason.SERVER_DISCONNECT)
+                ending.append((session, self._server.reason.SERVER_DISCONNECT))
+        if ending:
+            # In the background: their handlers may take their time, and the others' pings do not wait for them.
+            self._server.start_background_task(_end, ending)
         for _due_us, entry in self._upgrades.take(now_us):
             entry.expire()
         for _due_us, sid in self._leaving.take(now_us):
@@ -102,10 +111,6 @@ class EngineTimer:
         # The pong's time counts from when the ping was due, so that our own lateness, while small, is not added.
         session.pong_due_us = self._pongs.add(session, now_us - min(late_us, self._pongs.after_us // 10))
         session.send(PING)
-
-    def _end(self, session: EngineSession, reason: str) -> None:
-        """In the background: its handlers may take their time, and the others' pings do not wait for them."""
-        self._server.start_background_task(session.close, reason=reason)
 
     def _next_due_us(self, now_us: int) -> int:
         every: list[Deadlines[Any]] = [self._pings, self._pongs, self._upgrades, self._leaving]
@@ -123,10 +128,19 @@ def run_in_a_thread(tick: Tick) -> None:
 
     def run() -> None:
         while True:
-            due_us = tick(clock.monotonic_us())
+            due_us = clock.monotonic_us() + RETRY_US
+            try:
+                due_us = tick(clock.monotonic_us())
+            except Exception:  # One session's bug must not end everybody's pings.
+                logger.exception("A tick of the sessions' timer failed.")
             time.sleep(max(0, due_us - clock.monotonic_us()) / 1_000_000)
 
     threading.Thread(target=run, name="siar-engineio", daemon=True).start()
+
+
+def _end(ending: list[tuple[EngineSession, str]]) -> None:
+    for session, reason in ending:
+        session.close(reason=reason)
 
 
 def _deadlines(after_s: float) -> Deadlines[Any]:

@@ -1,0 +1,299 @@
+"""Sessions without a network: the timer's clock is the test's, the channel is a list."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from typing import Any
+
+import pytest
+from engineio.packet import Packet
+
+from app import clock
+from app.core.errors import MalformedFrame
+from app.serving.engine_entry import State, WebSocketEntry
+from app.serving.engine_packets import message
+from app.serving.engine_server import EngineServer
+from app.serving.engine_session import EngineSession
+from app.serving.engine_timer import Tick
+
+S = 1_000_000
+"""Microseconds."""
+
+
+class ListChannel:
+    """A channel that remembers."""
+
+    def __init__(self) -> None:
+        self.sent: list[str | bytes] = []
+        self.closed = False
+        self.waiting_count = 0
+
+    def send_packet(self, pkt: Packet) -> None:
+        self.sent.append(pkt.encode())
+
+    def close(self) -> None:
+        self.closed = True
+
+    def cut(self) -> None:
+        self.closed = True
+
+
+class Server:
+    """An engine whose timer is run by hand."""
+
+    def __init__(self, **options: Any) -> None:
+        self.ticks: list[Tick] = []
+        self.engine = EngineServer(
+            websocket=lambda _entry, _environ, _start_response: [],
+            run_timer=self.ticks.append,
+            async_mode="threading",
+            **options,
+        )
+        self.heard: list[object] = []
+        self.ended: dict[str, str] = {}
+        self.engine.on("message", lambda _sid, data: self.heard.append(data))
+        self.engine.on("disconnect", self.ended.__setitem__)
+        self.began_us = clock.monotonic_us()
+
+    def open(self) -> EngineSession:
+        session: EngineSession = self.engine._open({})
+        return session
+
+    def connect(self) -> tuple[EngineSession, ListChannel]:
+        session, channel = self.open(), ListChannel()
+        session.attach(channel)
+        return session, channel
+
+    def tick(self, after_s: float) -> int:
+        """The timer at this time since the beginning; when it wants to be called next, likewise."""
+        background = set(threading.enumerate())
+        due_us = self.ticks[0](self.began_us + round(after_s * S))
+        for thread in set(threading.enumerate()) - background:
+            thread.join()
+        return due_us - self.began_us
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server(ping_interval=25, ping_timeout=20, connect_timeout_s=45)
+
+
+def follow(
+    server: Server, until_s: float, *, session: EngineSession | None = None, now_s: float = 0.0
+) -> None:
+    """Tick whenever due; `session` answers its pings."""
+    while now_s < until_s:
+        now_s = min(until_s, server.tick(now_s) / S)
+        server.tick(now_s)
+        if session is not None and session.pong_due_us:
+            session.pong_due_us = 0
+            server.engine.timer._pings.add(session, server.began_us + round(now_s * S))
+
+
+def test_a_ping_comes_after_the_interval_and_the_end_after_the_timeout(server: Server) -> None:
+    session, channel = server.connect()
+    session.has_joined = True
+
+    follow(server, 24.9)
+    assert channel.sent == []
+    follow(server, 25.1, now_s=24.9)
+    assert channel.sent == ["2"]
+    follow(server, 44.9, now_s=25.1)
+    assert server.ended == {}
+    follow(server, 45.2, now_s=44.9)
+
+    assert server.ended == {session.sid: "ping timeout"}
+    assert channel.sent == ["2", "1"]
+    assert channel.closed
+
+
+def test_who_answers_is_pinged_for_ever(server: Server) -> None:
+    session, channel = server.connect()
+    session.has_joined = True
+
+    follow(server, 1000, session=session)
+
+    assert channel.sent == ["2"] * 39
+    assert server.ended == {}
+
+
+def test_our_own_stall_ends_nobody(server: Server) -> None:
+    """After a minute of standing still pongs lie unread; whoever is not asked again would be gone."""
+    session, _channel = server.connect()
+    session.has_joined = True
+    follow(server, 26)
+
+    server.tick(100)
+    assert server.ended == {}
+
+    follow(server, 121, now_s=100.0)
+    assert server.ended == {session.sid: "ping timeout"}
+
+
+def test_who_does_not_join_in_time_is_closed_and_who_did_is_not(server: Server) -> None:
+    joined, silent = server.connect()[0], server.connect()[0]
+    joined.has_joined = True
+    follow(server, 26)
+    joined.pong_due_us = silent.pong_due_us = 0
+
+    follow(server, 46, now_s=26.0)
+
+    assert server.ended == {silent.sid: "server disconnect"}
+
+
+def test_an_upgrade_that_does_not_end_is_ended(server: Server) -> None:
+    session, channel = server.open(), ListChannel()
+    entry = server.engine._enter(session, {})
+    entry.begin(channel)
+    entry.receive("2probe")
+
+    follow(server, 11)
+
+    assert channel.closed
+    assert session.entry is None
+    assert server.ended == {}
+
+
+@pytest.mark.parametrize(
+    ("messages", "sent", "state"),
+    [
+        (["2probe", "5"], ["3probe"], State.OPEN),
+        (["2probe", "2probe", "5"], ["3probe", "3probe"], State.OPEN),
+        (["2probe"], ["3probe"], State.PROBING),
+        (["5"], [], State.ENDED),
+        (["2"], [], State.ENDED),
+        (["4hello"], [], State.ENDED),
+        ([b"2probe"], [], State.ENDED),
+        (["nonsense"], [], State.ENDED),
+        (["2probe", "4hello"], ["3probe"], State.ENDED),
+        (["2probe", "1"], ["3probe"], State.ENDED),
+        (["4hello", "2probe", "5"], [], State.ENDED),
+    ],
+)
+def test_an_upgrade_goes_one_way(
+    server: Server, messages: list[str | bytes], sent: list[str], state: State
+) -> None:
+    session, channel = server.open(), ListChannel()
+    entry = server.engine._enter(session, {})
+
+    entry.begin(channel)
+    for each in messages:
+        entry.receive(each)
+
+    assert channel.sent == sent
+    assert entry.state is state
+    assert channel.closed is (state is State.ENDED)
+    assert session.upgraded is (state is State.OPEN)
+    assert (session.entry is entry) is (state is State.PROBING)
+    assert server.heard == []
+    assert server.ended == {}
+
+
+def test_a_session_tries_one_websocket_at_a_time(server: Server) -> None:
+    session = server.open()
+    first, second = server.engine._enter(session, {}), server.engine._enter(session, {})
+    channel = ListChannel()
+
+    second.begin(channel)
+
+    assert (first.state, second.state, channel.closed) == (State.PROBING, State.ENDED, True)
+    first.lost()
+    assert server.engine._enter(session, {}).state is State.PROBING
+
+
+def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:
+    session, channel = server.open(), ListChannel()
+    entry = WebSocketEntry(session, State.NEW)
+    entry.begin(channel)
+
+    for _ in range(3):
+        entry.receive("nonsense")
+    entry.receive("4behind")
+    entry.lost()
+
+    assert channel.sent[1:] == ["1"]
+    assert server.heard == []
+    assert server.ended == {session.sid: "transport error"}
+
+
+def test_what_is_held_follows_the_answer(server: Server) -> None:
+    session, channel = server.connect()
+    session.hold()
+    session.send(message("held"))
+    assert channel.sent == []
+
+    session.release(message("answer"), unless=lambda _pkt: False)
+    session.send(message("later"))
+
+    assert channel.sent == ["4answer", "4held", "4later"]
+
+
+def test_what_is_withdrawn_is_not_sent(server: Server) -> None:
+    session, channel = server.connect()
+    session.hold()
+    for text in ("keep", "drop", "keep too"):
+        session.send(message(text))
+
+    session.release(message("refusal"), unless=lambda pkt: pkt.data == "drop")
+
+    assert channel.sent == ["4refusal", "4keep", "4keep too"]
+
+
+def test_an_upgrade_keeps_the_order_of_senders_on_other_threads(server: Server) -> None:
+    session, channel = server.open(), ListChannel()
+    threads = [
+        threading.Thread(
+            target=lambda name=name: [session.send(message(f"{name}{n:05}")) for n in range(2000)]
+        )
+        for name in "abcd"
+    ]
+    for thread in threads:
+        thread.start()
+
+    session.attach(channel)
+    for thread in threads:
+        thread.join()
+
+    assert len(channel.sent) == 8000
+    for name in "abcd":
+        own = [each for each in channel.sent if str(each)[1] == name]
+        assert own == sorted(own, key=str)
+
+
+def test_a_websocket_that_comes_after_the_end_is_closed(server: Server) -> None:
+    session, channel = server.open(), ListChannel()
+    session.close(abort=True)
+
+    session.attach(channel)
+
+    assert channel.closed
+    assert session.channel is None
+
+
+def test_the_incoming_rate_has_a_burst_and_then_an_end(server: Server) -> None:
+    session, _channel = server.connect()
+    limits = server.engine.limits
+
+    def receive(count: int) -> None:
+        for _ in range(count):
+            session.receive("6")
+
+    receive(limits.packets_burst_max - 1)
+    with pytest.raises(MalformedFrame):
+        receive(limits.packets_burst_max)
+
+
+def test_an_idle_session_takes_less_than_a_kilobyte(server: Server) -> None:
+    """With its id, its place in the server, and its deadlines."""
+    channel = ListChannel()
+    server.connect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+
+    for _ in range(2000):
+        server.open().attach(channel)
+
+    taken_bytes = (tracemalloc.get_traced_memory()[0] - before) / 2000
+    tracemalloc.stop()
+    assert taken_bytes < 1000, taken_bytes
