@@ -106,7 +106,7 @@ def test_whoever_stays_or_resumes_has_every_notification_in_order(tmp_path: Path
 
 
 def test_where_history_is_short_every_hole_is_told_as_a_gap(tmp_path: Path, fanout: str) -> None:
-    count = 2_000
+    count = 1_000
     settings = {
         "history_count": 30,
         "heartbeat_s": 0.5,
