@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +185,21 @@ def test_the_server_says_whether_its_history_is_durable_and_not_where(
         _status, version = server.request("GET", "/version")
 
     assert version["broker"] == told
+
+
+@pytest.mark.parametrize("green_threads", ["eventlet", "gevent"])
+def test_what_was_published_reaches_the_file_itself_soon_without_another_publish(
+    tmp_path: Path, green_threads: str
+) -> None:
+    """The flush runs in a real thread under either green-thread library: what a power cut takes is bounded."""
+    alone = tmp_path / "without-its-log.db"
+
+    def flushed_count() -> int:
+        shutil.copyfile(tmp_path / "history.db", alone)
+        with contextlib.closing(sqlite3.connect(alone)) as connection:
+            return int(connection.execute("SELECT count(*) FROM notifications").fetchone()[0])
+
+    with running_server(tmp_path, broker=BROKER, recorder=0, green_threads=green_threads) as server:
+        for _ in range(5):
+            server.publish()
+        wait_for(lambda: flushed_count() == 5, server.log)
