@@ -36,8 +36,12 @@ def connect_cell(visit: Visit, count: int) -> Cell:
     visit.crowd.grow(min(count, CONNECT_WARM_UP))
     visit.settle()
     visit.crowd.shrink(0)
+    sampler = CpuSampler(visit.subject.pid)
+    before = sampler.snapshot()
     added, wall_us = visit.crowd.grow(count)
+    use = difference(before, sampler.snapshot()).use
     cell.values["connections_per_s"] = added * 1e6 / wall_us
+    cell.values["cpu_us"] = use.total_s * 1e6 / added
     return cell
 
 

@@ -14,6 +14,9 @@ from app.bench.record import WindowResult
 from app.core.errors import Unfit
 from app.experiment import processes
 
+HANDSHAKES = 256
+"""Under way at a time: enough to keep a server busy, within any backlog."""
+
 PATIENCE_S = 30.0
 """Beyond a command's own time limit, before a swarm counts as stuck."""
 
@@ -81,7 +84,7 @@ class Crowd:
         self._port = port
         self.count = 0
 
-    def grow(self, count: int, *, timeout_s: float = 60.0) -> tuple[int, int]:
+    def grow(self, count: int, *, timeout_s: float = 60.0, at_a_time: int = HANDSHAKES) -> tuple[int, int]:
         """Have `count` subscribers; how many came, and in how many microseconds. Raises `Unfit`."""
         shares = _shares(count, len(self._swarms))
         for swarm, share in zip(self._swarms, shares, strict=True):
@@ -92,6 +95,7 @@ class Crowd:
                 host=self._host,
                 port=self._port,
                 source_host=swarm.member.source_host,
+                at_a_time=at_a_time,
                 timeout_s=timeout_s,
             )
         answers = self._hear(timeout_s)

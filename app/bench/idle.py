@@ -17,6 +17,10 @@ SETTINGS = {"SIAR_HEARTBEAT_S": "1", "SIAR_PING_INTERVAL_S": "1"}
 FLOOR_IDLE_S = 0.5
 """The floor sends nothing to an idle connection: there is nothing to wait for but the kernel."""
 
+AT_A_TIME = 8
+"""Handshakes under way. Each needs memory for its time, and what many of them leave behind would then hold hundreds
+of idle connections: it would hide what these need."""
+
 WARM_UP_SHARE = 5
 """Before memory is measured, one for that many come, go, and come again."""
 
@@ -29,7 +33,7 @@ def memory_cell(visit: Visit, count: int) -> Cell:
     """
     cell = visit.cell(MEMORY, count)
     before_count = max(1, count // WARM_UP_SHARE)
-    visit.crowd.grow(before_count)
+    visit.crowd.grow(before_count, at_a_time=AT_A_TIME)
     visit.settle()
     visit.crowd.shrink(0)
     _wait_until_empty(visit.publisher)
@@ -46,7 +50,7 @@ def memory_cell(visit: Visit, count: int) -> Cell:
 
 def _grow(visit: Visit, count: int, cell: Cell) -> None:
     """More connections, until each has had its heartbeats, or pings, and answered them."""
-    visit.crowd.grow(count)
+    visit.crowd.grow(count, at_a_time=AT_A_TIME)
     if visit.subject.name == FLOOR:
         time.sleep(FLOOR_IDLE_S)
         return

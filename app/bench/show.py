@@ -24,7 +24,7 @@ KIND_WORDS = {
     MEMORY: "idle memory",
 }
 METRIC_WORDS = {
-    "cpu_us": "CPU us/delivery",
+    "cpu_us": "CPU us each",
     "p50_ms": "p50 ms",
     "p99_ms": "p99 ms",
     "deliveries_per_s": "deliveries/s",

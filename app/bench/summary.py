@@ -15,7 +15,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     BURST_HTTP: ("deliveries_per_s", "cpu_us", "p99_ms"),
     BURST_INSIDE: ("deliveries_per_s", "cpu_us", "p99_ms"),
     SWARM: ("deliveries_per_s",),
-    CONNECT: ("connections_per_s",),
+    CONNECT: ("connections_per_s", "cpu_us"),
     MEMORY: ("bytes_per_connection",),
 }
 

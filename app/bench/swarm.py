@@ -15,9 +15,6 @@ from app.bench.decoding import Parsed
 from app.bench.record import Record
 from app.core.errors import MalformedFrame
 
-HANDSHAKES_MAX = 256
-"""Under way at a time: enough to keep a server busy, within any backlog."""
-
 KEY_BYTES = 48
 """Up to a notification's id, on both transports."""
 
@@ -42,9 +39,11 @@ class Swarm:
         self._known: dict[tuple[int, bytes], tuple[bytes, Parsed, int, int]] = {}
         """What was read before: by length and beginning, then compared whole; with its first and last offset."""
 
-    def open(self, count: int, transport: str, host: str, port: int, source_host: str | None) -> None:
-        """Begin to connect more, as many at a time as may be under way, until there are `count`."""
-        while len(self.table) < count and len(self.table) - len(self.ready) < HANDSHAKES_MAX:
+    def open(
+        self, count: int, transport: str, host: str, port: int, source_host: str | None, at_a_time: int
+    ) -> None:
+        """Begin to connect more, until there are `count`; `at_a_time` may be under way."""
+        while len(self.table) < count and len(self.table) - len(self.ready) < at_a_time:
             try:
                 connection = Connection(transport, host, port, source_host)
             except OSError as error:

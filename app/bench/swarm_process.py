@@ -2,12 +2,12 @@
 
     standard input: one command in JSON a line -> the swarm's loop -> standard output: one answer a line
 
-    connect {count, transport, host, port, source_host?, timeout_s}   more connections, until there are `count`
-    close   {count}                                     fewer, until there are `count`
-    begin   {offset}                                    a window: all stand at `offset`
-    await   {offset, timeout_s}                         answered when all have got it
-    idle    {count, timeout_s}                          answered when that many heartbeats or pings have come
-    end     {offset, first, starts_us}                  the window's result
+    connect {count, transport, host, port, source_host, at_a_time, timeout_s}   more, until there are `count`
+    close   {count}                     fewer, until there are `count`
+    begin   {offset}                    a window: all stand at `offset`
+    await   {offset, timeout_s}         answered when all have got it
+    idle    {count, timeout_s}          answered when that many heartbeats or pings have come
+    end     {offset, first, starts_us}  the window's result
 
 It ends with its standard input.
 """
@@ -85,7 +85,8 @@ class Commands:
         transport: str,
         host: str,
         port: int,
-        source_host: str | None = None,
+        source_host: str | None,
+        at_a_time: int,
         timeout_s: float,
     ) -> Iterator[Answer | None]:
         """More connections, until there are `count`."""
@@ -93,7 +94,7 @@ class Commands:
         deadline_us = begun_us + round(timeout_s * 1e6)
         swarm.failures.clear()
         while len(swarm.ready) < count and not swarm.failures and clock.monotonic_us() < deadline_us:
-            swarm.open(count, transport, host, port, source_host)
+            swarm.open(count, transport, host, port, source_host, at_a_time)
             yield None
         yield {
             "connected": len(self._swarm.ready),
