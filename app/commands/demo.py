@@ -25,4 +25,4 @@ def execute(arguments: argparse.Namespace) -> int:
     """Measure and show."""
     arms = measuring.parse_arms(arguments.arms)
     plan = demo_plan(seed=measuring.seed_or_random(arguments.seed), quick=arguments.quick, arms=arms)
-    return measuring.measure(plan, json_path=arguments.json)
+    return measuring.measure(measuring.instrumented(plan, arguments.instrument), json_path=arguments.json)

@@ -9,6 +9,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -60,6 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", type=Path, metavar="PATH", help="write the machine-readable result there as well"
     )
+    parser.add_argument(
+        "--instrument",
+        action=argparse.BooleanOptionalAction,
+        help="whether the server records when the kernel took what, to split delays (default: the plan's, the demo's is yes)",
+    )
+
+
+def instrumented(plan: Plan, wanted: bool | None) -> Plan:  # noqa: FBT001 - a flag as argparse has it
+    """The plan with the flag's word on the instrument, where there is one."""
+    return plan if wanted is None else replace(plan, instrument=wanted)
 
 
 def parse_arms(text: str) -> list[str]:

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and show."""
-    return measuring.measure(_plan(arguments), json_path=arguments.json)
+    plan = measuring.instrumented(_plan(arguments), arguments.instrument)
+    return measuring.measure(plan, json_path=arguments.json)
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
