@@ -70,6 +70,8 @@ class Trial:
     requests_before: int = 0
     """The server's count of requests when it began."""
     failure: str | None = None
+    paths: set[str] = field(default_factory=set)
+    """How connections of its transport were written to when it began and when it ended."""
     instrument: Instrument | None = None
     """Of the newest trial only: a recording is large."""
 
@@ -108,6 +110,7 @@ class Trials:
             self._remember(trial)
             self._active = trial
             trial.requests_before = self._requests_answered()
+        self._note_paths(trial)
         threading.Thread(target=self._run, args=(trial,), name="siar-source", daemon=True).start()
         return trial
 
@@ -177,9 +180,15 @@ class Trials:
             trial.state = "failed"
             raise
         finally:
+            self._note_paths(trial)
             trial.disturbances = self._requests_answered() - trial.requests_before
             if trial.state == "running":
                 trial.state = "done"
+
+    def _note_paths(self, trial: Trial) -> None:
+        trial.paths.update(
+            path for transport, path in self._fanout.paths() if transport == trial.order.transport
+        )
 
     def _publish_all(self, trial: Trial, timer: Timer) -> None:
         order = trial.order

@@ -58,6 +58,7 @@ class ClientSpec:
     transport: str
     url: str
     topics: Sequence[str] = ()
+    fanout: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -128,7 +129,9 @@ class Clients:
             return  # A reconnect that was planned before the clients were let go.
         spec = client.spec
         parts = urlsplit(spec.url)
-        client.speech = SPEECHES[spec.transport](Subscription(spec.url, spec.topics, client.last_event_id))
+        client.speech = SPEECHES[spec.transport](
+            Subscription(spec.url, spec.topics, client.last_event_id, spec.fanout)
+        )
         try:
             client.link = Link(
                 parts.hostname or "",

@@ -129,7 +129,13 @@ def _check_via(value: Any) -> None:
         )
 
 
-_FACTORS: dict[str, Callable[[Any], None]] = {"via": _check_via}
+def _check_fanout(value: Any) -> None:
+    """How the server writes to the arm's clients."""
+    if value not in ("direct", "stock"):
+        raise Malformed(f'The factor fanout is {value!r}; it must be "direct" or "stock".')
+
+
+_FACTORS: dict[str, Callable[[Any], None]] = {"via": _check_via, "fanout": _check_fanout}
 """What can be set for an arm beside its transport, each with its check."""
 
 

@@ -93,7 +93,13 @@ class Laboratory:
         url = str(factors.get("via", self.server.url))
         self.clients.connect(
             [
-                {"client": client, "transport": spec.arm.transport, "url": url, "topics": topics}
+                {
+                    "client": client,
+                    "transport": spec.arm.transport,
+                    "url": url,
+                    "topics": topics,
+                    "fanout": factors.get("fanout"),
+                }
                 for client in order
             ]
         )
@@ -193,6 +199,8 @@ class Laboratory:
             state=str(answer["state"]),
             published=tuple(Published(*row) for row in sorted(answer["published"])),
             disturbances=int(answer["disturbances"]),
+            paths=tuple(answer["paths"]),
+            asked_path=spec.arm.factors.get("fanout"),
         )
 
     def _edge(self) -> CpuSnapshot | None:

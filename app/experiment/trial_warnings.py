@@ -16,10 +16,32 @@ class SourceRecord:
     state: str
     published: tuple[Published, ...]
     disturbances: int
+    paths: tuple[str, ...] = ()
+    """How connections of the trial's transport were written to: `direct`, `stock`."""
+    asked_path: object = None
+    """What the arm asks for; `None`: whatever the server does."""
 
     @property
     def warnings(self) -> list[TrialWarning]:
-        """What its state means for the trial."""
+        """What its state and its paths mean for the trial."""
+        return [*self._of_state(), *self._of_paths()]
+
+    def _of_paths(self) -> list[TrialWarning]:
+        if len(self.paths) < 2 and self.asked_path in (None, *self.paths):
+            return []
+        text = f"Connections were written to by {' and '.join(self.paths) or 'no path'}" + (
+            f", where the arm asks for {self.asked_path}." if self.asked_path else "."
+        )
+        return [
+            TrialWarning(
+                "mixed_paths",
+                Severity.VOID,
+                text,
+                "Keep other clients away; under servers other than ours, and with compression, all is stock.",
+            )
+        ]
+
+    def _of_state(self) -> list[TrialWarning]:
         if self.state == "voided":
             return [
                 TrialWarning(

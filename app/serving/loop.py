@@ -63,13 +63,13 @@ class Loop:
         """Whether this platform has what it needs."""
         return self._epoll is not None and hasattr(os, "eventfd")
 
-    def watch(self, fd: int, watched: Watched) -> None:
-        """Tell `watched` when its peer writes or leaves."""
+    def watch(self, fd: int, watched: Watched, *, read: bool = True) -> None:
+        """Tell `watched` when its peer leaves, and if `read`, when it writes."""
         self._start()
         while len(self._watched) <= fd:
             self._watched.append(None)
         self._watched[fd] = watched
-        self._poll.register(fd, epoll.IN | epoll.PEER_CLOSED)
+        self._poll.register(fd, epoll.PEER_CLOSED | (epoll.IN if read else 0))
 
     def want(self, fd: int, *, read: bool, write: bool) -> None:
         """What else to tell it of, beside the peer's end: bytes to read, and room to write.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _socket  # The kernel's socket itself: green-thread libraries replace what `socket` offers.
 import contextlib
+import ipaddress
 import os
 import socket
 from collections.abc import Iterator
@@ -54,7 +55,25 @@ def offered(sock: Any, unreader: Any) -> Iterator[None]:
 def can_take_over(environ: dict[str, Any]) -> bool:
     """Whether the request came over HTTP/1.1 on a plain socket that our worker accepted."""
     served = environ.get("gunicorn.socket")
-    return served is not None and served.fileno() in _offered and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
+    return (
+        served is not None
+        and served.fileno() in _offered
+        and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
+        and not _asks_for_stock(environ)
+    )
+
+
+def _asks_for_stock(environ: dict[str, Any]) -> bool:
+    """An experiment's client on this machine may ask for the stock path, to compare the two on one server.
+
+    Nobody else may: it costs ten times the memory.
+    """
+    if "fanout=stock" not in environ.get("QUERY_STRING", "").split("&"):
+        return False
+    try:
+        return ipaddress.ip_address(environ.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
 
 
 def take_over(environ: dict[str, Any], options: SocketOptions) -> Taken:

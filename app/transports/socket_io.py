@@ -33,7 +33,7 @@ from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
 from app.fanout import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Connection, Fanout
 from app.serving import mode
 from app.serving.broadcaster import Broadcaster
-from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
+from app.serving.direct_websocket import GOING_AWAY, WebSocketOutlet, direct_websocket
 from app.serving.engine_entry import WebSocketEntry
 from app.serving.engine_limits import CONNECT_TIMEOUT_S, IncomingLimits
 from app.serving.engine_server import EngineServer
@@ -129,7 +129,7 @@ class SocketIoChannel(WebSocketOutlet):
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.session.close()
+            self.finish(GOING_AWAY, reason)
 
     def on_left(self, reason: str) -> None:
         """Whoever ended it; the session is told afterwards."""
@@ -246,7 +246,8 @@ class SocketIoTransport:
         if session is not None and reason == CLOSED_SLOW:
             session.cut()
         elif session is not None:
-            session.close()
+            # A WebSocket's own close is enough, and upon Engine.IO's, python-socketio's client does not come back.
+            session.close(abort=session.channel is not None)
 
     def end_all(self) -> None:
         """Close every session, also those that never subscribed."""

@@ -26,6 +26,8 @@ from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
 from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout, Group
+from app.serving import epoll
+from app.serving.loop import Loop
 from app.serving.outlet import Outlet
 from app.serving.peer import address_of, cut, peer_socket
 from app.serving.takeover import SocketOptions, Taken, set_options, take_over
@@ -90,10 +92,29 @@ class SseQueue:
         self._sock = sock
         self.address = address
         self.wanted = wanted
+        self._fd = -1
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._opening = b""
         self._missed: tuple[Notification, ...] = ()
         """By reference: a stranger who asks for all of history, many times, must not copy it many times."""
+
+    def watch(self, loop: Loop) -> None:
+        """Notice a client that leaves; the plain way does so at the next write but one."""
+        if self._sock is not None and loop.is_possible:
+            self._fd = self._sock.fileno()
+            loop.watch(self._fd, self, read=False)
+
+    def forget(self, loop: Loop) -> None:
+        """The server is about to close the connection."""
+        if self._fd >= 0:
+            loop.forget(self._fd)
+
+    def on_events(self, events: int) -> None:
+        """The client has left."""
+        if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
+            self.forget(self._transport.fanout.broadcaster.loop)
+            self._fd = -1
+            self.queue.put(None)
 
     def start(self, replay: Replay) -> None:
         """Note what the stream begins with."""
@@ -215,6 +236,7 @@ class SseTransport:
         set_options(sock, self._socket_options)
         connection = SseQueue(self, wanted, sock, address_of(environ))
         self.fanout.subscribe(connection, since)
+        connection.watch(self.fanout.broadcaster.loop)
         return connection
 
     def stream(self, connection: SseQueue) -> Iterator[bytes]:
@@ -234,6 +256,7 @@ class SseTransport:
 
     def closed(self, connection: SseQueue) -> None:
         """The client's end of the stock response: whatever ended it."""
+        connection.forget(self.fanout.broadcaster.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)
 

@@ -82,6 +82,7 @@ def _record(trial: Trial) -> flask.Response:
     return flask.jsonify(
         state=trial.state,
         published=trial.published,
+        paths=sorted(trial.paths),
         disturbances=trial.disturbances,
         failure=trial.failure,
     )

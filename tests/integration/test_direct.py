@@ -63,6 +63,41 @@ def test_a_client_that_left_is_noticed_at_once(backend: str, tmp_path: Path) -> 
             assert server.publish("nobody")["recipients"][transport] == 0
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_stock_way_notices_it_too(backend: str, tmp_path: Path) -> None:
+    """Clients that nobody misses would be counted, and written to, in the trial after theirs."""
+    with running_server(tmp_path, green_threads=backend, fanout="stock", **SLOW_BEATS) as server:
+        with sse(server.port):
+            await_metric(server, 'siar_connections{transport="sse"}', 1)
+        assert await_metric(server, 'siar_connections{transport="sse"}', 0) < NOTICE_S_MAX
+        assert metric(server, "siar_admitted_connections") == 0
+
+
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_a_client_on_this_machine_may_ask_for_the_stock_path(transport: str, tmp_path: Path) -> None:
+    """So that an experiment compares the two ways on one server."""
+    requests = {
+        "sse": b"GET /events?fanout=stock HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "socketio": (
+            b"GET /socket.io/?EIO=4&transport=websocket&fanout=stock HTTP/1.1\r\nHost: localhost\r\n"
+            b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        ),
+    }
+    with (
+        running_server(tmp_path, recorder=0) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock,
+    ):
+        sock.sendall(requests[transport])
+        if transport == "socketio":
+            received = b""
+            while b"0{" not in received:
+                received += sock.recv(4096)
+            sock.sendall(b"\x81\x82\0\0\0\x0040")
+
+        await_metric(server, f'siar_connection_paths{{path="stock",transport="{transport}"}}', 1)
+
+
 def test_a_client_that_is_gone_without_a_word_is_noticed_by_its_reset(tmp_path: Path) -> None:
     with running_server(tmp_path, **SLOW_BEATS) as server:
         sock = socket.create_connection(("127.0.0.1", server.port))

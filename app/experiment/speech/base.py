@@ -26,6 +26,8 @@ class Subscription:
     """Empty: all."""
     last_event_id: str | None = None
     """Where to resume; `None`: from now on."""
+    fanout: str | None = None
+    """The way of fan-out to ask for; `None`: the server's own."""
 
     @property
     def host(self) -> str:
@@ -34,7 +36,7 @@ class Subscription:
 
     def target(self, path: str, query: Sequence[tuple[str, str]]) -> str:
         """A request's target below the base URL."""
-        text = urlencode(query)
+        text = urlencode([*query, *([("fanout", self.fanout)] if self.fanout else [])])
         return urlsplit(self.url).path.rstrip("/") + path + (f"?{text}" if text else "")
 
 
