@@ -130,8 +130,10 @@ def test_an_orderly_end_closes_the_history(tmp_path: Path) -> None:
 def test_a_socketio_client_gets_what_waits_and_then_the_close_after_which_clients_come_back(
     tmp_path: Path, fanout: str
 ) -> None:
-    """The WebSocket's own close: the official client takes Socket.IO's disconnect (`41`) for a wish and stays away, and
-    python-socketio's does so upon Engine.IO's (`1`).
+    """The WebSocket's own close, and no other.
+
+    The official client takes Socket.IO's disconnect (`41`) for a wish and stays away; python-socketio's does so upon
+    Engine.IO's (`1`).
     """
     with running_server(tmp_path, recorder=0, fanout=fanout) as server, socketio(server.port) as channel:
         server.publish("last", "")
