@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -24,7 +25,12 @@ SEPARATOR = "\x1e"
 
 PATIENCE_S = 10.0
 
-WAYS = (("eventlet", "direct"), ("eventlet", "stock"), ("threads", "stock"))
+WAYS = (
+    ("eventlet", "direct"),
+    ("eventlet", "stock"),
+    pytest.param(("gevent", "direct"), marks=pytest.mark.slow),
+    pytest.param(("threads", "stock"), marks=pytest.mark.slow),
+)
 """(kind of threads, fan-out) that every case is tried on."""
 
 Answer = tuple[int, str]
