@@ -6,16 +6,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from app.analysis.split import accepted_of, split
+from app.analysis.validity import check_trial
+from app.core.scenario import Arm
 from app.core.trial import RunRecord
 from app.experiment import naming, runner, server_process
 from app.experiment.api import Server
 from app.experiment.progress import SilentProgress
 from app.measure.store import Store
 from tests.support import lab
+from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
@@ -43,9 +47,9 @@ SLACK_US = 100
 """The wall clock, by which kernels stamp, may be slewed a little between two readings of its offset."""
 
 
-def run_short_plan(server: Server, runs_dir: Path) -> RunRecord:
+def run_short_plan(server: Server, runs_dir: Path, **changes: object) -> RunRecord:
     folder = runner.run_plan(
-        lab.short_plan(client_counts=(CLIENTS,), instrument=True, idle_s=0.0),
+        lab.short_plan(client_counts=(CLIENTS,), instrument=True, idle_s=0.0, **changes),
         server=server,
         runs_dir=runs_dir,
         run_id=naming.new_run_id(),
@@ -128,6 +132,31 @@ def test_the_stock_path_has_no_split_and_says_why(tmp_path: Path) -> None:
         assert trial.instrument is not None
         assert "stock path" in (trial.instrument.absent or "")
         assert split(trial) is None
+
+
+def test_through_a_proxy_connections_are_nobody_s_and_the_parts_unknown(tmp_path: Path) -> None:
+    with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
+        port = urlsplit(started.server.url).port or 0
+        with DelayProxy("127.0.0.1", port, delay_s=0.0) as proxy:
+            run = run_short_plan(started.server, tmp_path, arms=(Arm("far", "sse", {"via": proxy.url}),))
+
+    (trial,) = run.trials
+    found = split(trial)
+    assert trial.instrument is not None
+    assert {each.client for each in trial.instrument.connections} == {None}
+    assert found is not None
+    assert (found.deliveries, found.unmatched) == (0, CLIENTS * 20)
+    assert found.server_ms.p50 is found.wire.bytes_per_notification is None
+    assert "not_recorded" in {each.code for each in check_trial(trial, run.plan)}
+
+
+def test_another_green_thread_library_records_as_well(tmp_path: Path) -> None:
+    settings = {"SIAR_RECORDER": "0", "SIAR_GREEN_THREADS": "gevent"}
+    with server_process.start(runs_dir=tmp_path, settings=settings) as started:
+        run = run_short_plan(started.server, tmp_path)
+
+    for trial in run.trials:
+        assert len(accepted_of(trial)) == CLIENTS * 25
 
 
 @pytest.fixture(scope="module")
