@@ -241,9 +241,11 @@ class Outlet:
         """What it has not begun to read, which may be nothing; from now on it counts as read."""
         if self.audience is None or self.cursor == self.audience.stream.end:
             return b""
-        rest = self.audience.stream.read(self.cursor, self.audience.stream.end)
-        self.cursor = self.audience.stream.end
-        return rest
+        stream, pieces = self.audience.stream, []
+        while self.cursor != stream.end:  # A read may give less than was asked for.
+            pieces.append(stream.read(self.cursor, stream.end))
+            self.cursor += len(pieces[-1])
+        return b"".join(pieces)
 
     def _next(self) -> bytes:
         if not self._own and self._later is not None:

@@ -301,3 +301,21 @@ def test_what_was_missed_is_made_piece_by_piece() -> None:
     assert len(made) <= 4
     bench.drain()
     assert bench.sock.taken == b"<head>" + b"x" * 100_000
+
+
+def test_a_frame_in_order_comes_behind_all_that_waits_however_much_that_is() -> None:
+    """More waits than one write takes, and somebody who stood at the same place has just read as much as one takes."""
+    frames = [b"<%d %s>" % (number, b"x" * 60_000) for number in range(4)]
+    bench = Bench()
+    other = Probe(bench.broadcaster, FakeSocket(8))
+    other.open()
+    other.join(bench.audience)
+    with bench.broadcaster.lock:
+        for frame in frames:
+            bench.broadcaster.append(bench.audience, frame)
+    bench.broadcaster._take_a_turn()
+
+    bench.outlet.write_in_order(b"<in order>")
+    bench.drain()
+
+    assert bench.sock.taken == b"".join(frames) + b"<in order>"
