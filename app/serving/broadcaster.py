@@ -96,7 +96,8 @@ class Broadcaster:
         self.loop = loop
         self.lock = threading.RLock()
         self._frames_max = frames_max
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
+        """Of what waits for one outlet."""
         self._due: dict[Audience, None] = {}
         self._round: tuple[Audience, list[Outlet], int, int] | None = None
         """Audience, its members, how many have been looked at, and the end of the stream when the round began."""
@@ -112,7 +113,7 @@ class Broadcaster:
         audience.stream.append(frame)
         audience.appended_us = clock.monotonic_us()
         self._due[audience] = None
-        for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self._bytes_max):
+        for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self.bytes_max):
             outlet.drop(CLOSED_SLOW)
 
     def write(self) -> None:

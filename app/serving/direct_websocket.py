@@ -99,6 +99,11 @@ class WebSocketOutlet(Outlet):
         for message in messages:
             self._take(message)
 
+    def cut_if_slow(self) -> None:
+        """What had waited while the client polled comes at once with its upgrade, which is no sign of slowness."""
+        if self._entry.state is not State.OPEN or self.session.channel is self:
+            super().cut_if_slow()
+
     def on_closed(self, reason: str) -> None:
         """Tell the session, from a thread: its disconnect handler may wait."""
         self.on_left(reason)

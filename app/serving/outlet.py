@@ -3,7 +3,7 @@
 What waits is, in this order:
 
     _own       bytes for it alone, of which the kernel may have taken a part
-    _later     more for it alone, made piece by piece when there is room (what a client missed)
+    _later     more for it alone, made piece by piece when there is room (what a client missed), and what came behind
     stream     what everyone gets, from `cursor` on
 
 No thread, no queue: an idle outlet is a socket, a number and a few references.
@@ -61,7 +61,7 @@ class Outlet:
         self.is_blocked = False
         """Whether it waits for the kernel to take bytes again."""
         self._own = b""
-        self._later: Iterator[bytes] | None = None
+        self._later: _Missed | None = None
         self._is_deaf = False
         """Whether what the peer writes stays in the kernel."""
         self._ending: str | None = None
@@ -104,16 +104,19 @@ class Outlet:
             self._own += data
             if later is not None:
                 assert self._later is None
-                self._later = later
+                self._later = _Missed(later)
             if not self.is_blocked:
                 self._push()
+            else:
+                self.cut_if_slow()
 
     def write_in_order(self, data: bytes) -> None:
         """Bytes for this connection alone, behind everything that its stream has so far."""
         with self.broadcaster.lock:
             rest = self._rest_of_the_stream() + data
             if self._later is not None:  # It still reads what it missed, and this is to come behind that.
-                self._later = _chained(self._later, rest)
+                self._later.behind += rest
+                self.cut_if_slow()
             else:
                 self.write(rest)
 
@@ -141,7 +144,7 @@ class Outlet:
     def waiting_bytes(self) -> int:
         """What the kernel has not taken yet; what was missed counts when its turn comes."""
         behind = self.audience.stream.end - self.cursor if self.audience is not None else 0
-        return len(self._own) + behind
+        return len(self._own) + behind + (len(self._later.behind) if self._later is not None else 0)
 
     def block(self) -> None:
         """The kernel takes no more: have the loop say when it does."""
@@ -150,6 +153,11 @@ class Outlet:
             if self.audience is not None:
                 self.audience.blocked.add(self)
             self.broadcaster.loop.want(self.fd, read=not self._is_deaf, write=True)
+
+    def cut_if_slow(self) -> None:
+        """The stream bounds what it keeps for a blocked reader; what is for this one alone is bounded here."""
+        if self.waiting_bytes > self.broadcaster.bytes_max:
+            self.drop(CLOSED_SLOW)
 
     def drop(self, reason: str) -> None:
         """End the connection now; what waits is dropped, history has it."""
@@ -249,7 +257,7 @@ class Outlet:
 
     def _next(self) -> bytes:
         if not self._own and self._later is not None:
-            self._own = next(self._later, b"")
+            self._own = self._later.next()
             if not self._own:
                 self._later = None
         if self._own:
@@ -267,7 +275,18 @@ class Outlet:
             self.audience.wrote(self, handed_ns)
 
 
-def _chained(first: Iterator[bytes], last: bytes) -> Iterator[bytes]:
-    yield from first
-    if last:
-        yield last
+class _Missed:
+    """What a client missed, made piece by piece, and what is to come behind it."""
+
+    __slots__ = ("_pieces", "behind")
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self.behind = b""
+
+    def next(self) -> bytes:
+        """The next piece, empty at the end."""
+        piece = next(self._pieces, b"")
+        if not piece:
+            piece, self.behind = self.behind, b""
+        return piece

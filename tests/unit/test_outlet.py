@@ -319,3 +319,29 @@ def test_a_frame_in_order_comes_behind_all_that_waits_however_much_that_is() -> 
     bench.drain()
 
     assert bench.sock.taken == b"".join(frames) + b"<in order>"
+
+
+@pytest.mark.parametrize("kind", ["own", "in_order", "in_order_behind_what_was_missed"])
+def test_what_waits_for_one_client_alone_is_bounded_too(kind: str) -> None:
+    """A client that does not read is sent pongs, or what is for its device alone: nothing of that is in the stream."""
+    bench = Bench(bytes_max=100_000)
+    if kind == "in_order_behind_what_was_missed":
+        bench.outlet.write(b"<head>", later=iter([b"<missed>"]))
+    write = bench.outlet.write if kind == "own" else bench.outlet.write_in_order
+
+    for _ in range(200):
+        write(b"x" * 1000)
+        assert bench.outlet.waiting_bytes <= 101_000
+
+    assert bench.outlet.closed == [CLOSED_SLOW]
+
+
+def test_thousands_of_frames_in_order_come_behind_what_was_missed() -> None:
+    bench = Bench()
+    bench.outlet.write(b"<head>", later=iter([b"<missed>"]))
+    for number in range(3000):
+        bench.outlet.write_in_order(b"<%d>" % number)
+
+    bench.drain()
+
+    assert bench.sock.taken == b"<head><missed>" + b"".join(b"<%d>" % number for number in range(3000))
