@@ -3,9 +3,7 @@
 The master fixes the time base, starts the clock channel and the recorder, and ends them; the worker does the rest.
 """
 
-import contextlib
 import os
-import resource
 import signal
 import sys
 from pathlib import Path
@@ -15,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from app import clock, settings
 from app.broker.make import check_broker
 from app.core.errors import SiarError
-from app.serving import companions
+from app.serving import companions, descriptors
 
 try:
     _settings = settings.read(os.environ)
@@ -51,10 +49,7 @@ proc_name = "siar"
 
 _keeper = None
 
-# Every connection is a descriptor: take as many as the system lets this user have.
-_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-with contextlib.suppress(ValueError, OSError):  # macOS says "unlimited" and refuses it.
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_hard, _hard))
+_files = descriptors.raise_limit()
 
 
 def on_starting(server):  # type: ignore[no-untyped-def]
@@ -106,6 +101,9 @@ def _start_recorder(server, folder):  # type: ignore[no-untyped-def]
 
 def when_ready(server):  # type: ignore[no-untyped-def]
     """Once it listens. A master that ends closes its listeners first, so none are left from then on."""
+    server.log.info(
+        "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
+    )
     _keeper.watch(lambda: not server.LISTENERS)
 
 

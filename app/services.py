@@ -16,6 +16,7 @@ from app.core.rate import Rate
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
 from app.serving.broadcaster import Broadcaster
+from app.serving.descriptors import room_for
 from app.serving.engine_limits import IncomingLimits
 from app.serving.loop import Loop
 from app.serving.takeover import SocketOptions, can_take_over
@@ -85,7 +86,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     )
     fanout = Fanout(broker, broadcaster)
     admission = Admission(
-        count_max=settings.connections_max, per_address_max=settings.connections_per_address_max
+        count_max=room_for(settings.connections_max), per_address_max=settings.connections_per_address_max
     )
     socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
     sse = SseTransport(

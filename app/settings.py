@@ -92,7 +92,7 @@ class Settings:
     peer_timeout_s: float = 20.0
     """TCP_USER_TIMEOUT: a peer that acknowledges nothing for that long has gone. About a heartbeat's pause."""
     connections_max: int = 20_000
-    """Open connections of this process, both transports together; beyond it 503."""
+    """Open connections of this process, both transports together; beyond it 503. Fewer where the kernel allows fewer open files."""
     packet_bytes_max: int = 65_536
     """A packet from a Socket.IO client, who has little more to say than hello; beyond it the connection is closed."""
     packets_per_s_max: int = 200
