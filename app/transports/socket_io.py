@@ -321,7 +321,10 @@ class SocketIoTransport:
         connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]
         if connection is not None:
             closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
-            self._fanout.unsubscribe(connection.channel or connection, closed)
+            if connection.channel is not None:
+                self._fanout.unsubscribe(connection.channel, closed)
+            # Also with a channel: one that broke while it took the place of polling never did.
+            self._fanout.unsubscribe(connection, closed)
             if connection.pid is not None:
                 self._sessions.leave(connection.pid)
 

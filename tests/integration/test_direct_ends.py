@@ -1,0 +1,72 @@
+"""Connections that were taken over and end, or begin anew, in the middle of something."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from app.core.frames import Opcode, encode_frame
+from tests.integration.test_direct import await_metric, metric
+from tests.support.server import RunningServer, running_server
+
+BACKENDS = ("eventlet", "gevent")
+
+
+def text(packet: bytes) -> bytes:
+    return encode_frame(Opcode.TEXT, packet, mask=b"\0\0\0\0")
+
+
+def read_until(sock: socket.socket, awaited: bytes) -> bytes:
+    received = b""
+    while awaited not in received:
+        chunk = sock.recv(65536)
+        assert chunk, f"the server ended the connection after {received[-200:]!r}"
+        received += chunk
+    return received
+
+
+def open_websocket(
+    server: RunningServer, query: str = "", *, receive_bytes: int | None = None
+) -> socket.socket:
+    sock = socket.socket()
+    sock.settimeout(10)
+    if receive_bytes is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    sock.connect(("127.0.0.1", server.port))
+    sock.sendall(
+        f"GET /socket.io/?EIO=4&transport=websocket{query} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        "".encode()
+    )
+    read_until(sock, b"\r\n\r\n")
+    return sock
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_client_that_breaks_off_at_the_end_of_its_upgrade_is_forgotten(
+    backend: str, tmp_path: Path
+) -> None:
+    """Its last word arrives, and what waited for it finds the connection reset."""
+    with running_server(tmp_path, green_threads=backend, recorder=0) as server:
+        base = "/socket.io/?EIO=4&transport=polling"
+        sid = re.search(r'"sid":"([^"]+)"', server.request("GET", base)[1])
+        assert sid is not None
+        session = f"{base}&sid={sid[1]}"
+        server.request("POST", session, raw=b"40")
+        server.request("GET", session)
+        sock = open_websocket(server, f"&sid={sid[1]}")
+        sock.sendall(text(b"2probe"))
+        read_until(sock, b"3probe")
+        server.publish("waits for the end of the upgrade")
+
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.sendall(text(b"5"))
+        sock.close()
+
+        await_metric(server, "siar_admitted_connections", 0)
+        assert metric(server, 'siar_connections{transport="socketio"}') == 0
+        assert server.publish("nobody")["recipients"]["socketio"] == 0
