@@ -129,8 +129,10 @@ class Outlet:
                 audience.add(self)
 
     def leave(self) -> None:
-        """Get nothing of the stream any more."""
+        """Get nothing of the stream any more, nor what is left of what was missed; a goodbye's is."""
         with self.broadcaster.lock:
+            if self._ending is None:
+                self._later = None
             if self.audience is not None:
                 self.audience.remove(self)
                 self.audience = None

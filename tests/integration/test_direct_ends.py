@@ -70,3 +70,19 @@ def test_a_client_that_breaks_off_at_the_end_of_its_upgrade_is_forgotten(
         await_metric(server, "siar_admitted_connections", 0)
         assert metric(server, 'siar_connections{transport="socketio"}') == 0
         assert server.publish("nobody")["recipients"]["socketio"] == 0
+
+
+def test_a_namespace_may_be_joined_again_while_its_replay_is_on_its_way(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, send_buffer_bytes=4096, queue_bytes_max=2**26) as server:
+        for number in range(300):
+            server.publish(f"missed {number}", "x" * 3500)
+        sock = open_websocket(server, receive_bytes=4096)
+        everything = text(b'40{"last_event_id":"0000:0"}')
+        sock.sendall(everything)
+        read_until(sock, b"missed 1")
+
+        sock.sendall(text(b"41") + everything)
+
+        again = read_until(sock, b"missed 299").rpartition(b"40{")[2]
+        assert [int(number) for number in re.findall(rb"missed (\d+)", again)][-300:] == list(range(300))
+        sock.close()
