@@ -12,6 +12,7 @@ No thread, no queue: an idle outlet is a socket, a number and a few references.
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ from app.serving.takeover import RawSocket
 
 if TYPE_CHECKING:
     from app.serving.broadcaster import Audience, Broadcaster
+
+logger = logging.getLogger("siar.outlet")
 
 READ_BYTES = 4096
 
@@ -172,7 +175,7 @@ class Outlet:
             self._own, self._later = b"", None
             sock.close()
             if self._ending is None:
-                self.on_closed(reason)
+                self._tell_closed(reason)
             self.leave()
 
     def finish(self, goodbye: bytes, reason: str) -> None:
@@ -185,12 +188,18 @@ class Outlet:
                 return
             self._ending = reason
             self.broadcaster.ending.add(self)
-            self.on_closed(reason)
+            self._tell_closed(reason)
             self.leave()
             if not self.is_blocked:
                 self._say_goodbye()
             loop = self.broadcaster.loop
             loop.call_once(GOODBYE_US, lambda: self.drop(reason))
+
+    def _tell_closed(self, reason: str) -> None:
+        try:
+            self.on_closed(reason)
+        except Exception:  # Its bug is not that of who publishes, nor of those who are written to behind it.
+            logger.exception("The end of a connection failed.")
 
     def _receive(self, sock: RawSocket) -> None:
         try:

@@ -345,3 +345,30 @@ def test_thousands_of_frames_in_order_come_behind_what_was_missed() -> None:
     bench.drain()
 
     assert bench.sock.taken == b"<head><missed>" + b"".join(b"<%d>" % number for number in range(3000))
+
+
+def test_an_end_that_fails_is_nobody_elses() -> None:
+    class Faulty(Probe):
+        __slots__ = ()
+
+        def on_closed(self, reason: str) -> None:
+            raise RuntimeError(reason)
+
+    class Broken(FakeSocket):
+        def send(self, data: bytes) -> int:
+            raise ConnectionResetError(len(data))
+
+    bench = Bench()
+    faulty = Faulty(bench.broadcaster, Broken(8))
+    faulty.open()
+    faulty.join(bench.audience)
+    last = Probe(bench.broadcaster, reads := FakeSocket(9))
+    reads.room = 10**6
+    last.open()
+    last.join(bench.audience)
+
+    bench.publish(b"<one>")
+    bench.publish(b"<two>")
+
+    assert reads.taken == b"<one><two>"
+    assert faulty not in bench.audience.members
