@@ -158,7 +158,8 @@ class Fanout:
 
     def append(self, group: Group, frame: bytes) -> None:
         """Bytes that are no notification (a heartbeat) for everyone of a group."""
-        self.broadcaster.append(group, frame)
+        with self._lock:
+            self.broadcaster.append(group, frame)
 
     def groups(self, transport: str) -> list[Group]:
         """The groups of a transport."""
