@@ -17,7 +17,7 @@ NOTICE_S_MAX = 1.0
 
 SLOW_BEATS = {"heartbeat_s": 60, "ping_interval_s": 60, "recorder": 0}
 
-BACKENDS = ("eventlet", "gevent")
+BACKENDS = ("eventlet", pytest.param("gevent", marks=pytest.mark.slow))
 
 
 def metric(server: RunningServer, line: str) -> float:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-FANOUTS = ("direct", "stock")
+import pytest
+
+FANOUTS = ("direct", pytest.param("stock", marks=pytest.mark.slow))
+"""The libraries' way is held to the same, in the runs that have more time."""
 
 
 def fanout_settings(fanout: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ PATIENCE_S = 10.0
 
 WAYS = (
     ("eventlet", "direct"),
-    ("eventlet", "stock"),
+    pytest.param(("eventlet", "stock"), marks=pytest.mark.slow),
     pytest.param(("gevent", "direct"), marks=pytest.mark.slow),
     pytest.param(("threads", "stock"), marks=pytest.mark.slow),
 )
