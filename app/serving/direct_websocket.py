@@ -39,6 +39,7 @@ INBOX_MAX = 64
 
 GOING_AWAY = encode_close(1001)
 NORMAL = encode_close(1000)
+TOO_MUCH = encode_close(1008)
 
 PONG = b"3"
 
@@ -96,8 +97,12 @@ class WebSocketOutlet(Outlet):
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
             self.finish(encode_close(error.close_code), CLOSED_PROTOCOL)
             return
-        for message in messages:
-            self._take(message)
+        try:
+            for message in messages:
+                self._take(message)
+        except MalformedFrame as error:
+            logger.info("A WebSocket peer sent too much (%s); closed.", error)
+            self.finish(TOO_MUCH, CLOSED_PROTOCOL)
 
     def cut_if_slow(self) -> None:
         """What had waited while the client polled comes at once with its upgrade, which is no sign of slowness."""
@@ -116,6 +121,9 @@ class WebSocketOutlet(Outlet):
         """For who inherits: it has taken the place of polling."""
 
     def _take(self, message: Message) -> None:
+        """One message or control frame. Raises `MalformedFrame` when too many control frames come."""
+        if message.opcode in (Opcode.PING, Opcode.PONG):
+            self.session.count_packet()  # They cost as much as packets do, and nobody else would count them.
         if message.opcode is Opcode.PING:
             self.write(encode_frame(Opcode.PONG, message.payload, mask=None))
         elif message.opcode is Opcode.CLOSE:

@@ -86,3 +86,30 @@ def test_a_namespace_may_be_joined_again_while_its_replay_is_on_its_way(tmp_path
         again = read_until(sock, b"missed 299").rpartition(b"40{")[2]
         assert [int(number) for number in re.findall(rb"missed (\d+)", again)][-300:] == list(range(300))
         sock.close()
+
+
+@pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG])
+def test_a_flood_of_control_frames_ends_its_connection(opcode: Opcode, tmp_path: Path) -> None:
+    """Each costs the loop as much as a packet: a few such clients would delay everybody by a tenth of a second."""
+    flood = encode_frame(opcode, b"", mask=b"\0\0\0\0") * 1000
+    with running_server(tmp_path, recorder=0, packets_per_s_max=100) as server:
+        sock = open_websocket(server)
+        sock.sendall(text(b"40"))
+        read_until(sock, b"position")
+
+        with pytest.raises(OSError):
+            for _ in range(1000):
+                sock.sendall(flood)
+                sock.setblocking(False)
+                try:
+                    if not sock.recv(65536):
+                        raise ConnectionResetError
+                except BlockingIOError:
+                    pass
+                sock.settimeout(10)
+
+        await_metric(server, "siar_admitted_connections", 0)
+        assert (
+            metric(server, 'siar_closed_connections_total{reason="protocol_error",transport="socketio"}') == 1
+        )
+        sock.close()
