@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _socket  # The kernel's socket itself: green-thread libraries replace what `socket` offers.
 import contextlib
+import os
 import socket
 import sys
 from typing import Any
@@ -33,5 +35,8 @@ def no_delay(environ: dict[str, Any]) -> None:
 def cut(sock: socket.socket | None) -> None:
     """End a connection whose peer does not read: a polite close would wait for it for ever."""
     if sock is not None:
-        with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
+        # At the kernel: gevent's own raises in whoever reads, and TLS forgets what it reads with. So they see the end.
+        with contextlib.suppress(OSError, ValueError):  # It has been closed.
+            fd = os.dup(sock.fileno())
+            with contextlib.closing(_socket.socket(fileno=fd)) as raw:
+                raw.shutdown(socket.SHUT_RDWR)
