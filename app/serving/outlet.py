@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from app import clock
 from app.serving import epoll
+from app.serving.missed import Missed
 from app.serving.takeover import RawSocket
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Outlet:
         self.is_blocked = False
         """Whether it waits for the kernel to take bytes again."""
         self._own = b""
-        self._later: _Missed | None = None
+        self._later: Missed | None = None
         self._is_deaf = False
         """Whether what the peer writes stays in the kernel."""
         self._ending: str | None = None
@@ -107,7 +108,7 @@ class Outlet:
             self._own += data
             if later is not None:
                 assert self._later is None
-                self._later = _Missed(later)
+                self._later = Missed(later)
             if not self.is_blocked:
                 self._push()
             else:
@@ -284,20 +285,3 @@ class Outlet:
             self.cursor += taken
         if self.audience is not None and not self._own and self._later is None:
             self.audience.wrote(self, handed_ns)
-
-
-class _Missed:
-    """What a client missed, made piece by piece, and what is to come behind it."""
-
-    __slots__ = ("_pieces", "behind")
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self.behind = b""
-
-    def next(self) -> bytes:
-        """The next piece, empty at the end."""
-        piece = next(self._pieces, b"")
-        if not piece:
-            piece, self.behind = self.behind, b""
-        return piece
