@@ -21,6 +21,10 @@ from app.serving.stream import Stream
 TURN_US = 1_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
 
+HELP_US = 2_750
+"""Of writing that whoever publishes does while a round is under way. Publishing faster than is written would make the
+rounds long and everybody's delay with them; so it slows down who publishes, and not who listens."""
+
 LOOKS_AT_CLOCK_EVERY = 16
 """Connections, of which each costs about 5 to 12 us."""
 
@@ -28,7 +32,7 @@ LOOKS_AT_CLOCK_EVERY = 16
 class Audience:
     """One stream and those who read it."""
 
-    __slots__ = ("_turn", "appended_us", "blocked", "members", "recording", "stream")
+    __slots__ = ("_order", "_turn", "appended_us", "blocked", "members", "recording", "stream")
 
     def __init__(self) -> None:
         self.stream = Stream()
@@ -41,10 +45,13 @@ class Audience:
         self.recording: Recording | None = None
         """Where it is noted when the kernel took what; on only while somebody measures."""
         self._turn = 0
+        self._order: list[Outlet] | None = None
+        """The members as they are written to; made anew when one came or left. A round keeps the one it began with."""
 
     def add(self, outlet: Outlet) -> None:
         """From now on `outlet` reads here."""
         self.members[outlet] = None
+        self._order = None
         if outlet.is_blocked:
             self.blocked.add(outlet)
         if self.recording is not None:
@@ -53,6 +60,7 @@ class Audience:
     def remove(self, outlet: Outlet) -> None:
         """It reads no more."""
         self.members.pop(outlet, None)
+        self._order = None
         self.blocked.discard(outlet)
 
     def wrote(self, outlet: Outlet, handed_ns: int) -> None:
@@ -60,15 +68,15 @@ class Audience:
         if self.recording is not None:
             self.recording.note(outlet, outlet.cursor, handed_ns)
 
-    def in_turn(self) -> list[Outlet]:
-        """Everyone, each time beginning with another one: over time nobody is always last.
+    def in_turn(self) -> tuple[list[Outlet], int]:
+        """Everyone, and with whom to begin: another one each time, so that over time nobody is always last.
 
         measurement.md section 2: delay grows with the position in a broadcast.
         """
-        members = list(self.members)
+        if self._order is None:
+            self._order = list(self.members)
         self._turn += 1
-        first = self._turn % len(members) if members else 0
-        return members[first:] + members[:first]
+        return self._order, self._turn % len(self._order) if self._order else 0
 
     def trim(self) -> None:
         """Forget what everyone has."""
@@ -99,8 +107,8 @@ class Broadcaster:
         self.bytes_max = bytes_max
         """Of what waits for one outlet."""
         self._due: dict[Audience, None] = {}
-        self._round: tuple[Audience, list[Outlet], int, int] | None = None
-        """Audience, its members, how many have been looked at, and the end of the stream when the round began."""
+        self._round: tuple[Audience, list[Outlet], int, int, int] | None = None
+        """Audience, its members, who is next, how many are left, and the end of the stream when the round began."""
         self.ending: set[Outlet] = set()
         """Those whose last bytes are on their way."""
         self._is_rung = False
@@ -122,10 +130,14 @@ class Broadcaster:
         Only the first call does so until that thread has run: whatever is published back to back is merged.
         """
         with self.lock:
-            if self._is_rung or not self._due:
+            if self._is_rung:
+                if self._round is not None:
+                    self._take_a_turn(HELP_US)
+                return
+            if not self._due:
                 return
             self._is_rung = True
-            self._take_a_turn()
+            self._take_a_turn(TURN_US)
         self._start()
         self._bell.release()
 
@@ -140,25 +152,27 @@ class Broadcaster:
             time.sleep(0)  # Whoever rang ends its turn first.
             while True:
                 with self.lock:
-                    if not self._take_a_turn():
+                    if not self._take_a_turn(TURN_US):
                         self._is_rung = False
                         break
                 time.sleep(0)
 
-    def _take_a_turn(self) -> bool:
-        """Write for about `TURN_US`; whether something is left to write."""
-        until_us = clock.monotonic_us() + TURN_US
+    def _take_a_turn(self, turn_us: int) -> bool:
+        """Write for about `turn_us`; whether something is left to write."""
+        until_us = clock.monotonic_us() + turn_us
         while self._round is not None or self._due:
             if self._round is None:
                 audience = next(iter(self._due))
                 del self._due[audience]
-                self._round = (audience, audience.in_turn(), 0, audience.stream.end)
-            audience, members, done, end = self._round
-            while done < len(members):
-                _write_to(audience, members[done : done + LOOKS_AT_CLOCK_EVERY])
-                done += LOOKS_AT_CLOCK_EVERY
-                if clock.monotonic_us() >= until_us and done < len(members):
-                    self._round = (audience, members, done, end)
+                members, at = audience.in_turn()
+                self._round = (audience, members, at, len(members), audience.stream.end)
+            audience, members, at, left, end = self._round
+            while left > 0:
+                some = members[at : at + min(LOOKS_AT_CLOCK_EVERY, left)]
+                _write_to(audience, some)
+                at, left = (at + len(some)) % len(members), left - len(some)
+                if left and clock.monotonic_us() >= until_us:
+                    self._round = (audience, members, at, left, end)
                     return True
             self._round = None
             if audience.stream.end != end:
@@ -169,31 +183,32 @@ class Broadcaster:
 
 
 def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
-    """The hot path: one `send` for each, of the same bytes for all who stand at the same place."""
-    stream = audience.stream
-    recording = audience.recording
-    handed_ns = 0
+    """The hot path: one `send` for each, of the same bytes for all who stand at the same place.
+
+    Nothing is made for a connection that takes everything: those who stand at the end share the number that says so.
+    """
+    stream, recording = audience.stream, audience.recording
+    end = stream.end
+    data, data_from, handed_ns = b"", -1, 0
     for outlet in outlets:
         cursor = outlet.cursor
-        if (
-            outlet.is_blocked
-            or cursor == stream.end
-            or outlet.sock is None
-            or outlet.audience is not audience
-        ):
+        sock = outlet.sock
+        if cursor == end or outlet.is_blocked or sock is None or outlet.audience is not audience:
             continue
-        data = stream.read(cursor, WRITE_BYTES_MAX)
+        if cursor != data_from:
+            data, data_from = stream.read(cursor, WRITE_BYTES_MAX), cursor
         if recording is not None:
             handed_ns = clock.monotonic_ns()
         try:
-            taken = outlet.sock.send(data)
+            taken = sock.send(data)
         except BlockingIOError:
             taken = 0
         except OSError:
             outlet.drop(CLOSED_LOST)
             continue
-        outlet.cursor = cursor + taken
+        reached = cursor + taken
+        outlet.cursor = end if reached == end else reached
         if recording is not None:
             recording.note(outlet, outlet.cursor, handed_ns)
-        if taken < len(data) or outlet.cursor != stream.end:
+        if reached != end:
             outlet.block()

@@ -56,6 +56,10 @@ class EventletWorker(SiarWorker):
         """Run `function` in a green thread."""
         eventlet.spawn_n(function)
 
+    def give_way(self) -> None:
+        """Let the others have their turn."""
+        eventlet.sleep(0)
+
     def waits_for_request(self) -> Any:
         """A context that ends an idle connection."""
         return eventlet.Timeout(self.cfg.keepalive or None, exception=False)
@@ -63,6 +67,7 @@ class EventletWorker(SiarWorker):
     def run(self) -> None:
         """Serve until told to stop, then end in order."""
         self.alive: bool
+        self.settle()
         self._pool = eventlet.GreenPool(self.worker_connections)
         acceptors = [eventlet.spawn(self._accept, listener) for listener in self._green_listeners()]
         while self.alive:

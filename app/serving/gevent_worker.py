@@ -51,6 +51,10 @@ class GeventWorker(SiarWorker):
         """Run `function` in a green thread."""
         gevent.spawn(function)
 
+    def give_way(self) -> None:
+        """Let the others have their turn."""
+        gevent.sleep(0)
+
     def waits_for_request(self) -> Any:
         """A context that ends an idle connection."""
         return gevent.Timeout(self.cfg.keepalive or None, exception=False)
@@ -58,6 +62,7 @@ class GeventWorker(SiarWorker):
     def run(self) -> None:
         """Serve until told to stop, then end in order."""
         self.alive: bool
+        self.settle()
         pool = Pool(self.worker_connections)
         servers = [self._serve(wrapped.sock, pool) for wrapped in self.sockets]
         while self.alive:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app import clock
-from app.serving.broadcaster import Audience, Broadcaster
+from app.serving.broadcaster import TURN_US, Audience, Broadcaster
 from app.serving.recording import ROWS_SPARE, Recording
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
@@ -67,7 +67,7 @@ class Stage:
             self.recording.mark(self.audience, offset)
 
     def write(self) -> None:
-        while self.broadcaster._take_a_turn():
+        while self.broadcaster._take_a_turn(TURN_US):
             pass
 
     def accepted(self) -> dict[Any, dict[int, int]]:
