@@ -26,7 +26,10 @@ from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="floor and swarm stand on epoll")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="floor and swarm stand on epoll"),
+]
 
 ANYWHERE = Cores(None, None)
 EPOCH = "2fdf8016"

@@ -65,7 +65,19 @@ def server(
         assert "Traceback" not in running.log(), running.log()
 
 
-@pytest.fixture(scope="module", params=[(kind, way) for kind in CLIENTS for way in WAYS], ids="-".join)
+IN_EVERY_RUN = {("javascript", "upgrade"), ("python", "websocket")}
+"""The official client as it comes, and another one; the rest takes the longer runs."""
+
+SETUPS = [
+    pytest.param(
+        (kind, way), id=f"{kind}-{way}", marks=[] if (kind, way) in IN_EVERY_RUN else [pytest.mark.slow]
+    )
+    for kind in CLIENTS
+    for way in WAYS
+]
+
+
+@pytest.fixture(scope="module", params=SETUPS)
 def setup(server: RunningServer, request: pytest.FixtureRequest) -> Setup:
     return Setup(server, *request.param)
 

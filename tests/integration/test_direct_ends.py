@@ -14,6 +14,8 @@ from app.core.frames import Opcode, encode_frame
 from tests.integration.test_direct import await_metric, metric
 from tests.support.server import RunningServer, running_server
 
+pytestmark = pytest.mark.slow
+
 BACKENDS = ("eventlet", "gevent")
 
 

@@ -19,6 +19,8 @@ from tests.support.followers import Follower, Publisher, wait_for
 from tests.support.server import ADMIN_TOKEN, ROOT, RunningServer, free_port, running_server
 from tests.support.streams import sse
 
+pytestmark = pytest.mark.slow
+
 BROKER = "sqlite:///history.db"
 """Relative: in the folder where the server is started, which is the test's own."""
 

@@ -23,9 +23,10 @@ from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the kernel's stamps and TCP_INFO are Linux's"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the kernel's stamps and TCP_INFO are Linux's"),
+]
 
 CLIENTS = 5
 
