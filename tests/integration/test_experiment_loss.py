@@ -56,7 +56,9 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
     assert set(outcomes) == {Outcome.ON_TIME, Outcome.REPLAYED}
     assert len(outcomes) == 2 * 125
     assert {each.state for each in replayed} == {SampleState.REPLAY}
-    assert {each.client for each in replayed} == {0, 1}
+    # Who is back before the next notification is due has missed none: not each of them must have a replay.
+    assert replayed
+    assert {each.client for each in replayed} <= {0, 1}
     # The block is void by that, and is repeated under a number of its own.
     assert (trial.spec.block, again.spec.block, again.disconnects) == (0, 1, 0)
     assert {each.outcome for each in again.deliveries} == {Outcome.ON_TIME}
