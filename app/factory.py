@@ -15,6 +15,7 @@ from app.settings import Settings
 from app.web import deliveries, errors, events, notifications, openapi, pages, probes, trials
 from app.web.guard import Guard
 from app.web.here import KEY
+from app.web.policy import Policy
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,7 +47,8 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # each view that takes a body says how long it may be
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    services = build(app, settings)
+    app.wsgi_app = Policy(app.wsgi_app, clock_port=settings.clock_port)  # type: ignore[method-assign]
+    services = build(app, settings)  # puts Socket.IO's middleware around it
     app.extensions[KEY] = services
     errors.register(app)
     for view in (pages, events, notifications, deliveries, trials, probes, openapi):

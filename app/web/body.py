@@ -12,6 +12,13 @@ from app.core.errors import Malformed
 
 T = TypeVar("T")
 
+CONTENT_TYPE = "application/json"
+
+
+def answer(status: int = 200, **members: object) -> flask.Response:
+    """A JSON object; a third of what `flask.jsonify` costs, which asks the application how it likes its JSON."""
+    return flask.Response(msgspec.json.encode(members), status, content_type=CONTENT_TYPE)
+
 
 def read(kind: type[T], *, bytes_max: int) -> T:
     """The body decoded as `kind`; unknown members, wrong types and numbers out of range are refused.

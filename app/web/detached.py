@@ -8,6 +8,8 @@ from typing import Any
 import flask
 
 from app.serving.handled import HANDLED
+from app.web.here import services
+from app.web.policy import closing_headers
 
 
 class DetachedResponse(flask.Response):
@@ -25,7 +27,11 @@ class DetachedResponse(flask.Response):
         """Write nothing through the server: it only learns that the connection has gone."""
         self.headers.pop("Content-Length", None)
         self.headers["Connection"] = "close"
-        lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in self.headers)]
+        closing = closing_headers(environ.get("HTTP_HOST", ""), services().settings.clock_port)
+        lines = [
+            f"HTTP/1.1 {self.status}",
+            *(f"{name}: {value}" for name, value in (*self.headers, *closing)),
+        ]
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
         self._begin(environ, head)
         return HANDLED

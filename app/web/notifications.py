@@ -63,16 +63,17 @@ class Publish(msgspec.Struct, forbid_unknown_fields=True):
 def publish() -> flask.Response:
     """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
     require_operator()
-    wait_us = services().publish_rate.wait_us(clock.monotonic_us())
+    parts = services()
+    wait_us = parts.publish_rate.wait_us(clock.monotonic_us())
     if wait_us:
         refusal = problem(429, "Notifications come faster than SIAR_PUBLISH_PER_S_MAX allows; try again.")
         refusal.headers["Retry-After"] = str(-(-wait_us // 1_000_000))
         return refusal
-    wanted = body.read(Publish, bytes_max=services().settings.publish_body_bytes_max)
+    wanted = body.read(Publish, bytes_max=parts.settings.publish_body_bytes_max)
     draft = _draft(wanted)
-    broker = services().broker
-    earlier = broker.earlier(draft)
-    trial = services().trials.active()
+    broker = parts.broker
+    earlier = None if draft.idempotency_key is None else broker.earlier(draft)
+    trial = parts.trials.active()
     if trial is not None and earlier is None:
         if not wanted.force:
             return problem(
@@ -81,17 +82,16 @@ def publish() -> flask.Response:
                 "Wait until it ends (ends_us), or send force: true, which voids the trial.",
                 ends_us=trial.ends_us,
             )
-        services().trials.void(trial)
+        parts.trials.void(trial)
     published = earlier or broker.publish(draft)
     notification = published.notification
-    answer = flask.jsonify(
+    return body.answer(
+        200 if published.repeated else 201,
         id=notification.id,
         offset=notification.offset,
         sent_us=notification.sent_us,
         recipients=published.recipients,
     )
-    answer.status_code = 200 if published.repeated else 201
-    return answer
 
 
 @blueprint.get("/api/notifications")
@@ -109,7 +109,7 @@ def history() -> flask.Response:
 
 
 def _draft(wanted: Publish) -> Draft:
-    if len(encode_json(wanted.data)) > DATA_BYTES_MAX:
+    if wanted.data and len(encode_json(wanted.data)) > DATA_BYTES_MAX:
         raise Malformed(f"`data` may have at most {DATA_BYTES_MAX} bytes when encoded.")
     targets = EVERYONE
     if wanted.targets is not None:

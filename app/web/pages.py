@@ -37,33 +37,6 @@ def phone() -> flask.Response:
     return response
 
 
-@blueprint.after_app_request
-def add_policy(response: flask.Response) -> flask.Response:
-    """Headers that close what a page does not need; on every answer, since any of them may be opened as one."""
-    headers = response.headers
-    headers.setdefault("X-Content-Type-Options", "nosniff")
-    headers.setdefault("X-Frame-Options", "DENY")
-    headers.setdefault("Referrer-Policy", "no-referrer")
-    headers.setdefault("Content-Security-Policy", _policy())
-    return response
-
-
-def _policy() -> str:
-    connect = "'self'"
-    clock_port = services().settings.clock_port
-    if clock_port:
-        host = (
-            flask.request.host.rsplit(":", 1)[0]
-            if not flask.request.host.endswith("]")
-            else flask.request.host
-        )
-        connect += f" ws://{host}:{clock_port}"
-    return (
-        f"default-src 'self'; connect-src {connect}; img-src 'self' data:; object-src 'none'; "
-        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    )
-
-
 def _language() -> str:
     asked = flask.request.args.get("lang")
     if asked in LANGUAGES:

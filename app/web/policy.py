@@ -1,0 +1,58 @@
+"""Headers that close what a page does not need, on every answer of the application: any of them may be opened as one.
+
+Added where the WSGI server takes an answer, and made once per host: set one by one on a response object they were an
+eighth of what a publish costs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+POLICY = "Content-Security-Policy"
+
+HOSTS_KEPT_MAX = 64
+
+
+class Policy:
+    """WSGI middleware below Socket.IO's, so that polling answers stay as short as the protocol makes them."""
+
+    def __init__(self, app: WsgiApp, *, clock_port: int | None) -> None:
+        self._app = app
+        self._clock_port = clock_port
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Serve the request; an answer that has a policy of its own keeps it."""
+        host = environ.get("HTTP_HOST", "")
+
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            return start_response(status, [*headers, *self._missing(headers, host)], *error)
+
+        return self._app(environ, start)
+
+    def _missing(self, headers: list[tuple[str, str]], host: str) -> Iterable[tuple[str, str]]:
+        ours = closing_headers(host, self._clock_port)
+        has_own = any(name == POLICY for name, _ in headers)
+        return [header for header in ours if header[0] != POLICY] if has_own else ours
+
+
+@functools.lru_cache(HOSTS_KEPT_MAX)
+def closing_headers(host: str, clock_port: int | None) -> tuple[tuple[str, str], ...]:
+    """The headers for pages under `host`, whose scripts reach this server and its clock channel and nothing else."""
+    connect = "'self'"
+    if clock_port:
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        connect += f" ws://{name}:{clock_port}"
+    policy = (
+        f"default-src 'self'; connect-src {connect}; img-src 'self' data:; object-src 'none'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+    return (
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+        ("Referrer-Policy", "no-referrer"),
+        (POLICY, policy),
+    )
