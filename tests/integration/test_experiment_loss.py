@@ -32,7 +32,7 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
     server: Server, tmp_path: Path, transport: str
 ) -> None:
     port = urlsplit(server.url).port or 0
-    with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=100) as proxy:
+    with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=100, away_s=0.3) as proxy:
         folder = runner.run_plan(
             lab.short_plan(
                 arms=(Arm("far", transport, {"via": proxy.url}),),
@@ -56,9 +56,7 @@ def test_a_broken_connection_costs_no_notification_and_is_counted(
     assert set(outcomes) == {Outcome.ON_TIME, Outcome.REPLAYED}
     assert len(outcomes) == 2 * 125
     assert {each.state for each in replayed} == {SampleState.REPLAY}
-    # Who is back before the next notification is due has missed none: not each of them must have a replay.
-    assert replayed
-    assert {each.client for each in replayed} <= {0, 1}
+    assert {each.client for each in replayed} == {0, 1}
     # The block is void by that, and is repeated under a number of its own.
     assert (trial.spec.block, again.spec.block, again.disconnects) == (0, 1, 0)
     assert {each.outcome for each in again.deliveries} == {Outcome.ON_TIME}

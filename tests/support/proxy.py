@@ -23,10 +23,17 @@ _PR_SET_TIMERSLACK = 29
 class DelayProxy:
     """Listens on a free port of loopback until it is closed. Use as a context manager."""
 
-    def __init__(self, host: str, port: int, *, delay_s: float, cut_at_chunk: int | None = None) -> None:
-        """`cut_at_chunk`: break every connection when so many chunks have come from the server, once."""
+    def __init__(
+        self, host: str, port: int, *, delay_s: float, cut_at_chunk: int | None = None, away_s: float = 0.0
+    ) -> None:
+        """`cut_at_chunk`: break every connection when so many chunks have come from the server, once.
+
+        `away_s`: who comes back then is let through only after so long, and misses what is published meanwhile.
+        """
         self.delay_s = delay_s
         self._cut_at_chunk = cut_at_chunk
+        self._away_s = away_s
+        self._back_s = 0.0
         self.lateness_s: list[float] = []
         """How late each chunk was let go: the proxy's own error."""
         self._target = (host, port)
@@ -54,6 +61,7 @@ class DelayProxy:
         while True:
             try:
                 client, _ = self._listener.accept()
+                time.sleep(max(0.0, self._back_s - time.monotonic()))
                 server = socket.create_connection(self._target)
             except OSError:
                 return
@@ -79,6 +87,7 @@ class DelayProxy:
                 time.sleep(left_ns / 1e9)
             self.lateness_s.append((time.monotonic_ns() - due_ns) / 1e9)
             if len(self.lateness_s) == self._cut_at_chunk:
+                self._back_s = time.monotonic() + self._away_s
                 self.cut()
             try:
                 client.sendall(data)
