@@ -48,7 +48,7 @@ main().catch(() => {
 });
 
 async function main() {
-  const response = await fetch(`/static/i18n/${config.language}.json`);
+  const response = await fetch(`/static/i18n/${config.language}/phone.json`);
   const t = makeTranslate(await response.json());
   view = new View(document, { t, language: config.language });
   byId("both-hint").textContent = t("choose.both_hint", {

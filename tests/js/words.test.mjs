@@ -16,8 +16,8 @@ import {
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
 const catalogues = {
-  en: JSON.parse(read("static/i18n/en.json")),
-  id: JSON.parse(read("static/i18n/id.json")),
+  en: JSON.parse(read("static/i18n/en/phone.json")),
+  id: JSON.parse(read("static/i18n/id/phone.json")),
 };
 const english = { t: makeTranslate(catalogues.en), language: "en" };
 const indonesian = { t: makeTranslate(catalogues.id), language: "id" };
