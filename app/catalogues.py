@@ -1,0 +1,48 @@
+"""The words of pages and terminal: flat catalogues in static/i18n/<language>/<part>.json, which the pages' scripts read too."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+LANGUAGES = ("en", "id")
+"""The first is what everybody else gets."""
+
+CATALOGUES = Path(__file__).parents[1] / "static" / "i18n"
+
+_LOCALES = {"id": "id", "in": "id", "en": "en"}
+"""By the first letters of a locale; `in` is what Java and old systems call Indonesian."""
+
+
+@functools.cache
+def catalogue(language: str, part: str) -> dict[str, str]:
+    """The texts of one part by key. Raises `OSError` for a part that there is not."""
+    texts: dict[str, str] = json.loads((CATALOGUES / language / f"{part}.json").read_text(encoding="utf-8"))
+    return texts
+
+
+def terminal_language(environment: Mapping[str, str], asked: str | None = None) -> str:
+    """The language of a terminal's reader: the one asked for by a flag, else the locale's, else English.
+
+    `LC_ALL` wins over `LC_MESSAGES`, and that over `LANG` (POSIX, Base Definitions, section 8.2); an empty one counts as unset.
+    """
+    if asked:
+        return asked
+    locale = next((text for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (text := environment.get(name))), "")
+    letters = locale.partition(".")[0].partition("_")[0].lower()
+    return _LOCALES.get(letters, LANGUAGES[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One part's texts in one language."""
+
+    language: str
+    part: str = "terminal"
+
+    def say(self, key: str, /, **places: object) -> str:
+        """The text with its places filled in. Raises `KeyError` for a key that there is not."""
+        return catalogue(self.language, self.part)[key].format(**places)
