@@ -1,0 +1,45 @@
+"""Names for phones whose owners give none: two friendly words, in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+_ENGLISH_FIRST = (
+    "Red Blue Green Golden Silver Purple Orange Pink Brave Calm Clever Gentle "
+    "Happy Jolly Kind Lucky Merry Nimble Proud Quick Quiet Sunny Swift Wise"
+).split()
+_ENGLISH_SECOND = (
+    "Gecko Otter Panda Tiger Heron Dolphin Turtle Falcon Rabbit Koala Lemur Owl Parrot Penguin Robin Seal "
+    "Sparrow Squirrel Swan Whale Zebra Badger Beaver Camel Crane Deer Fox Giraffe Hedgehog Kiwi Lynx Moose"
+).split()
+_INDONESIAN_FIRST = (
+    "Tokek Panda Harimau Bangau Penyu Elang Kelinci Koala Kancil Merpati Nuri Pinguin Kenari Rusa Pipit Tupai "
+    "Angsa Paus Zebra Gajah Unta Jerapah Landak Kijang Cendrawasih Komodo Banteng Walet Kakatua Beruang Jalak Murai"
+).split()
+_INDONESIAN_SECOND = (
+    "Merah Biru Hijau Emas Perak Ungu Jingga Putih Berani Tenang Cerdik Lembut "
+    "Gembira Riang Ramah Mujur Ceria Lincah Gagah Cepat Hening Cerah Gesit Bijak"
+).split()
+"""In Indonesian the animal comes first. No animal is in either list that is called after people in anger."""
+
+_WORDS = {
+    "en": (_ENGLISH_FIRST, _ENGLISH_SECOND),
+    "id": (_INDONESIAN_FIRST, _INDONESIAN_SECOND),
+}
+
+_STEP = 331
+"""Has no factor in common with the number of names (24 x 32), so that every name comes up once."""
+
+
+def friendly_name(language: str, *, number: int, taken: Collection[str]) -> str:
+    """The name that `number` stands for, or the next one that is not in `taken` (casefolded); any language not ours
+    gets English.
+    """
+    first, second = _WORDS.get(language, _WORDS["en"])
+    count = len(first) * len(second)
+    for step in range(count):
+        one, other = divmod((number + step * _STEP) % count, len(second))
+        name = f"{first[one]} {second[other]}"
+        if name.casefold() not in taken:
+            return name
+    return f"{first[0]} {second[0]} {len(taken) + 1}"

@@ -1,0 +1,300 @@
+"""The room: phones gather, a countdown starts the experiment, the runner conducts it, everybody sees how it ends.
+
+    closed -> gathering -> countdown -> running (<-> paused) -> finished
+                  ^____________________________________________|  opened anew: who is here stays
+
+The room decides when enough phones are ready. What is measured, and when, the runner says (`set_trial`). Phases that
+end with time change when somebody asks: there is no thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from app import clock
+from app.core.clean_name import clean_name
+from app.core.errors import Conflict, Unknown
+from app.room.participant import Participant
+from app.room.seats import PARTICIPANTS_MAX, Seats
+from app.room.trial import STATE_COLLECT, STATE_RUNNING, RoomTrial
+
+COUNTDOWN_US = 5_000_000
+"""Phones ask once a second at most: all of them show 3-2-1 in time."""
+
+LATECOMERS_US = 10_000_000
+"""How long enough phones wait for those that have joined and are not ready."""
+
+
+class Phase(StrEnum):
+    """What the room is about."""
+
+    CLOSED = "closed"
+    GATHERING = "gathering"
+    COUNTDOWN = "countdown"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FINISHED = "finished"
+
+
+UNDER_WAY = (Phase.COUNTDOWN, Phase.RUNNING, Phase.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What the room was opened for."""
+
+    run: str
+    wanted_count: int
+    """Phones that must be ready before it starts by itself."""
+    length_s: float
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    practice: bool = False
+    """Nothing of it is kept."""
+
+
+class Room:
+    """The one room of this server. All methods may be called from any thread.
+
+    Whatever others can see of it raises `version`.
+    """
+
+    def __init__(self, *, now_us: Callable[[], int] = clock.now_us) -> None:
+        self.lock = threading.RLock()
+        """Held by whoever reads several things that must fit together."""
+        self.now_us = now_us
+        self.version = 0
+        self.seats = Seats()
+        self.experiment: Experiment | None = None
+        self.trial: RoomTrial | None = None
+        self.progress: dict[str, Any] = {}
+        """As the runner last said it: round, rounds, remaining_s, results, notes."""
+        self.result: dict[str, Any] | None = None
+        """As the runner said it at the end: verdict, table, downloads, results by device."""
+        self.countdown_to_us: int | None = None
+        self.pause_wanted = False
+        """A pause begins when the trial is over."""
+        self._phase = Phase.CLOSED
+        self._enough_since_us: int | None = None
+        self._quiet_until_us = 0
+        self._removed: OrderedDict[str, None] = OrderedDict()
+        """Devices that were sent away while the room gathered, and gave up their seats."""
+
+    @property
+    def phase(self) -> Phase:
+        """What the room is about now."""
+        with self.lock:
+            self._go_on(self.now_us())
+            return self._phase
+
+    # What phones do.
+
+    def join(self, device: str, *, name: str, model: str | None, language: str) -> Participant:
+        """A seat for `device`, or the one that it had. Raises `Conflict`."""
+        with self.lock:
+            now_us = self.now_us()
+            found = self.seats.get(device)
+            if self.was_removed(device):
+                raise Conflict("The operator removed this device from the room.")
+            if self.phase is Phase.CLOSED:
+                raise Conflict("No experiment is open to join; wait until the operator opens one.")
+            if found is None:
+                if self._phase is not Phase.GATHERING:
+                    raise Conflict("The experiment is under way with others; wait for the next one.")
+                found = self.seats.take(device, name=name, model=model, language=language, now_us=now_us)
+            else:
+                found.left = False
+                found.name = clean_name(name) or found.name
+                found.model = model or found.model
+                found.last_seen_us = now_us
+            self._changed()
+            return found
+
+    def leave(self, device: str) -> None:
+        """`device` goes by itself; once the experiment has begun its seat is kept for it."""
+        with self.lock:
+            found = self.seats.get(device)
+            if found is None:
+                return
+            if self.phase in UNDER_WAY:
+                found.left, found.ready = True, False
+            else:
+                self.seats.free(device)
+            self._changed()
+
+    def report(self, device: str, report: Mapping[str, Any]) -> None:
+        """Take in what a participant says of itself; of others nothing is kept here."""
+        with self.lock:
+            found = self.seats.get(device)
+            if found is None:
+                return
+            found.last_seen_us = self.now_us()
+            changed = found.take(report)
+            name = clean_name(report.get("name") or "")
+            if name and name != found.name:
+                found.name, changed = name, True
+            if changed:
+                self._changed()
+
+    def was_removed(self, device: str) -> bool:
+        """Whether the operator sent `device` away."""
+        found = self.seats.get(device)
+        return device in self._removed or (found is not None and found.removed)
+
+    # What the operator does.
+
+    def open(self, experiment: Experiment) -> None:
+        """Let phones gather; those that are here from before stay. Raises `Conflict` while one is open."""
+        with self.lock:
+            if self.phase not in (Phase.CLOSED, Phase.FINISHED):
+                raise Conflict("An experiment is open already; close it first (DELETE /api/room).")
+            self.seats.begin_anew([each for each in self.seats if each.is_here and not self.is_away(each)])
+            self._removed.clear()
+            self.experiment = experiment
+            self.trial, self.result, self.progress = None, None, {}
+            self._quiet_until_us = 0
+            self._become(Phase.GATHERING)
+
+    def start(self) -> None:
+        """Begin the countdown with who is ready. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.GATHERING:
+                raise Conflict(f"The room is {self._phase}: only one that gathers phones can start.")
+            if self.trial is not None:
+                raise Conflict("A practice round is under way; start when it is over.")
+            if not self.ready_count():
+                raise Conflict("No phone is ready yet.")
+            self._begin_countdown(self.now_us() + COUNTDOWN_US)
+
+    def pause(self) -> None:
+        """Stop between trials: at once, or as soon as the present one is over. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.RUNNING:
+                raise Conflict(f"The room is {self._phase}: only a running experiment can pause.")
+            if self.trial is None:
+                self._become(Phase.PAUSED)
+            else:
+                self.pause_wanted = True
+                self._changed()
+
+    def resume(self) -> None:
+        """Go on. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.PAUSED and not self.pause_wanted:
+                raise Conflict(f"The room is {self._phase}: only a paused experiment can go on.")
+            self._become(Phase.RUNNING)
+
+    def close(self) -> None:
+        """Cancel, or put away what is finished; phones stay for the next one."""
+        with self.lock:
+            self.experiment = self.trial = self.result = None
+            self.progress = {}
+            self._become(Phase.CLOSED)
+
+    def remove(self, device: str) -> None:
+        """Send a device away until the next experiment. Raises `Unknown`."""
+        with self.lock:
+            found = self.seats.get(device)
+            if found is None:
+                raise Unknown(f"There is no device {device!r} in the room.")
+            if self.phase in UNDER_WAY:
+                found.removed, found.ready = True, False
+            else:
+                self.seats.free(device)
+                self._removed[device] = None
+                if len(self._removed) > PARTICIPANTS_MAX:
+                    self._removed.popitem(last=False)
+            self._changed()
+
+    # What the runner does.
+
+    def set_trial(self, trial: RoomTrial | None) -> None:
+        """What phones are to do next. Raises `Conflict` when nothing is under way, `Unknown` for a strange device."""
+        with self.lock:
+            if self.phase in (Phase.CLOSED, Phase.FINISHED):
+                raise Conflict("No experiment is under way.")
+            if trial is not None:
+                for device in trial.participants:
+                    if self.seats.get(device) is None:
+                        raise Unknown(f"There is no device {device!r} in the room.")
+                if trial.state in (STATE_RUNNING, STATE_COLLECT) and trial.ends_us is not None:
+                    self._quiet_until_us = trial.ends_us
+            self.trial = trial
+            if trial is None and self.pause_wanted and self._phase is Phase.RUNNING:
+                self._become(Phase.PAUSED)
+            self._changed()
+
+    def set_progress(
+        self, progress: Mapping[str, Any], *, phase: Phase | None = None, countdown_to_us: int | None = None
+    ) -> None:
+        """How far it is. Raises `Conflict` when nothing is under way."""
+        with self.lock:
+            if self.phase in (Phase.CLOSED, Phase.FINISHED):
+                raise Conflict("No experiment is under way.")
+            self.progress = dict(progress)
+            if phase is Phase.COUNTDOWN:
+                self._begin_countdown(countdown_to_us or self.now_us() + COUNTDOWN_US)
+            elif phase is not None and phase is not self._phase:
+                self._become(phase)
+            self._changed()
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """It is over, and this came out. Raises `Conflict` when nothing is under way."""
+        with self.lock:
+            if self.phase in (Phase.CLOSED, Phase.FINISHED):
+                raise Conflict("No experiment is under way.")
+            self.trial, self.result = None, dict(result)
+            self._become(Phase.FINISHED)
+
+    # What all of them ask.
+
+    def is_away(self, participant: Participant) -> bool:
+        """Whether it was not heard of for too long. During a trial nobody is to be heard of."""
+        return participant.is_away(self.now_us(), quiet_until_us=self._quiet_until_us)
+
+    def here(self) -> list[Participant]:
+        """Who has joined and neither left nor was removed, by seat."""
+        return [each for each in self.seats if each.is_here]
+
+    def ready_count(self) -> int:
+        """How many are ready and were heard of lately."""
+        return sum(each.ready and not self.is_away(each) for each in self.here())
+
+    def _go_on(self, now_us: int) -> None:
+        """The changes of phase that time brings."""
+        if self._phase is Phase.GATHERING and self._has_waited_enough(now_us):
+            self._begin_countdown(now_us + COUNTDOWN_US)
+        if self._phase is Phase.COUNTDOWN and now_us >= (self.countdown_to_us or 0):
+            self._become(Phase.RUNNING)
+
+    def _has_waited_enough(self, now_us: int) -> bool:
+        """Whether as many as wanted are ready, and those that are not have had their time."""
+        assert self.experiment is not None
+        ready_count = self.ready_count()
+        if self.trial is not None or ready_count < max(1, self.experiment.wanted_count):
+            self._enough_since_us = None
+            return False
+        if self._enough_since_us is None:
+            self._enough_since_us = now_us
+        present_count = sum(not self.is_away(each) for each in self.here())
+        return ready_count == present_count or now_us - self._enough_since_us >= LATECOMERS_US
+
+    def _begin_countdown(self, to_us: int) -> None:
+        for each in self.here():
+            each.taking_part = each.ready and not self.is_away(each)
+        self._become(Phase.COUNTDOWN)
+        self.countdown_to_us = to_us
+
+    def _become(self, phase: Phase) -> None:
+        self._phase = phase
+        self.countdown_to_us = None
+        self._enough_since_us = None
+        self.pause_wanted = False
+        self._changed()
+
+    def _changed(self) -> None:
+        self.version += 1

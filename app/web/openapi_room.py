@@ -1,0 +1,44 @@
+"""The room's part of the description of the HTTP interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.web import assignment, participants, room_bodies
+
+_JSON = "application/json"
+
+BODIES: dict[tuple[str, str], type] = {
+    ("post", "/api/participants"): participants.Join,
+    ("post", "/api/assignment"): assignment.Report,
+    ("post", "/api/room"): room_bodies.Opening,
+    ("put", "/api/room/trial"): room_bodies.TrialForPhones,
+    ("put", "/api/room/progress"): room_bodies.Progress,
+    ("post", "/api/room/finish"): room_bodies.Finish,
+}
+
+SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("post", "/api/participants"): ("Join the room (device)", "201", _JSON),
+    ("delete", "/api/participants/me"): ("Leave the room (device)", "200", _JSON),
+    ("get", "/api/assignment"): ("What a device is to do next (device)", "200", _JSON),
+    ("post", "/api/assignment"): ("The same, after a report of how the device is (device)", "200", _JSON),
+    ("get", "/api/room"): ("The room with everybody in it", "200", _JSON),
+    ("post", "/api/room"): ("Open the room for an experiment", "201", _JSON),
+    ("delete", "/api/room"): ("Cancel the experiment, or put a finished one away", "200", _JSON),
+    ("post", "/api/room/start"): ("Start with who is ready", "200", _JSON),
+    ("post", "/api/room/pause"): ("Pause when the present trial is over", "200", _JSON),
+    ("post", "/api/room/resume"): ("Go on after a pause", "200", _JSON),
+    ("delete", "/api/room/participants/{device}"): ("Send a device away", "200", _JSON),
+    ("put", "/api/room/trial"): ("What phones are to do next, or null (runner)", "200", _JSON),
+    ("put", "/api/room/progress"): ("How far the experiment is (runner)", "200", _JSON),
+    ("post", "/api/room/finish"): ("How it ended (runner)", "200", _JSON),
+}
+
+DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignment"})
+"""Paths that a registered device uses."""
+
+PARAMETERS: dict[str, list[dict[str, Any]]] = {
+    "/api/room/participants/{device}": [
+        {"name": "device", "in": "path", "required": True, "schema": {"type": "string"}}
+    ],
+}

@@ -1,0 +1,117 @@
+"""`/api/room`: the operator opens, starts, pauses and closes it; the runner says what the phones are to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+import msgspec
+
+from app.room import views
+from app.room.room import Experiment, Phase
+from app.room.trial import RoomTrial
+from app.web import body
+from app.web.auth import require_operator
+from app.web.here import services
+from app.web.room_bodies import Finish, Opening, Progress, TrialForPhones
+
+blueprint = flask.Blueprint("room", __name__, url_prefix="/api/room")
+
+OPENING_BYTES_MAX = 16_384
+
+TRIAL_BYTES_MAX = 32_768
+"""200 device ids and what is said of the trial."""
+
+PROGRESS_BYTES_MAX = 131_072
+
+FINISH_BYTES_MAX = 262_144
+
+
+@blueprint.before_request
+def operator_only() -> None:
+    """Who is in the room, and what happens in it, is the operator's."""
+    require_operator()
+
+
+@blueprint.get("")
+def read() -> flask.Response:
+    """Everything."""
+    return _room()
+
+
+@blueprint.post("")
+def open_room() -> flask.Response:
+    """Let phones gather for an experiment."""
+    wanted = body.read(Opening, bytes_max=OPENING_BYTES_MAX)
+    services().room.open(Experiment(**msgspec.to_builtins(wanted)))
+    return _room(201)
+
+
+@blueprint.delete("")
+def close() -> flask.Response:
+    """Cancel the experiment, or put a finished one away."""
+    services().room.close()
+    return _room()
+
+
+@blueprint.post("/start")
+def start() -> flask.Response:
+    """Start with who is ready."""
+    services().room.start()
+    return _room()
+
+
+@blueprint.post("/pause")
+def pause() -> flask.Response:
+    """Pause when the present trial is over."""
+    services().room.pause()
+    return _room()
+
+
+@blueprint.post("/resume")
+def resume() -> flask.Response:
+    """Go on after a pause."""
+    services().room.resume()
+    return _room()
+
+
+@blueprint.delete("/participants/<device>")
+def remove(device: str) -> flask.Response:
+    """Send a device away until the next experiment."""
+    services().room.remove(device)
+    return _room()
+
+
+@blueprint.put("/trial")
+def put_trial() -> flask.Response:
+    """What phones are to do next; `null` between trials."""
+    wanted: Any = body.read(TrialForPhones | None, bytes_max=TRIAL_BYTES_MAX)  # type: ignore[arg-type]
+    trial = None
+    if wanted is not None:
+        said = msgspec.to_builtins(wanted)
+        trial = RoomTrial(**{**said, "participants": frozenset(said["participants"])})
+    services().room.set_trial(trial)
+    return body.answer(version=services().room.version)
+
+
+@blueprint.put("/progress")
+def put_progress() -> flask.Response:
+    """How far it is."""
+    said: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
+    phase, countdown_to_us = said.pop("phase"), said.pop("countdown_to_us")
+    room = services().room
+    room.set_progress(said, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us)
+    return body.answer(version=room.version, phase=room.phase)
+
+
+@blueprint.post("/finish")
+def finish() -> flask.Response:
+    """It is over, and this came out."""
+    services().room.finish(msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX)))
+    return _room()
+
+
+def _room(status: int = 200) -> flask.Response:
+    answer = body.answer(status, **views.operator(services().room))
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
