@@ -41,6 +41,8 @@ class Totals:
     late: int
     duplicates: int
     out_of_order: int
+    lost_in_void: int = 0
+    """Those of the lost ones that a void trial lost, which says why and is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class Analysis:
         """The confirmatory comparisons: one for each pair of arms and count of clients."""
         return tuple(each for each in self.comparisons if each.family == "confirmatory")
 
+    @property
+    def client_counts(self) -> tuple[int, ...]:
+        """The counts of clients that there are rows for, ascending."""
+        return tuple(sorted({row.clients for row in self.summary}))
+
     def row(self, arm: Arm, clients: int) -> SummaryRow:
         """The summary of one arm at one count of clients."""
         return next(each for each in self.summary if (each.arm.name, each.clients) == (arm.name, clients))
@@ -71,7 +78,7 @@ class Analysis:
 
 def analyse(run: RunRecord) -> Analysis:
     """The analysis of a run, complete or not; the same for the same record, for ever."""
-    plan = run.plan
+    plan = _plan_as_run(run)
     idle = tuple(_analysed_idle(record, plan) for record in run.trials if record.spec.idle)
     baselines = {
         (each.record.spec.clients, each.record.spec.block): each.cpu
@@ -84,7 +91,7 @@ def analyse(run: RunRecord) -> Analysis:
     trials = tuple(replace(each, in_comparison=_block_of(each) in counting) for each in measured)
     return Analysis(
         run=run,
-        plan_sha256=plan_sha256(plan),
+        plan_sha256=plan_sha256(run.plan),
         trials=trials,
         idle=idle,
         totals=_totals(trials),
@@ -92,6 +99,12 @@ def analyse(run: RunRecord) -> Analysis:
         comparisons=compare(plan, blocks),
         warnings=_grouped([*trials, *idle]),
     )
+
+
+def _plan_as_run(run: RunRecord) -> Plan:
+    """The plan with further counts of clients where phones left for good and others went on."""
+    measured = {record.spec.clients for record in run.trials} - set(run.plan.client_counts)
+    return replace(run.plan, client_counts=(*run.plan.client_counts, *sorted(measured)))
 
 
 def _analysed(record: TrialRecord, plan: Plan, baselines: dict[tuple[int, int], CpuUse]) -> AnalysedTrial:
@@ -167,6 +180,7 @@ def _totals(trials: Sequence[AnalysedTrial]) -> Totals:
         late=sum(each.late for each in metrics),
         duplicates=sum(each.duplicates for each in metrics),
         out_of_order=sum(each.out_of_order for each in metrics),
+        lost_in_void=sum(each.metrics.lost for each in trials if not each.valid),
     )
 
 

@@ -54,7 +54,7 @@ class TrialMetrics:
     notifications: int
     """Measured ones, as planned."""
     expected: int
-    """Measured notifications times clients."""
+    """Measured notifications times clients; 0 for a trial that never began."""
     delivered: int
     """Of those, how many arrived in any way: on time, late or replayed."""
     lost: int
@@ -81,7 +81,7 @@ class TrialMetrics:
     source_lag_ms_p99: float | None
     """How late the source was. A check of the instrument and no result: given however few notifications."""
     client_means_ms: tuple[float | None, ...]
-    """Mean delay of each client, by index."""
+    """Mean delay of each client, by index; `None` for a phone that did not take part."""
 
 
 def measure(record: TrialRecord, plan: Plan) -> TrialMetrics:
@@ -90,7 +90,8 @@ def measure(record: TrialRecord, plan: Plan) -> TrialMetrics:
     first = _first_arrivals(measured)
     samples = [each for each in first if is_sample(each)]
     with_kernel = [each for each in samples if each.kernel_received_us is not None]
-    expected = plan.notifications * record.spec.clients
+    has_begun = record.completed or record.published > 0
+    expected = plan.notifications * record.spec.clients if has_begun else 0
     return TrialMetrics(
         notifications=plan.notifications,
         expected=expected,
@@ -110,7 +111,9 @@ def measure(record: TrialRecord, plan: Plan) -> TrialMetrics:
             (each.clock_bound_us / 1000 for each in samples if each.clock_bound_us is not None), default=None
         ),
         source_lag_ms_p99=quantile([lag_us / 1000 for lag_us in record.source_lag_us], 0.99),
-        client_means_ms=_client_means(samples, record.spec.clients),
+        client_means_ms=_client_means(
+            samples, max(record.spec.clients, *(n + 1 for n in record.participants), 0)
+        ),
     )
 
 

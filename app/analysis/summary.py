@@ -113,7 +113,8 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
     broadcasts = sum(len({each.seq for each in t.record.deliveries if is_sample(each)}) for t in trials)
     metrics = [each.metrics for each in trials]
     points = _known([each.cpu.delta_points for each in trials])
-    client_means = tuple(_client_mean(index, metrics) for index in range(clients))
+    seats = max((len(each.client_means_ms) for each in metrics), default=clients)
+    client_means = tuple(_client_mean(index, metrics) for index in range(seats))
     return SummaryRow(
         arm=arm,
         clients=clients,
@@ -145,7 +146,7 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
 
 
 def _client_mean(client: int, metrics: Sequence[TrialMetrics]) -> ClientMean:
-    means = _known([each.client_means_ms[client] for each in metrics])
+    means = _known([mean for each in metrics for mean in each.client_means_ms[client : client + 1]])
     return ClientMean(client, mean(means), min(means, default=None), max(means, default=None))
 
 

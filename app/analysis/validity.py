@@ -15,11 +15,12 @@ common; and other load is a note from 2 % of a core on and void from half of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from app.analysis.metrics import TrialMetrics, is_sample, measure
+from app.analysis.metrics import ARRIVED, TrialMetrics, is_sample, measure
 from app.analysis.split import split
-from app.analysis.words import count_of, listing, number
+from app.analysis.words import count_of, listing, number, pseudonym
 from app.core.delivery import SampleState
 from app.core.scenario import Plan
 from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
@@ -52,6 +53,7 @@ OWN_CODES = frozenset(
         *("incomplete", "disconnected", "source_late", "clock_wide", "negative_delay", "wrong_transport"),
         *("samples_left_out", "lost_or_late", "client_slow", "machine_busy", "disturbed"),
         *("kernel_stamps_missing", "cpu_coarse", "not_recorded"),
+        *("asleep", "clock_step", "phone_silent", "samples_missing"),
     }
 )
 """What is found out here; a stored warning with one of these codes gives way to the one found now."""
@@ -59,7 +61,7 @@ OWN_CODES = frozenset(
 
 def check_trial(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
     """All warnings of a trial or idle window, voiding ones first; those of the runner with other codes kept."""
-    found = [*_conduct(record, plan), *_machine(record)]
+    found = [*_conduct(record, plan), *_phones(record), *_machine(record)]
     if not record.spec.idle:
         metrics = measure(record, plan)
         found += [*_instrument(record, metrics), *_samples(record, metrics), *_result(metrics)]
@@ -100,6 +102,45 @@ def _conduct(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
             f"The server answered {count_of(record.disturbances, 'other request')} during the trial.",
             "Close other pages of this server while it measures.",
         )
+
+
+def _phones(record: TrialRecord) -> Iterator[TrialWarning]:
+    """Whether every phone attended from beginning to end, by its own account."""
+    if record.spec.idle or not record.published:
+        return
+    said = {each.client: each for each in record.conducts}
+    if silent := [client for client in record.participants if client not in said]:
+        yield _void(
+            "phone_silent",
+            f"{_phones_named(silent)} did not say how the trial went.",
+            "Look whether it is still on this network and its page open.",
+        )
+    if asleep := [client for client, each in said.items() if each.asleep_ms > 0]:
+        longest_ms = max(said[client].asleep_ms for client in asleep)
+        yield _void(
+            "asleep",
+            f"{_phones_named(asleep)} slept or hid the page for up to {number(longest_ms)} ms.",
+            "Keep the page in front and the screen on: set the screen timeout to 10 minutes.",
+        )
+    if stepped := [client for client, each in said.items() if each.clock_steps]:
+        yield _void(
+            "clock_step",
+            f"The clock of {_phones_named(stepped)} jumped during the trial.",
+            "Keep the phone awake and its time setting alone; the block is repeated.",
+        )
+    came = Counter((each.client, each.seq) for each in record.deliveries if each.outcome in ARRIVED)
+    posted = Counter(client for client, _ in came)
+    if short := [client for client, each in said.items() if posted[client] < each.received_count]:
+        yield _void(
+            "samples_missing",
+            f"{_phones_named(short)} received more than it posted.",
+            "Look at the network between phone and server; the page keeps what it could not post.",
+        )
+
+
+def _phones_named(clients: Sequence[int]) -> str:
+    """Phones by their pseudonyms; seats count from 1."""
+    return listing([pseudonym(client) for client in clients])
 
 
 def _instrument(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarning]:

@@ -78,6 +78,11 @@ def is_same_arm(a: Arm, b: Arm) -> bool:
     return a.transport == b.transport and dict(a.factors) == dict(b.factors)
 
 
+def pseudonym(client: int) -> str:
+    """What a phone is called in everything that is kept: `P1` for the first seat."""
+    return f"P{client + 1}"
+
+
 def listing(items: Sequence[str]) -> str:
     """Items as a person says them: "a, b and c"."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

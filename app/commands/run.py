@@ -10,7 +10,7 @@ from app.commands import measuring
 from app.core.errors import Malformed
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
-from app.experiment.plans import demo_plan, load_plan
+from app.experiment.plans import check_for_built_in, demo_plan, load_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +50,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         "rate_hz": arguments.rate,
         "payload_bytes": arguments.payload_bytes,
     }
-    if plan.environment != "loopback":
-        raise Malformed(
-            "Built-in clients share the server's machine: their environment is loopback, whose margin is narrower."
-        )
+    check_for_built_in(plan)
     return replace(plan, **{name: value for name, value in changes.items() if value is not None})
 
 

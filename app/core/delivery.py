@@ -37,12 +37,22 @@ class SampleState(StrEnum):
     POLLING = "polling"
 
 
+class Lifecycle(StrEnum):
+    """What the client's page was doing when it stamped an arrival; a built-in client is always visible."""
+
+    VISIBLE = "visible"
+    HIDDEN = "hidden"
+    FROZEN = "frozen"
+    RESUMED = "resumed"
+    """Just thawed: what comes now waited for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A row of the store's table of deliveries, and of `deliveries.csv`."""
 
     client: int
-    """0-based index within the trial."""
+    """0-based index within the trial; of a phone its seat in the run, minus 1."""
     seq: int
     """0-based number of the notification within the trial, warm-up included."""
     warmup: bool
@@ -61,6 +71,7 @@ class Delivery:
     state: SampleState
     outcome: Outcome
     visible: bool = True
+    lifecycle: Lifecycle = Lifecycle.VISIBLE
 
     @property
     def received_us(self) -> float | None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from app.core.errors import Malformed
@@ -115,6 +115,8 @@ class BlockSpec:
     arms: tuple[Arm, ...]
     """In the order in which they run."""
     idle_arm: Arm
+    stands_for: int
+    """Number of the planned block whose place it takes; its own, unless it repeats a void one."""
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -178,9 +180,25 @@ def schedule(plan: Plan) -> Iterator[BlockSpec]:
             else:
                 order = tuple(reversed(last_order[clients]))
             last_order[clients] = order
-            yield BlockSpec(block, clients, order, order[rng.randrange(len(order))])
+            yield BlockSpec(block, clients, order, order[rng.randrange(len(order))], stands_for=block)
 
 
 def repeat_of(void: BlockSpec, *, block: int) -> BlockSpec:
     """The block that takes the place of a voided one: the same order under a new number."""
-    return BlockSpec(block, void.clients, void.arms, void.idle_arm)
+    return replace(void, block=block)
+
+
+def trial_s(plan: Plan, arm: Arm) -> float:
+    """How long a trial of this arm takes from readiness to its last due time."""
+    own = arm_plan(plan, arm)
+    return own.settle_s + (own.warmup_notifications + own.notifications) / own.rate_hz
+
+
+def arm_plan(plan: Plan, arm: Arm) -> Plan:
+    """The plan as it holds for one arm: with the payload and the gap that its factors set."""
+    changes: dict[str, Any] = {}
+    if "payload_bytes" in arm.factors:
+        changes["payload_bytes"] = arm.factors["payload_bytes"]
+    if "gap_s" in arm.factors:
+        changes["rate_hz"] = 1 / float(arm.factors["gap_s"])
+    return replace(plan, **changes) if changes else plan

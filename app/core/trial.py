@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from app.core.conduct import Conduct
 from app.core.delivery import Delivery
 from app.core.instrument import InstrumentRecord
 from app.core.scenario import Plan, TrialSpec
@@ -84,6 +85,10 @@ class TrialRecord:
     """Whether the trial ran to its end."""
     instrument: InstrumentRecord | None = None
     """What the server recorded of its connections; `None` when that was not asked for."""
+    participants: tuple[int, ...] = ()
+    """Phones that took part, by `Delivery.client`; empty for built-in clients, which are 0 to the count."""
+    conducts: tuple[Conduct, ...] = ()
+    """What the participants said of themselves, by client; one that said nothing is not there."""
     warnings: tuple[TrialWarning, ...] = field(default_factory=tuple)
     """What the runner saw while it ran; the analysis adds its own."""
 
@@ -102,4 +107,4 @@ class RunRecord:
     """Versions, CPU model, governor, kernel, browser, settings, git commit."""
     trials: tuple[TrialRecord, ...]
     simulated: bool = True
-    """Whether the clients were built-in ones."""
+    """Whether the clients were programs: built-in ones, or phones that call themselves simulated."""

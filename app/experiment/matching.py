@@ -57,14 +57,15 @@ def deliveries(
         for each in expected:
             came = by_seq.get(each.seq)
             if not came:
-                yield _lost(client, each)
+                yield lost(client, each)
                 continue
             yield _row(client, each, came[0], clock, late_us=plan.drain_s * 1e6)
             for again in came[1:]:
                 yield _row(client, each, again, clock, late_us=None)
 
 
-def _lost(client: int, each: Expected) -> Delivery:
+def lost(client: int, each: Expected) -> Delivery:
+    """The row of an expected notification that never came."""
     return Delivery(
         client=client,
         seq=each.seq,

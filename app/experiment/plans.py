@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from app.core.errors import Malformed
 from app.core.scenario import LIVE_PROFILE, Arm, Plan, arms_from_names, plan_from_json
-from app.core.wire import TRANSPORTS
+from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORTS
 
 PLAN_BYTES_MAX = 65_536
 
@@ -135,8 +135,72 @@ def _check_fanout(value: Any) -> None:
         raise Malformed(f'The factor fanout is {value!r}; it must be "direct" or "stock".')
 
 
-_FACTORS: dict[str, Callable[[Any], None]] = {"via": _check_via, "fanout": _check_fanout}
+def _check_radio(value: Any) -> None:
+    """Whether a phone keeps its radio awake by a small packet each 100 ms."""
+    if value not in ("warm", "idle"):
+        raise Malformed(f'The factor radio is {value!r}; it must be "warm" or "idle".')
+
+
+def _check_polling(value: Any) -> None:
+    """Whether a page's Socket.IO begins with long-polling, as it does by default."""
+    if not isinstance(value, bool):
+        raise Malformed(f"The factor polling is {value!r}; it must be true or false.")
+
+
+def _check_payload(value: Any) -> None:
+    """Length of the arm's notifications on the wire."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 256 <= value <= 16_384:
+        raise Malformed(f"The factor payload_bytes is {value!r}; it must be 256 to 16384.")
+
+
+def _check_gap(value: Any) -> None:
+    """Time between the arm's notifications."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.001 <= value <= 60:
+        raise Malformed(f"The factor gap_s is {value!r}; it must be 0.001 to 60 seconds.")
+
+
+_FACTORS: dict[str, Callable[[Any], None]] = {
+    "via": _check_via,
+    "fanout": _check_fanout,
+    "radio": _check_radio,
+    "polling": _check_polling,
+    "payload_bytes": _check_payload,
+    "gap_s": _check_gap,
+}
 """What can be set for an arm beside its transport, each with its check."""
+
+_OF_PHONES = ("radio", "polling")
+_OF_BUILT_IN = ("via", "fanout")
+
+
+def check_for_phones(plan: Plan) -> None:
+    """Whether phones can run the plan. Raises `Malformed`: a factor without effect would be a false record."""
+    _check_factors(plan, refused=_OF_BUILT_IN, whose="phones")
+    if any(arm.factors.get("polling") and arm.transport != TRANSPORT_SOCKETIO for arm in plan.arms):
+        raise Malformed("The factor polling is Socket.IO's; another transport has no polling to begin with.")
+    if plan.environment != "lan":
+        raise Malformed('Phones are on a LAN: environment = "lan", whose margin of equivalence is wider.')
+
+
+def check_for_built_in(plan: Plan) -> None:
+    """Whether built-in clients can run the plan. Raises `Malformed`."""
+    _check_factors(plan, refused=_OF_PHONES, whose="built-in clients")
+    if plan.environment != "loopback":
+        raise Malformed(
+            "Built-in clients share the server's machine: their environment is loopback, whose margin is narrower."
+        )
+
+
+def _check_factors(plan: Plan, *, refused: Sequence[str], whose: str) -> None:
+    for arm in plan.arms:
+        for name, value in arm.factors.items():
+            if name in refused:
+                raise Malformed(
+                    f"The arm {arm.name!r} has the factor {name}, which does nothing with {whose}."
+                )
+            if name not in _FACTORS:
+                raise Malformed(f"An arm has no factor {name!r}; there is: {', '.join(_FACTORS)}.")
+            _FACTORS[name](value)
 
 
 def _check_types(values: dict[str, Any]) -> None:

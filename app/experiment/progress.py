@@ -13,16 +13,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from app.core.scenario import TrialSpec
+from app.core.trial import TrialRecord
 
 
 class Progress(Protocol):
-    """Promises of the runner: `start` once, then `trial` before each trial, `note` at any time, `finish` at last."""
+    """Promises of the runner: `start` once, `trial` before each trial and `kept` after it, `note` at any time, `finish`."""
 
     def start(self, *, trials: int, left_s: float) -> None:
         """The run begins: so many trials and idle windows, so long."""
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
         """A trial is about to begin. `trials` grows when a block is repeated."""
+
+    def kept(self, record: TrialRecord, *, is_void: bool) -> None:
+        """A trial or idle window is over and in the store."""
 
     def note(self, text: str) -> None:
         """Something to know: a sentence."""
@@ -38,6 +42,9 @@ class SilentProgress:
         """Nothing."""
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
+        """Nothing."""
+
+    def kept(self, record: TrialRecord, *, is_void: bool) -> None:
         """Nothing."""
 
     def note(self, text: str) -> None:
@@ -63,6 +70,9 @@ class PlainProgress:
         if done * 10 // trials > self._tenth:
             self._tenth = done * 10 // trials
             self._say(f"{self._tenth * 10:3d} %  {done} of {trials}  {duration(left_s)} left")
+
+    def kept(self, record: TrialRecord, *, is_void: bool) -> None:
+        """Nothing."""
 
     def note(self, text: str) -> None:
         """The sentence."""
@@ -106,6 +116,9 @@ class TerminalProgress:
             refresh=True,
         )
 
+    def kept(self, record: TrialRecord, *, is_void: bool) -> None:
+        """Nothing."""
+
     def note(self, text: str) -> None:
         """The sentence, above the bar."""
         self._bar.console.print(literal(text), markup=False, emoji=False, highlight=False)
@@ -113,6 +126,38 @@ class TerminalProgress:
     def finish(self) -> None:
         """The bar goes away."""
         self._bar.stop()
+
+
+class Both:
+    """Tells two listeners."""
+
+    def __init__(self, first: Progress, second: Progress) -> None:
+        self._listeners = (first, second)
+
+    def start(self, *, trials: int, left_s: float) -> None:
+        """Both."""
+        for each in self._listeners:
+            each.start(trials=trials, left_s=left_s)
+
+    def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
+        """Both."""
+        for each in self._listeners:
+            each.trial(spec, done=done, trials=trials, left_s=left_s)
+
+    def kept(self, record: TrialRecord, *, is_void: bool) -> None:
+        """Both."""
+        for each in self._listeners:
+            each.kept(record, is_void=is_void)
+
+    def note(self, text: str) -> None:
+        """Both."""
+        for each in self._listeners:
+            each.note(text)
+
+    def finish(self) -> None:
+        """Both."""
+        for each in self._listeners:
+            each.finish()
 
 
 def for_stream(stream: TextIO = sys.stderr) -> Progress:

@@ -1,25 +1,30 @@
-"""Runs a plan: blocks in their order, void ones repeated at the end, each trial in the store when it is over."""
+"""Runs a plan: blocks in their order, void ones repeated at the end, each trial in the store when it is over.
+
+With which clients is the laboratory's business (`laboratory.py`): built-in ones here, phones in `phones.py`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from app.analysis.validity import check_trial
+from app.analysis.validity import check_trial, is_valid
 from app.core.clockmodel import WANDER_US
 from app.core.clocksync import ClockSync
 from app.core.errors import SiarError
-from app.core.scenario import BlockSpec, Plan, TrialSpec, repeat_of, schedule
+from app.core.scenario import Arm, BlockSpec, Plan, TrialSpec, repeat_of, schedule, trial_s
 from app.core.trial import Severity
 from app.experiment import naming, spool
 from app.experiment.api import Server
 from app.experiment.client_link import ClientLink, Stopped
+from app.experiment.laboratory import Finished, Laboratory
 from app.experiment.progress import Progress
-from app.experiment.trial_run import PROBES_AT_START, Finished, Laboratory
+from app.experiment.trial_run import BuiltInClients
 from app.measure import host
 from app.measure.store import RunHead, Store
 from app.settings import is_loopback
@@ -30,10 +35,8 @@ QUANTUM_US = 1.0
 SHARED_CLOCK_WANDER_US = 2.0
 """On one machine client and server read the same clock: nothing wanders but the last digit."""
 
-_TRIAL_OVERHEAD_S = 0.12
-"""Connecting, probing and reading the record: a first guess for the time left."""
-
-_IDLE_OVERHEAD_S = 0.01
+OpenLaboratory = Callable[[Store], AbstractContextManager[Laboratory]]
+"""Makes the laboratory of a run whose store is open."""
 
 
 def run_plan(
@@ -61,24 +64,54 @@ def run_plan(
             "clock_channel": server.clock_channel,
         },
     )
-    with Store.create(runs_dir / run_id, head) as store:
+    return run_in_laboratory(
+        head, runs_dir / run_id, lambda _store: _built_in(plan, server, run_id, stop), progress
+    )
+
+
+def run_in_laboratory(
+    head: RunHead,
+    folder: Path,
+    open_laboratory: OpenLaboratory,
+    progress: Progress,
+    *,
+    folder_exists: bool = False,
+) -> Path:
+    """Run the head's plan in `folder`, with the clients of a laboratory; gives the folder.
+
+    Ends and raises as `run_plan` does. `folder_exists`: the server may have made it for what phones post.
+    """
+    at_end: dict[str, object] = {}
+    with Store.create(folder, head, folder_exists=folder_exists) as store:
         try:
-            with _laboratory(plan, server, run_id, stop) as laboratory:
-                _Run(plan, laboratory, store, progress).all_blocks()
-            store.finish(ended=naming.utc_now(), conditions={"load_average_end": host.load_average()})
+            with open_laboratory(store) as laboratory:
+                try:
+                    _Run(head.plan, laboratory, store, progress).all_blocks()
+                finally:
+                    at_end |= laboratory.at_end()
+            store.finish(
+                ended=naming.utc_now(), conditions={**at_end, "load_average_end": host.load_average()}
+            )
         except (KeyboardInterrupt, Stopped):
-            store.stop(ended=naming.utc_now(), conditions={"stopped": "on request"})
+            store.stop(ended=naming.utc_now(), conditions={**at_end, "stopped": "on request"})
         except SiarError as error:
-            store.stop(ended=naming.utc_now(), conditions={"stopped": str(error)})
+            store.stop(ended=naming.utc_now(), conditions={**at_end, "stopped": str(error)})
             raise
         finally:
             progress.finish()
             spool.ingest(store)
-    return runs_dir / run_id
+    return folder
 
 
 @contextlib.contextmanager
-def _laboratory(plan: Plan, server: Server, run_id: str, stop: Callable[[], bool]) -> Iterator[Laboratory]:
+def _built_in(plan: Plan, server: Server, run_id: str, stop: Callable[[], bool]) -> Iterator[Laboratory]:
+    with clock_link(server, stop) as (clients, clock):
+        yield BuiltInClients(run_id, plan, server, clients, clock)
+
+
+@contextlib.contextmanager
+def clock_link(server: Server, stop: Callable[[], bool]) -> Iterator[tuple[ClientLink, ClockSync]]:
+    """The clients' process with its clock channel open, and a clock without probes yet."""
     is_one_machine = is_loopback(server.host)
     clock = ClockSync(
         quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US if is_one_machine else WANDER_US
@@ -86,7 +119,7 @@ def _laboratory(plan: Plan, server: Server, run_id: str, stop: Callable[[], bool
     with ClientLink(stop) as clients:
         port = server.clock_port or urlsplit(server.url).port or 80
         clients.open_clock(server.host, port, channel=server.clock_channel)
-        yield Laboratory(run_id, plan, server, clients, clock)
+        yield clients, clock
 
 
 @dataclass(slots=True)
@@ -99,6 +132,8 @@ class _Run:
     progress: Progress
     _left: list[BlockSpec] = field(init=False)
     _indexes: Iterator[int] = field(init=False)
+    _names: set[tuple[int, int]] = field(default_factory=set)
+    """(clients, block) of those that ran: no two may share one."""
     _done: int = 0
 
     def __post_init__(self) -> None:
@@ -108,10 +143,15 @@ class _Run:
     def all_blocks(self) -> None:
         """Every block of the plan, then those that take the place of void ones, as long as there may be more."""
         self.progress.start(trials=self._trials_left(), left_s=self._left_s())
-        self.store.add_probes(self.laboratory.synchronise(PROBES_AT_START))
+        self.store.add_probes(self.laboratory.begin())
         repeats = missing = 0
         while self._left:
-            block = self._left.pop(0)
+            planned = self._next()
+            block = self.laboratory.begin_block(planned)
+            if block is None or (block.clients, block.block) in self._names:
+                self.progress.note(f"{_name(planned)} is left out: too few are there.")
+                continue
+            self._names.add((block.clients, block.block))
             why_void = self._block(block)
             if why_void is None:
                 continue
@@ -124,20 +164,26 @@ class _Run:
         if missing:
             self.progress.note(f"Void blocks that could not be repeated any more: {missing}.")
 
+    def _next(self) -> BlockSpec:
+        """The first block for which enough clients are there; the first of all when there is none."""
+        enough = (index for index, block in enumerate(self._left) if self.laboratory.has_enough_for(block))
+        return self._left.pop(next(enough, 0))
+
     def _block(self, block: BlockSpec) -> str | None:
         """Run a block; why it is void, or `None`. The rest of a void one runs too: what it shows is kept."""
         why_void: str | None = None
         for position, arm in enumerate(block.arms):
-            is_first_of_idle_arm = self.plan.idle_s > 0 and arm == block.idle_arm
-            spec = TrialSpec(next(self._indexes), block.block, block.clients, arm, idle=is_first_of_idle_arm)
-            self._announce(spec, block, position)
+            idle = None
+            if self.plan.idle_s > 0 and arm == block.idle_arm:
+                idle = TrialSpec(next(self._indexes), block.block, block.clients, arm, idle=True)
+            spec = TrialSpec(next(self._indexes), block.block, block.clients, arm)
+            self._announce(idle or spec, block, position)
             self.laboratory.connect(spec)
-            if is_first_of_idle_arm:
-                why_void = self._keep(self.laboratory.idle(spec)) or why_void
-                spec = TrialSpec(next(self._indexes), block.block, block.clients, arm)
+            if idle is not None:
+                why_void = self._keep(self.laboratory.idle(idle)) or why_void
                 self._announce(spec, block, position)
             why_void = self._keep(self.laboratory.measure(spec)) or why_void
-            self.laboratory.clients.disconnect()
+            self.laboratory.disconnect()
         spool.ingest(self.store)
         return why_void
 
@@ -147,6 +193,7 @@ class _Run:
         self.store.add_probes(finished.probes)
         self._done += 1
         warnings = check_trial(finished.record, self.plan)
+        self.progress.kept(finished.record, is_void=not is_valid(warnings))
         return next((each.text for each in warnings if each.severity is Severity.VOID), None)
 
     def _announce(self, spec: TrialSpec, block: BlockSpec, position: int) -> None:
@@ -157,26 +204,23 @@ class _Run:
             spec,
             done=self._done,
             trials=self._done + trials_here + self._trials_left(),
-            left_s=left * self._trial_s() + is_idle_to_come * self._idle_s() + self._left_s(),
+            left_s=sum(map(self._trial_s, block.arms[position:]))
+            + is_idle_to_come * self._idle_s()
+            + self._left_s(),
         )
 
     def _trials_left(self) -> int:
         return sum(len(block.arms) + (self.plan.idle_s > 0) for block in self._left)
 
     def _left_s(self) -> float:
-        return sum(len(block.arms) * self._trial_s() + self._idle_s() for block in self._left)
+        return sum(sum(map(self._trial_s, block.arms)) + self._idle_s() for block in self._left)
 
-    def _trial_s(self) -> float:
-        plan = self.plan
-        return (
-            (plan.warmup_notifications + plan.notifications) / plan.rate_hz
-            + plan.settle_s
-            + _TRIAL_OVERHEAD_S
-        )
+    def _trial_s(self, arm: Arm) -> float:
+        return trial_s(self.plan, arm) + self.laboratory.overhead_s
 
     def _idle_s(self) -> float:
         plan = self.plan
-        return plan.idle_s + plan.settle_s + _IDLE_OVERHEAD_S if plan.idle_s > 0 else 0.0
+        return plan.idle_s + plan.settle_s + self.laboratory.idle_overhead_s if plan.idle_s > 0 else 0.0
 
 
 def _name(block: BlockSpec) -> str:

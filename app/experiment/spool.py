@@ -44,6 +44,7 @@ def batch_of(line: bytes) -> ClientBatch | None:
             clock_channel=batch.get("clock_channel"),
             timebase=batch.get("timebase"),
             samples=tuple(_samples(batch.get("samples", []))),
+            conduct=None if batch.get("conduct") is None else json.dumps(batch["conduct"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -10,27 +10,24 @@ everything has come. When the last probe is old, as after a long idle window, th
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from app import clock
 from app.core.clocksync import ClockSync
-from app.core.scenario import Plan, TrialSpec
+from app.core.scenario import BlockSpec, Plan, TrialSpec, arm_plan
 from app.core.trial import TrialRecord
 from app.experiment import matching
 from app.experiment.api import Operator, Server
 from app.experiment.client_link import ClientLink, Collected
 from app.experiment.instrument import instrument_record
+from app.experiment.laboratory import Finished
+from app.experiment.orders import order_of, source_record
+from app.experiment.runner_clock import CLOCK_AGE_US_MAX, PROBES_AT_START, RunnerClock
 from app.experiment.trial_warnings import SourceRecord, late_edge, process_warnings
 from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot, difference
-from app.measure.store import Published, StampedProbe
+from app.measure.store import StampedProbe
 
-PROBES_AT_START = 32
 PROBES_AFTER_TRIAL = 8
-PROBES_BEFORE_TRIAL = 8
-
-CLOCK_AGE_US_MAX = 5_000_000
-"""A trial begins with probes not older than this: its samples need some within 15 s before them, and an idle window,
-which is not probed, may be longer than that."""
 
 EDGE_LEAD_US = 20_000
 """How long before the first due time the CPU window opens: ten times what reading it takes."""
@@ -39,26 +36,13 @@ EDGE_LAG_US = 100_000
 """How long behind the last due time the CPU window stays open for what has not come. It does not wait for the whole
 drain: seconds in which nothing is sent would make an arm that loses a notification look cheap."""
 
-RECORD_TRIES = 50
-RECORD_PAUSE_S = 0.02
-"""The source closes its record a moment after the last notification was received."""
-
 END_MARGIN_S = 0.25
 """Behind the server's own end of the trial: what comes with the last drain is still heard."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A trial's record and what the store keeps beside it."""
-
-    record: TrialRecord
-    published: tuple[Published, ...]
-    probes: tuple[StampedProbe, ...]
-
-
 @dataclass(slots=True)
-class Laboratory:
-    """Everything that the trials of a run share."""
+class BuiltInClients:
+    """The laboratory with built-in clients: everything that the trials of a run share."""
 
     run: str
     plan: Plan
@@ -67,21 +51,40 @@ class Laboratory:
     clock: ClockSync
     clock_age_us_max: int = CLOCK_AGE_US_MAX
     operator: Operator = field(init=False)
+    overhead_s: float = field(init=False, default=0.12)
+    """Connecting, probing and reading the record."""
+    idle_overhead_s: float = field(init=False, default=0.01)
+    _clock: RunnerClock = field(init=False)
     _sampler: CpuSampler | None = field(init=False)
-    _probed_us: int | None = field(init=False, default=None)
-    """When the last burst ended, on the runner's monotonic clock."""
 
     def __post_init__(self) -> None:
         self.operator = Operator(self.server)
+        self._clock = RunnerClock(self.clients, self.clock, self.clock_age_us_max)
         self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
 
     def synchronise(self, count: int) -> tuple[StampedProbe, ...]:
         """Probe the server's clock, and hand over the probes for the store."""
-        probes = tuple(self.clients.burst(count))
-        for each in probes:
-            self.clock.add(each.probe, timebase=each.timebase)
-        self._probed_us = clock.monotonic_us()
-        return probes
+        return self._clock.synchronise(count)
+
+    def begin(self) -> tuple[StampedProbe, ...]:
+        """The first probes."""
+        return self.synchronise(PROBES_AT_START)
+
+    def has_enough_for(self, block: BlockSpec) -> bool:
+        """Always: they are made as they are wanted."""
+        return True
+
+    def begin_block(self, block: BlockSpec) -> BlockSpec:
+        """The block as planned."""
+        return block
+
+    def disconnect(self) -> None:
+        """Let the clients go."""
+        self.clients.disconnect()
+
+    def at_end(self) -> Mapping[str, object]:
+        """Nothing that was not known before."""
+        return {}
 
     def connect(self, spec: TrialSpec) -> None:
         """Connect the trial's clients in an order of its own, and wait until the server has let all of them in."""
@@ -108,14 +111,14 @@ class Laboratory:
         """An idle window with the clients that are connected: the baseline of the CPU."""
         self.clients.pause(self.plan.settle_s)
         before = self._edge()
-        started_us = self._now_us()
+        started_us = self._clock.now_us()
         self.clients.pause(self.plan.idle_s)
         after = self._edge()
-        change = _change(before, after)
+        change = change_of(before, after)
         record = TrialRecord(
             spec=spec,
             started_us=started_us,
-            ended_us=self._now_us(),
+            ended_us=self._clock.now_us(),
             published=0,
             cpu=change.use if change else None,
             warnings=tuple(process_warnings(change)),
@@ -126,24 +129,27 @@ class Laboratory:
         """A trial with the clients that are connected."""
         plan = self.plan
         count = plan.warmup_notifications + plan.notifications
-        probes_before = self._synchronise_if_old()
+        probes_before = self._clock.synchronise_if_old()
         self.clients.expect(self.run, spec.index, count)
-        ordered = self.operator.start_trial(_order(self.run, plan, spec))
-        self.clients.pause((ordered.first_due_us - EDGE_LEAD_US - self._now_us()) / 1e6)
+        order = order_of(self.run, plan, spec, start_after_s=plan.settle_s)
+        ordered = self.operator.start_trial(order)
+        self._clock.wait_until(ordered.first_due_us - EDGE_LEAD_US)
         before = self._edge()
-        started_us = self._now_us()
+        started_us = self._clock.now_us()
         is_complete = self._wait_until_complete(ordered.last_due_us + EDGE_LAG_US)
         after = self._edge()
-        ended_us = self._now_us()
+        ended_us = self._clock.now_us()
         is_complete = is_complete or self._wait_until_complete(ordered.ends_us + round(END_MARGIN_S * 1e6))
         probes = self.synchronise(PROBES_AFTER_TRIAL)
         collected = self.clients.collect()
-        source = self._source_record(spec, is_complete=is_complete)
+        source = source_record(
+            self.operator, self.run, spec, is_complete=is_complete, pause=self.clients.pause
+        )
         instrument = None
         if plan.instrument:
             answer = self.operator.instrument(self.run, spec.index)
             instrument = instrument_record(answer, source.published, collected.addresses)
-        change = _change(before, after)
+        change = change_of(before, after)
         warnings = [*process_warnings(change), *source.warnings]
         if started_us > ordered.first_due_us:
             warnings.append(late_edge((started_us - ordered.first_due_us) / 1000))
@@ -160,19 +166,13 @@ class Laboratory:
 
     def _wait_until_complete(self, until_us: int) -> bool:
         """Whether every client has everything by then; server time base."""
-        return self.clients.wait_until_complete(max(0, until_us - self._now_us()) / 1e6)
-
-    def _synchronise_if_old(self) -> tuple[StampedProbe, ...]:
-        is_fresh = (
-            self._probed_us is not None and clock.monotonic_us() - self._probed_us <= self.clock_age_us_max
-        )
-        return () if is_fresh else self.synchronise(PROBES_BEFORE_TRIAL)
+        return self.clients.wait_until_complete(max(0, until_us - self._clock.now_us()) / 1e6)
 
     def _record(
         self, spec: TrialSpec, first_due_us: int, source: SourceRecord, collected: Collected
     ) -> TrialRecord:
         """What source and clients say together; edges and CPU are the caller's."""
-        expected = matching.expected_of(self.plan, first_due_us, source.published)
+        expected = matching.expected_of(arm_plan(self.plan, spec.arm), first_due_us, source.published)
         measured = [each for each in source.published if each.seq >= self.plan.warmup_notifications]
         return TrialRecord(
             spec=spec,
@@ -187,49 +187,10 @@ class Laboratory:
             disturbances=source.disturbances,
         )
 
-    def _source_record(self, spec: TrialSpec, *, is_complete: bool) -> SourceRecord:
-        """Read the source's record and close the trial."""
-        tries_left = RECORD_TRIES if is_complete else 1
-        answer = self.operator.trial(self.run, spec.index)
-        while answer["state"] == "running" and (tries_left := tries_left - 1):
-            self.clients.pause(RECORD_PAUSE_S)
-            answer = self.operator.trial(self.run, spec.index)
-        self.operator.close_trial(self.run, spec.index)
-        return SourceRecord(
-            state=str(answer["state"]),
-            published=tuple(Published(*row) for row in sorted(answer["published"])),
-            disturbances=int(answer["disturbances"]),
-            paths=tuple(answer["paths"]),
-            asked_path=spec.arm.factors.get("fanout"),
-        )
-
     def _edge(self) -> CpuSnapshot | None:
         return self._sampler.snapshot() if self._sampler is not None else None
 
-    def _now_us(self) -> int:
-        """Now in the server's time base: the runner shares its monotonic clock with the clients."""
-        now_us = clock.monotonic_us()
-        model = self.clock.model_at(now_us)
-        assert model is not None, "a trial began before the first probe"
-        return round(model.server_us(now_us))
 
-
-def _order(run: str, plan: Plan, spec: TrialSpec) -> dict[str, object]:
-    """The body of `POST /api/trials`; `instrument` only when it is wanted, so that older servers understand the rest."""
-    order: dict[str, object] = {
-        "run": run,
-        "trial": spec.index,
-        "block": spec.block,
-        "transport": spec.arm.transport,
-        "notifications": plan.notifications,
-        "warmup_notifications": plan.warmup_notifications,
-        "rate_hz": plan.rate_hz,
-        "payload_bytes": plan.payload_bytes,
-        "start_after_ms": round(plan.settle_s * 1000),
-        "drain_ms": round(plan.drain_s * 1000),
-    }
-    return {**order, "instrument": True} if plan.instrument else order
-
-
-def _change(before: CpuSnapshot | None, after: CpuSnapshot | None) -> CpuChange | None:
+def change_of(before: CpuSnapshot | None, after: CpuSnapshot | None) -> CpuChange | None:
+    """What was used between two edges; `None` where the server's processes are not in reach."""
     return None if before is None or after is None else difference(before, after)

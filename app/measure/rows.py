@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, astuple, fields
 from typing import Any
 
-from app.core.delivery import Delivery, Outcome, SampleState
+from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.scenario import Arm, TrialSpec
 from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
 
@@ -72,11 +72,12 @@ def delivery_values(delivery: Delivery) -> tuple[Any, ...]:
     return astuple(delivery)
 
 
-def delivery(row: tuple[Any, ...]) -> Delivery:
-    """The delivery whose `DELIVERY_COLUMNS` these are."""
-    values = dict(zip(DELIVERY_COLUMNS, row, strict=True))
+def delivery(values: dict[str, Any]) -> Delivery:
+    """The delivery of a row by its columns; one from before there was a lifecycle was visible."""
+    values = {"lifecycle": Lifecycle.VISIBLE, **values}
     values["warmup"], values["visible"] = bool(values["warmup"]), bool(values["visible"])
     values["state"], values["outcome"] = SampleState(values["state"]), Outcome(values["outcome"])
+    values["lifecycle"] = Lifecycle(values["lifecycle"])
     return Delivery(**values)
 
 

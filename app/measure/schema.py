@@ -5,6 +5,8 @@ microseconds; a column has the name of the field that it keeps (`app/core/delive
 
     version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
     version 2   and instrument, connection, accepted, tcp_info: what the server recorded of its connections
+    version 3   and participant, conduct: which phones took part in a trial and how they behaved; delivery and
+                client_sample have `lifecycle`, client_batch has `conduct` as it was posted
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53494152
 """`PRAGMA application_id`, "SIAR": tells a run's database from any other SQLite file."""
 
-VERSION = 2
+VERSION = 3
 """`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones; a writer brings the file up to it."""
 
 TABLES = {
@@ -101,7 +103,7 @@ TABLES = {
         run TEXT,
         trial INTEGER,
         clock_channel TEXT,
-        timebase TEXT,
+        timebase TEXT<added>,
         UNIQUE (device, batch_id)
     """,
     "client_sample": """
@@ -160,12 +162,41 @@ TABLES = {
         header_bytes INTEGER NOT NULL,
         PRIMARY KEY (trial, connection, edge)
     """,
+    "participant": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        client INTEGER NOT NULL,        -- the phone's seat in the run, minus 1
+        PRIMARY KEY (trial, client)
+    """,
+    "conduct": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        client INTEGER NOT NULL,
+        disconnects INTEGER NOT NULL,
+        hidden_ms REAL NOT NULL,
+        frozen_ms REAL NOT NULL,
+        suspended_ms REAL NOT NULL,
+        clock_steps INTEGER NOT NULL,
+        expected_count INTEGER NOT NULL,
+        received_count INTEGER NOT NULL,
+        events TEXT NOT NULL,           -- JSON array of client_us, kind
+        PRIMARY KEY (trial, client)
+    """,
 }
 
-SINCE = dict.fromkeys(("instrument", "connection", "accepted", "tcp_info"), 2)
+SINCE = {
+    **dict.fromkeys(("instrument", "connection", "accepted", "tcp_info"), 2),
+    **dict.fromkeys(("participant", "conduct"), 3),
+}
 """The version that brought a table; the others were there from the first."""
 
+ADDED = {
+    "delivery": {"lifecycle TEXT NOT NULL DEFAULT 'visible'": 3},
+    "client_sample": {"lifecycle TEXT": 3},
+    "client_batch": {"conduct TEXT": 3},
+}
+"""Columns that came to a table later, with the version that brought them: last, or where `<added>` stands."""
+
 INSTRUMENT_SINCE = 2
+CONDUCT_SINCE = 3
 
 INDEXES = (
     "CREATE INDEX delivery_of_trial ON delivery (trial, client, seq)",
@@ -184,16 +215,33 @@ def upgrade(version: int) -> list[str]:
 
 
 def _step(older: int, newer: int) -> list[str]:
-    """The tables that came between two versions, with their guards."""
+    """The tables that came between two versions, with their guards, and the columns that came to older ones."""
     names = [name for name in TABLES if older < SINCE.get(name, 1) <= newer]
-    created = [f"CREATE TABLE {name} ({TABLES[name]})" for name in names]
+    # Written as ALTER TABLE leaves it, so that an upgraded file and a new one say the same.
+    created = [f"CREATE TABLE {name} ({_columns(name, newer)})" for name in names]
+    widened = [
+        f"ALTER TABLE {name} ADD COLUMN {column}"
+        for name in ADDED
+        if name not in names
+        for column in _added(name, older, newer)
+    ]
     guards = [
         f"CREATE TRIGGER {name}_no_{verb.lower()} BEFORE {verb} ON {name} "
         "BEGIN SELECT RAISE(ABORT, 'the tables of a run are append-only'); END"
         for name in names
         for verb in ("UPDATE", "DELETE")
     ]
-    return [*created, *guards]
+    return [*created, *widened, *guards]
+
+
+def _columns(table: str, newer: int) -> str:
+    added = "".join(f", {column}" for column in _added(table, 0, newer))
+    text = TABLES[table]
+    return text.replace("<added>", added) if "<added>" in text else text + added
+
+
+def _added(table: str, older: int, newer: int) -> list[str]:
+    return [column for column, since in ADDED.get(table, {}).items() if older < since <= newer]
 
 
 def _is(version: int) -> str:

@@ -18,7 +18,7 @@ from app.core.clocksync import Probe
 from app.core.errors import Conflict, StoreError
 from app.core.scenario import plan_from_json, plan_sha256, plan_to_json
 from app.core.trial import CpuUse, RunRecord, TrialRecord
-from app.measure import database, instrument_rows, rows, schema
+from app.measure import conduct_rows, database, instrument_rows, rows, schema
 from app.measure.stored import (
     BATCH_COLUMNS,
     SAMPLE_COLUMNS,
@@ -100,6 +100,8 @@ class Store:
             if record.instrument is not None:
                 for table, found in instrument_rows.values(trial, record.instrument):
                     self._insert(table, found)
+            self._insert("participant", [(trial, client) for client in record.participants])
+            self._insert("conduct", (conduct_rows.values(trial, each) for each in record.conducts))
 
     def add_probes(self, probes: Iterable[StampedProbe]) -> None:
         """Append clock probes, as they were taken."""
@@ -168,6 +170,20 @@ class Store:
         )
         return [dict(row) for row in found]
 
+    def batches(self, trial: int) -> list[dict[str, Any]]:
+        """Posted batches of a trial, in the order in which they came; `conduct` is still JSON."""
+        found = self._database.execute("SELECT * FROM client_batch WHERE trial = ? ORDER BY batch", (trial,))
+        return [dict(row) for row in found]
+
+    def samples_of(self, trial: int) -> list[dict[str, Any]]:
+        """Posted arrivals of one trial, each with its batch's `device` and `run`, in the order in which they came."""
+        found = self._database.execute(
+            "SELECT client_sample.*, device, run FROM client_sample JOIN client_batch USING (batch) "
+            "WHERE trial = ? ORDER BY batch, client_sample.rowid",
+            (trial,),
+        )
+        return [dict(row) for row in found]
+
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
@@ -179,15 +195,21 @@ class Store:
         self.close()
 
     def _trials(self) -> Iterator[TrialRecord]:
+        there = {row["name"] for row in self._database.execute("PRAGMA table_info(delivery)")}
+        columns = [name for name in rows.DELIVERY_COLUMNS if name in there]
         for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
+            trial = row["trial"]
             found = self._database.execute(
-                f"SELECT {database.quoted(rows.DELIVERY_COLUMNS)} FROM delivery WHERE trial = ? ORDER BY rowid",
-                (row["trial"],),
+                f"SELECT {database.quoted(columns)} FROM delivery WHERE trial = ? ORDER BY rowid", (trial,)
             )
-            record = rows.trial_record(
-                row, [rows.delivery(tuple(each)) for each in found], self._cpu(row["trial"])
+            record = rows.trial_record(row, [rows.delivery(dict(each)) for each in found], self._cpu(trial))
+            participants, conducts = conduct_rows.read(self._database, trial)
+            yield replace(
+                record,
+                instrument=instrument_rows.read(self._database, trial),
+                participants=participants,
+                conducts=conducts,
             )
-            yield replace(record, instrument=instrument_rows.read(self._database, row["trial"]))
 
     def _cpu(self, trial: int) -> CpuUse | None:
         row = self._database.execute(
@@ -196,8 +218,9 @@ class Store:
         return rows.cpu_use(tuple(row)) if row else None
 
     def _add_batch(self, batch: ClientBatch) -> int:
+        marks = ", ".join("?" * len(BATCH_COLUMNS))
         cursor = self._database.execute(
-            f"INSERT OR IGNORE INTO client_batch ({database.quoted(BATCH_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR IGNORE INTO client_batch ({database.quoted(BATCH_COLUMNS)}) VALUES ({marks})",
             tuple(getattr(batch, name) for name in BATCH_COLUMNS),
         )
         if cursor.rowcount:

@@ -54,11 +54,13 @@ class ClientBatch:
     timebase: str | None = None
     samples: tuple[Mapping[str, Any], ...] = ()
     """By the column names of table `client_sample`; what is missing is null."""
+    conduct: str | None = None
+    """How the phone behaved in the trial, as JSON, if it came with this batch."""
 
 
-BATCH_COLUMNS = ("device", "batch_id", "received_us", "run", "trial", "clock_channel", "timebase")
+BATCH_COLUMNS = ("device", "batch_id", "received_us", "run", "trial", "clock_channel", "timebase", "conduct")
 
 SAMPLE_COLUMNS = (
     *("id", "transport", "due_us", "sent_us", "received_client_us", "displayed_client_us"),
-    *("clock_offset_us", "clock_bound_us", "state", "outcome", "visible"),
+    *("clock_offset_us", "clock_bound_us", "state", "outcome", "visible", "lifecycle"),
 )

@@ -38,7 +38,7 @@ def forest_figure(analysis: Analysis) -> Figure:
 
 def curve_figure(analysis: Analysis) -> Figure:
     """The distribution of delays at each count of clients."""
-    counts = sorted(analysis.run.plan.client_counts)
+    counts = analysis.client_counts
     return Figure(
         "Share of notifications that had arrived after so many ms",
         "All samples of the valid blocks, pooled: it describes, and proves nothing. Marker: median. The axis reaches to "

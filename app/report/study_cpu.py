@@ -36,7 +36,7 @@ HEADINGS = ("arm", "clients", "CPU points", "us per notification", "cpu_percent 
 
 def cpu_figures(analysis: Analysis) -> list[Figure]:
     """One figure per count of clients, then the one against the counts."""
-    counts = sorted(analysis.run.plan.client_counts)
+    counts = analysis.client_counts
     return [*(_cpu_at(analysis, count) for count in counts), _cpu_against_clients(analysis)]
 
 

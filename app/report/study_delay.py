@@ -38,13 +38,14 @@ CLIENTS_DRAWN_MAX = 50
 
 def delay_figures(analysis: Analysis) -> list[Figure]:
     """One figure per count of clients, then the one against the counts."""
-    counts = sorted(analysis.run.plan.client_counts)
+    counts = analysis.client_counts
     return [*(_delay_per_client(analysis, count) for count in counts), _delay_against_clients(analysis)]
 
 
 def _delay_per_client(analysis: Analysis, count: int) -> Figure:
     rows = rows_at(analysis, count)
-    drawn = min(count, CLIENTS_DRAWN_MAX)
+    seats = max((len(row.client_means) for _, row in rows), default=count)
+    drawn = min(seats, CLIENTS_DRAWN_MAX)
     highs = [mean.high_ms or 0.0 for _, row in rows for mean in row.client_means[:drawn]]
     panel = Panel(
         Axis.categories("client", [str(index + 1) for index in range(drawn)]),
@@ -61,7 +62,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
     measured = Drawing(
         "This run, ms", panel.svg(f"delay{count}", title=title, description=_means_in_words(rows))
     )
-    cut = f" The first {drawn} clients are shown." if drawn < count else ""
+    cut = f" The first {drawn} clients are shown." if drawn < seats else ""
     return Figure(
         title,
         "From due to the client's stamp after its read, warm-up left out, valid blocks only. Marker: mean of the "

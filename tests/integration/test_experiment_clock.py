@@ -15,7 +15,8 @@ from app.experiment import runner, server_process
 from app.experiment.api import Server
 from app.experiment.client_link import ClientLink
 from app.experiment.progress import SilentProgress
-from app.experiment.trial_run import PROBES_AFTER_TRIAL, PROBES_BEFORE_TRIAL, Laboratory
+from app.experiment.runner_clock import PROBES_BEFORE_TRIAL
+from app.experiment.trial_run import PROBES_AFTER_TRIAL, BuiltInClients
 from app.measure.store import Store
 from tests.support import lab
 
@@ -31,7 +32,7 @@ def probes_of_a_trial(server: Server, plan: Plan, *, clock_age_us_max: int) -> i
     """How many probes a trial right after the first burst brings."""
     with ClientLink() as clients:
         clients.open_clock(server.host, server.clock_port or 0)
-        laboratory = Laboratory(
+        laboratory = BuiltInClients(
             f"clock-{clock_age_us_max}",
             plan,
             server,
