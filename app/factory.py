@@ -12,7 +12,23 @@ from app import clock
 from app import settings as settings_module
 from app.services import Services, build
 from app.settings import Settings
-from app.web import deliveries, errors, events, notifications, openapi, pages, probes, trials
+from app.web import (
+    assignment,
+    deliveries,
+    devices,
+    errors,
+    events,
+    notifications,
+    openapi,
+    pages,
+    participants,
+    probes,
+    receipts,
+    room,
+    screen_data,
+    sessions,
+    trials,
+)
 from app.web.guard import Guard
 from app.web.here import KEY
 from app.web.policy import Policy
@@ -51,10 +67,28 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     services = build(app, settings)  # puts Socket.IO's middleware around it
     app.extensions[KEY] = services
     errors.register(app)
-    for view in (pages, events, notifications, deliveries, trials, probes, openapi):
+    for view in (
+        pages,
+        events,
+        notifications,
+        deliveries,
+        trials,
+        sessions,
+        probes,
+        openapi,
+        room,
+        participants,
+        assignment,
+        devices,
+        receipts,
+        screen_data,
+    ):
         app.register_blueprint(view.blueprint)
     app.wsgi_app = Guard(  # type: ignore[method-assign]
-        app.wsgi_app, allowed_hosts=settings.allowed_hosts, requests=services.requests
+        app.wsgi_app,
+        allowed_hosts=settings.allowed_hosts,
+        requests=services.requests,
+        trusted_proxies=settings.trusted_proxies,
     )
     return app
 

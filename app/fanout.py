@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.notification import Notification
 from app.core.position import Position
@@ -24,11 +25,20 @@ from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
 from app.serving.recording import Recording
 
-__all__ = ["CLOSED_BY_CLIENT", "CLOSED_DRAIN", "CLOSED_LOST", "CLOSED_SLOW", "Fanout", "Group"]
+__all__ = [
+    "CLOSED_BY_CLIENT",
+    "CLOSED_DRAIN",
+    "CLOSED_LOST",
+    "CLOSED_OPERATOR",
+    "CLOSED_SLOW",
+    "Fanout",
+    "Group",
+]
 
 logger = logging.getLogger("siar.fanout")
 
 CLOSED_DRAIN = "server_drain"
+CLOSED_OPERATOR = "operator"
 
 
 class Connection(Protocol):
@@ -80,8 +90,8 @@ class Fanout:
         self._broker = broker
         self.broadcaster = broadcaster
         self._framings: dict[str, Framing] = {}
-        self._stock: dict[Connection, None] = {}
-        """An ordered set: connections are served in the order in which they came."""
+        self._stock: dict[Connection, int] = {}
+        """Since when, in the order in which they came: so they are served."""
         self._groups: dict[tuple[Filter, str], Group] = {}
         self._recordings: dict[str, Recording] = {}
         """Where it is noted when the kernel took what, by transport."""
@@ -111,7 +121,7 @@ class Fanout:
                         return  # It left while it was answered: nobody would count it out again.
                     connection.join(self._group(connection.wanted, form))
                 else:
-                    self._stock[connection] = None
+                    self._stock[connection] = clock.now_us()
 
         self._broker.attach(since, connection.wanted, start)
 
@@ -135,7 +145,7 @@ class Fanout:
                 if group is None:
                     return
                 self._drop_if_empty(group)
-            elif self._stock.pop(connection, 0) is not None:
+            elif self._stock.pop(connection, None) is None:
                 return
             self.closed[connection.wanted.transport, reason] += 1
         if reason == CLOSED_SLOW:
@@ -194,15 +204,23 @@ class Fanout:
                 found[group.wanted.transport, "direct"] += len(group.members)
         return dict(found)
 
+    def connections(self) -> list[tuple[Connection, int]]:
+        """Everyone, and since when (server time base)."""
+        with self._lock:
+            found = list(self._stock.items())
+            for group in self._groups.values():
+                found += cast(list[tuple[Connection, int]], list(group.members.items()))
+        return found
+
     def drain(self) -> None:
         """End every connection from our side; they come back to whoever serves next."""
-        with self._lock:
-            leaving = list(self._stock)
-            for group in self._groups.values():
-                leaving += cast(list[Connection], list(group.members))
-        for connection in leaving:
-            self.unsubscribe(connection, CLOSED_DRAIN)
-            connection.end(CLOSED_DRAIN)
+        for connection, _since_us in self.connections():
+            self.cut(connection, CLOSED_DRAIN)
+
+    def cut(self, connection: Connection, reason: str) -> None:
+        """End a connection from our side, behind what waits for it."""
+        self.unsubscribe(connection, reason)
+        connection.end(reason)
 
     def _group(self, wanted: Filter, form: str) -> Group:
         shared = Filter(wanted.transport, wanted.topics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,11 @@ from app.core.admission import Admission
 from app.core.rate import Rate
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
+from app.operators import Guesses, Operators
+from app.practice import Practice
+from app.receipts import Receipts
+from app.room.invitation import Invitation
+from app.room.room import Room
 from app.serving.broadcaster import Broadcaster
 from app.serving.descriptors import room_for
 from app.serving.engine_limits import IncomingLimits
@@ -60,6 +66,13 @@ class Services:
     requests: Requests
     admission: Admission
     publish_rate: Rate
+    room: Room
+    invitation: Invitation
+    join_guesses: Guesses
+    """Wrong codes, by address."""
+    practice: Practice
+    receipts: Receipts
+    operators: Operators
     draining: bool = False
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
@@ -86,7 +99,9 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     )
     fanout = Fanout(broker, broadcaster)
     admission = Admission(
-        count_max=room_for(settings.connections_max), per_address_max=settings.connections_per_address_max
+        count_max=room_for(settings.connections_max),
+        per_address_max=settings.connections_per_address_max,
+        loopback_is_exempt=not settings.trusted_proxies,
     )
     socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
     sse = SseTransport(
@@ -120,13 +135,15 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     )
     run = settings.run or live_run_id()
     requests = Requests()
+    room = Room()
+    trials = Trials(broker, fanout, requests_answered=requests.answered)
     return Services(
         settings=settings,
         broker=broker,
         fanout=fanout,
         sse=sse,
         socketio=socketio,
-        trials=Trials(broker, fanout, requests_answered=requests.answered),
+        trials=trials,
         devices=devices,
         spool=Spool(settings.runs_dir, bytes_max=settings.spool_bytes_max),
         run=run,
@@ -134,6 +151,12 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         requests=requests,
         admission=admission,
         publish_rate=Rate(per_s=settings.publish_per_s_max, burst=settings.publish_per_s_max),
+        room=room,
+        invitation=Invitation(settings.operator_key.encode() or secrets.token_bytes(32)),
+        join_guesses=Guesses(clock.now_us),
+        practice=Practice(room, trials),
+        receipts=Receipts(),
+        operators=Operators(token=settings.admin_token, first_key=settings.operator_key),
     )
 
 

@@ -4,22 +4,126 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-_ENGLISH_FIRST = (
-    "Red Blue Green Golden Silver Purple Orange Pink Brave Calm Clever Gentle "
-    "Happy Jolly Kind Lucky Merry Nimble Proud Quick Quiet Sunny Swift Wise"
-).split()
-_ENGLISH_SECOND = (
-    "Gecko Otter Panda Tiger Heron Dolphin Turtle Falcon Rabbit Koala Lemur Owl Parrot Penguin Robin Seal "
-    "Sparrow Squirrel Swan Whale Zebra Badger Beaver Camel Crane Deer Fox Giraffe Hedgehog Kiwi Lynx Moose"
-).split()
-_INDONESIAN_FIRST = (
-    "Tokek Panda Harimau Bangau Penyu Elang Kelinci Koala Kancil Merpati Nuri Pinguin Kenari Rusa Pipit Tupai "
-    "Angsa Paus Zebra Gajah Unta Jerapah Landak Kijang Cendrawasih Komodo Banteng Walet Kakatua Beruang Jalak Murai"
-).split()
-_INDONESIAN_SECOND = (
-    "Merah Biru Hijau Emas Perak Ungu Jingga Putih Berani Tenang Cerdik Lembut "
-    "Gembira Riang Ramah Mujur Ceria Lincah Gagah Cepat Hening Cerah Gesit Bijak"
-).split()
+_ENGLISH_FIRST = [
+    "Red",
+    "Blue",
+    "Green",
+    "Golden",
+    "Silver",
+    "Purple",
+    "Orange",
+    "Pink",
+    "Brave",
+    "Calm",
+    "Clever",
+    "Gentle",
+    "Happy",
+    "Jolly",
+    "Kind",
+    "Lucky",
+    "Merry",
+    "Nimble",
+    "Proud",
+    "Quick",
+    "Quiet",
+    "Sunny",
+    "Swift",
+    "Wise",
+]
+_ENGLISH_SECOND = [
+    "Gecko",
+    "Otter",
+    "Panda",
+    "Tiger",
+    "Heron",
+    "Dolphin",
+    "Turtle",
+    "Falcon",
+    "Rabbit",
+    "Koala",
+    "Lemur",
+    "Owl",
+    "Parrot",
+    "Penguin",
+    "Robin",
+    "Seal",
+    "Sparrow",
+    "Squirrel",
+    "Swan",
+    "Whale",
+    "Zebra",
+    "Badger",
+    "Beaver",
+    "Camel",
+    "Crane",
+    "Deer",
+    "Fox",
+    "Giraffe",
+    "Hedgehog",
+    "Kiwi",
+    "Lynx",
+    "Moose",
+]
+_INDONESIAN_FIRST = [
+    "Tokek",
+    "Panda",
+    "Harimau",
+    "Bangau",
+    "Penyu",
+    "Elang",
+    "Kelinci",
+    "Koala",
+    "Kancil",
+    "Merpati",
+    "Nuri",
+    "Pinguin",
+    "Kenari",
+    "Rusa",
+    "Pipit",
+    "Tupai",
+    "Angsa",
+    "Paus",
+    "Zebra",
+    "Gajah",
+    "Unta",
+    "Jerapah",
+    "Landak",
+    "Kijang",
+    "Cendrawasih",
+    "Komodo",
+    "Banteng",
+    "Walet",
+    "Kakatua",
+    "Beruang",
+    "Jalak",
+    "Murai",
+]
+_INDONESIAN_SECOND = [
+    "Merah",
+    "Biru",
+    "Hijau",
+    "Emas",
+    "Perak",
+    "Ungu",
+    "Jingga",
+    "Putih",
+    "Berani",
+    "Tenang",
+    "Cerdik",
+    "Lembut",
+    "Gembira",
+    "Riang",
+    "Ramah",
+    "Mujur",
+    "Ceria",
+    "Lincah",
+    "Gagah",
+    "Cepat",
+    "Hening",
+    "Cerah",
+    "Gesit",
+    "Bijak",
+]
 """In Indonesian the animal comes first. No animal is in either list that is called after people in anger."""
 
 _WORDS = {
@@ -32,8 +136,9 @@ _STEP = 331
 
 
 def friendly_name(language: str, *, number: int, taken: Collection[str]) -> str:
-    """The name that `number` stands for, or the next one that is not in `taken` (casefolded); any language not ours
-    gets English.
+    """The name that `number` stands for, or the next one that is not in `taken` (casefolded).
+
+    A language that is not ours gets English.
     """
     first, second = _WORDS.get(language, _WORDS["en"])
     count = len(first) * len(second)

@@ -14,14 +14,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from app import clock
 from app.core.clean_name import clean_name
 from app.core.errors import Conflict, Unknown
 from app.room.participant import Participant
+from app.room.reports import Reports
 from app.room.seats import PARTICIPANTS_MAX, Seats
-from app.room.trial import STATE_COLLECT, STATE_RUNNING, RoomTrial
+from app.room.trial import STATE_CONNECT, RoomTrial
 
 COUNTDOWN_US = 5_000_000
 """Phones ask once a second at most: all of them show 3-2-1 in time."""
@@ -69,6 +70,7 @@ class Room:
         self.now_us = now_us
         self.version = 0
         self.seats = Seats()
+        self.reports = Reports()
         self.experiment: Experiment | None = None
         self.trial: RoomTrial | None = None
         self.progress: dict[str, Any] = {}
@@ -78,6 +80,8 @@ class Room:
         self.countdown_to_us: int | None = None
         self.pause_wanted = False
         """A pause begins when the trial is over."""
+        self.practice_run: str | None = None
+        """Of the practice round that is under way."""
         self._phase = Phase.CLOSED
         self._enough_since_us: int | None = None
         self._quiet_until_us = 0
@@ -111,6 +115,7 @@ class Room:
                 found.name = clean_name(name) or found.name
                 found.model = model or found.model
                 found.last_seen_us = now_us
+            self.reports.take(device, {}, now_us=now_us, name=found.name)
             self._changed()
             return found
 
@@ -127,18 +132,25 @@ class Room:
             self._changed()
 
     def report(self, device: str, report: Mapping[str, Any]) -> None:
-        """Take in what a participant says of itself; of others nothing is kept here."""
+        """Take in what a device says of itself, in the room or not."""
         with self.lock:
+            name = clean_name(report.get("name") or "")
+            now_us = self.now_us()
+            self.reports.take(device, report, now_us=now_us, name=name)
             found = self.seats.get(device)
             if found is None:
                 return
-            found.last_seen_us = self.now_us()
+            found.last_seen_us = now_us
             changed = found.take(report)
-            name = clean_name(report.get("name") or "")
             if name and name != found.name:
                 found.name, changed = name, True
             if changed:
                 self._changed()
+
+    def name_of(self, device: str) -> str | None:
+        """What a device is called, if it ever said."""
+        participant, said = self.seats.get(device), self.reports.get(device)
+        return participant.name if participant else said.name if said else None
 
     def was_removed(self, device: str) -> bool:
         """Whether the operator sent `device` away."""
@@ -164,7 +176,7 @@ class Room:
         with self.lock:
             if self.phase is not Phase.GATHERING:
                 raise Conflict(f"The room is {self._phase}: only one that gathers phones can start.")
-            if self.trial is not None:
+            if self.practice_run is not None:
                 raise Conflict("A practice round is under way; start when it is over.")
             if not self.ready_count():
                 raise Conflict("No phone is ready yet.")
@@ -191,7 +203,7 @@ class Room:
     def close(self) -> None:
         """Cancel, or put away what is finished; phones stay for the next one."""
         with self.lock:
-            self.experiment = self.trial = self.result = None
+            self.experiment = self.trial = self.result = self.practice_run = None
             self.progress = {}
             self._become(Phase.CLOSED)
 
@@ -217,16 +229,49 @@ class Room:
         with self.lock:
             if self.phase in (Phase.CLOSED, Phase.FINISHED):
                 raise Conflict("No experiment is under way.")
-            if trial is not None:
-                for device in trial.participants:
-                    if self.seats.get(device) is None:
-                        raise Unknown(f"There is no device {device!r} in the room.")
-                if trial.state in (STATE_RUNNING, STATE_COLLECT) and trial.ends_us is not None:
-                    self._quiet_until_us = trial.ends_us
-            self.trial = trial
-            if trial is None and self.pause_wanted and self._phase is Phase.RUNNING:
+            if self.practice_run is not None:
+                raise Conflict("A practice round is under way.")
+            for device in trial.participants if trial else ():
+                if self.seats.get(device) is None:
+                    raise Unknown(f"There is no device {device!r} in the room.")
+            self._put(trial)
+            if trial is None and self.pause_wanted:
                 self._become(Phase.PAUSED)
+
+    def begin_practice(self, run: str) -> None:
+        """A practice round begins, of the server's own. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.GATHERING:
+                raise Conflict(f"The room is {self._phase}: practise while it gathers phones.")
+            if self.practice_run is not None:
+                raise Conflict("A practice round is under way already.")
+            if not any(not self.is_away(each) for each in self.here()):
+                raise Conflict("Nobody is here to practise with.")
+            self.practice_run = run
             self._changed()
+
+    def set_practice_trial(self, run: str, trial: RoomTrial) -> None:
+        """What phones are to do in a practice round. Raises `Conflict` when that has ended."""
+        with self.lock:
+            if self.practice_run != run:
+                raise Conflict("The practice round has ended.")
+            self._put(trial)
+
+    def end_practice(self, run: str) -> None:
+        """It is over, if it is not yet."""
+        with self.lock:
+            if self.practice_run == run:
+                self.practice_run = None
+                self._put(None)
+
+    def have_said(self, what: Literal["trial_ready", "trial_done"], trial: RoomTrial) -> bool:
+        """Whether everybody who takes part and is here has said so of this trial."""
+        with self.lock:
+            return all(
+                getattr(each, what) == trial.index
+                for each in self.here()
+                if each.device in trial.participants and not self.is_away(each)
+            )
 
     def set_progress(
         self, progress: Mapping[str, Any], *, phase: Phase | None = None, countdown_to_us: int | None = None
@@ -264,6 +309,12 @@ class Room:
         """How many are ready and were heard of lately."""
         return sum(each.ready and not self.is_away(each) for each in self.here())
 
+    def _put(self, trial: RoomTrial | None) -> None:
+        if trial is not None and trial.state != STATE_CONNECT and trial.ends_us is not None:
+            self._quiet_until_us = trial.ends_us
+        self.trial = trial
+        self._changed()
+
     def _go_on(self, now_us: int) -> None:
         """The changes of phase that time brings."""
         if self._phase is Phase.GATHERING and self._has_waited_enough(now_us):
@@ -275,7 +326,7 @@ class Room:
         """Whether as many as wanted are ready, and those that are not have had their time."""
         assert self.experiment is not None
         ready_count = self.ready_count()
-        if self.trial is not None or ready_count < max(1, self.experiment.wanted_count):
+        if self.practice_run is not None or ready_count < max(1, self.experiment.wanted_count):
             self._enough_since_us = None
             return False
         if self._enough_since_us is None:

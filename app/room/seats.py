@@ -28,9 +28,7 @@ class Seats:
         """The participant that is this device."""
         return self._by_device.get(device)
 
-    def take(
-        self, device: str, *, name: str, model: str | None, language: str, now_us: int
-    ) -> Participant:
+    def take(self, device: str, *, name: str, model: str | None, language: str, now_us: int) -> Participant:
         """The lowest free seat for a newcomer. Raises `Conflict` when the room is full."""
         if len(self._by_device) >= PARTICIPANTS_MAX:
             raise Conflict(f"The room is full: it holds {PARTICIPANTS_MAX} devices.")

@@ -100,8 +100,8 @@ def _common(room: Room) -> dict[str, Any]:
     return {
         "version": room.version,
         "phase": phase,
-        "run": experiment.run if experiment else None,
-        "practice": experiment.practice if experiment else False,
+        "run": room.practice_run or (experiment.run if experiment else None),
+        "practice": room.practice_run is not None or (experiment is not None and experiment.practice),
         "server_us": room.now_us(),
         "joined_count": len(room.here()),
         "wanted_count": experiment.wanted_count if experiment else 0,

@@ -38,8 +38,8 @@ class Audience:
         self.stream = Stream()
         self.appended_us = clock.monotonic_us()
         """When a frame came last, by the monotonic clock."""
-        self.members: dict[Outlet, None] = {}
-        """An ordered set."""
+        self.members: dict[Outlet, int] = {}
+        """Since when each reads here (server time base)."""
         self.blocked: set[Outlet] = set()
         """Those whose kernel buffer is full: the loop serves them when it is not."""
         self.recording: Recording | None = None
@@ -50,7 +50,7 @@ class Audience:
 
     def add(self, outlet: Outlet) -> None:
         """From now on `outlet` reads here."""
-        self.members[outlet] = None
+        self.members[outlet] = clock.now_us()
         self._order = None
         if outlet.is_blocked:
             self.blocked.add(outlet)

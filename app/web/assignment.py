@@ -64,6 +64,7 @@ def read() -> flask.Response:
 def _assignment(device: str) -> flask.Response:
     room = services().room
     assigned = views.assignment(room, device)
+    assigned["join_code_required"] = services().settings.join_code
     if assigned["you"]["name"] is None:
         assigned["you"]["proposed_name"] = room.seats.proposal(device, texts.language())
     answer = body.answer(**assigned)

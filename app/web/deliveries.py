@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import flask
 import msgspec
 
+from app import clock
 from app.core.delivery import SampleState
-from app.core.errors import Unknown
+from app.core.errors import Malformed, Unknown
 from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX
 from app.deliveries import COOKIE
+from app.practice import is_practice
 from app.web import body
 from app.web.auth import require_device
 from app.web.here import services
@@ -28,6 +30,15 @@ _ClientStamp = Annotated[float, msgspec.Meta(ge=-1e16, le=1e16)]
 """A client's own clock, or what is added to it, microseconds."""
 
 _Bound = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+
+_Kind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z_]{1,24}\Z")]
+"""A lifecycle event: `visible`, `hidden`, `freeze`, `resume`, `pagehide`, `pageshow`, `online`, `offline`."""
+
+EVENTS_MAX = 32
+"""Of one trial; a page that blinks more often says so in its counts."""
 
 
 class Device(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,6 +61,40 @@ class Sample(msgspec.Struct, forbid_unknown_fields=True):
     displayed_client_us: _ClientStamp | None = None
     clock_offset_us: _ClientStamp | None = None
     clock_bound_us: _Bound | None = None
+    lifecycle: Literal["visible", "hidden", "frozen", "resumed"] | None = None
+    """The page's state when it arrived."""
+
+    def __post_init__(self) -> None:
+        """Say the lifecycle of a page that tells visible and hidden only."""
+        if self.lifecycle is None:
+            self.lifecycle = "visible" if self.visible else "hidden"
+
+
+class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
+    """What a phone can do, as far as its browser tells."""
+
+    secure_context: bool
+    wake_lock: bool
+    timer_step_us: _Bound
+    model: Annotated[str, msgspec.Meta(max_length=80)] | None = None
+    browser: Annotated[str, msgspec.Meta(max_length=80)] | None = None
+    radio_jitter_ms: _Bound | None = None
+    rtt_ms: _Bound | None = None
+
+
+class Conduct(msgspec.Struct, forbid_unknown_fields=True):
+    """How a phone behaved during one trial; the last batch of the trial has it."""
+
+    disconnects: _Count
+    hidden_ms: _Bound
+    frozen_ms: _Bound
+    clock_steps: _Count
+    suspended_ms: _Bound
+    expected_count: _Count
+    received_count: _Count
+    device: ConductDevice
+    events: Annotated[list[tuple[_ClientStamp, _Kind]], msgspec.Meta(max_length=EVENTS_MAX)] = []
+    """When which lifecycle event came, on the client's own clock."""
 
 
 class Batch(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,9 +104,10 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
     device: Annotated[str, msgspec.Meta(max_length=64)]
     clock_channel: Literal["websocket", "http"]
     timebase: Annotated[str, msgspec.Meta(max_length=64)]
-    samples: Annotated[list[Sample], msgspec.Meta(min_length=1, max_length=SAMPLES_PER_BATCH_MAX)]
+    samples: Annotated[list[Sample], msgspec.Meta(max_length=SAMPLES_PER_BATCH_MAX)]
     run: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
+    conduct: Conduct | None = None
 
 
 @blueprint.post("/api/devices")
@@ -80,10 +126,32 @@ def post() -> flask.Response:
     """Take a batch of measured arrivals; the same batch again is taken once."""
     batch = body.read(Batch, bytes_max=DELIVERIES_BODY_BYTES_MAX)
     require_device(batch.device)
-    run = services().run if batch.run is None else batch.run
-    if run != services().run and run not in services().trials.runs:
+    _check_parts(batch)
+    parts = services()
+    run = parts.run if batch.run is None else batch.run
+    if run != parts.run and run not in parts.trials.runs:
         raise Unknown(f"There is no run {run!r} here; leave `run` out to post to the live one.")
     if batch.trial is not None:
-        services().trials.get(run, batch.trial)
-    fresh = services().spool.accept(run, batch.device, msgspec.to_builtins(batch))
+        parts.trials.get(run, batch.trial)
+    said = msgspec.to_builtins(batch)
+    # What a practice round brings has been seen by its phone, and is nobody else's.
+    fresh = is_practice(run) or parts.spool.accept(run, batch.device, said)
+    if fresh:
+        _tell(batch.device, said["samples"])
     return flask.jsonify(accepted=len(batch.samples) if fresh else 0, duplicate=not fresh)
+
+
+def _check_parts(batch: Batch) -> None:
+    """Raises `Malformed` for a batch that says nothing, or of which nobody could say to what it belongs."""
+    if not batch.samples and batch.conduct is None:
+        raise Malformed("A batch has samples, or the conduct of a trial, or both.")
+    if batch.conduct is not None and batch.trial is None:
+        raise Malformed("`conduct` belongs to a trial: name it with `run` and `trial`.")
+
+
+def _tell(device: str, samples: list[dict[str, Any]]) -> None:
+    """Let the operator's page see what came: receipts, and how well the device knows the time."""
+    services().receipts.arrived(device, samples)
+    bounds_us = [each["clock_bound_us"] for each in samples if each["clock_bound_us"] is not None]
+    figures = {"clock_bound_ms": bounds_us[-1] / 1000} if bounds_us else {}
+    services().room.reports.take(device, figures, now_us=clock.now_us())

@@ -85,6 +85,8 @@ def publish() -> flask.Response:
         parts.trials.void(trial)
     published = earlier or broker.publish(draft)
     notification = published.notification
+    if not published.repeated:
+        parts.receipts.published(notification, published.recipients)
     return body.answer(
         200 if published.repeated else 201,
         id=notification.id,

@@ -9,7 +9,7 @@ import flask
 import msgspec
 
 from app.core.version import VERSION
-from app.web import deliveries, notifications, trials
+from app.web import deliveries, notifications, openapi_room, sessions, trials
 from app.web.errors import CONTENT_TYPE
 
 blueprint = flask.Blueprint("openapi", __name__)
@@ -21,10 +21,19 @@ BODIES: dict[tuple[str, str], type] = {
     ("post", "/api/devices"): deliveries.Device,
     ("post", "/api/deliveries"): deliveries.Batch,
     ("post", "/api/trials"): trials.Order,
+    ("post", "/api/sessions"): sessions.SignIn,
+    **openapi_room.BODIES,
 }
 """The type of each request's body."""
 
-OPERATOR = frozenset({"/api/trials", "/api/trials/{run}/{trial}", "/api/trials/{run}/{trial}/instrument"})
+OPERATOR = frozenset(
+    {
+        "/api/trials",
+        "/api/trials/{run}/{trial}",
+        "/api/trials/{run}/{trial}/instrument",
+        "/api/links",
+    }
+)
 """Paths that only the operator may use; publishing is named apart, since reading history is open."""
 
 _TEXT = "text/plain"
@@ -41,12 +50,16 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/api/trials/{run}/{trial}"): ("A trial's record", "200", _JSON),
     ("get", "/api/trials/{run}/{trial}/instrument"): ("What was recorded of a trial", "200", _JSON),
     ("delete", "/api/trials/{run}/{trial}"): ("Close a trial", "200", _JSON),
+    ("post", "/api/sessions"): ("Sign in by a one-time link, or by the token", "201", _JSON),
+    ("delete", "/api/sessions"): ("Sign out", "200", _JSON),
+    ("post", "/api/links"): ("A new one-time link (operator)", "201", _JSON),
     ("get", "/api/clock"): ("Two server stamps, microseconds", "200", _JSON),
     ("get", "/healthz"): ("The process answers", "200", _TEXT),
     ("get", "/readyz"): ("The service takes clients", "200", _TEXT),
     ("get", "/version"): ("What runs here, and where its clock channel is", "200", _JSON),
     ("get", "/metrics"): ("Prometheus text (operator or loopback)", "200", _TEXT),
     ("get", "/api/openapi.json"): ("This document", "200", _JSON),
+    **openapi_room.SUMMARIES,
 }
 """What each path does, and the status and type of a good answer."""
 
@@ -75,6 +88,7 @@ PARAMETERS: dict[str, list[Json]] = {
     ],
     "/api/trials/{run}/{trial}": _TRIAL,
     "/api/trials/{run}/{trial}/instrument": _TRIAL,
+    **openapi_room.PARAMETERS,
 }
 
 

@@ -29,16 +29,25 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("post", "/api/room/pause"): ("Pause when the present trial is over", "200", _JSON),
     ("post", "/api/room/resume"): ("Go on after a pause", "200", _JSON),
     ("delete", "/api/room/participants/{device}"): ("Send a device away", "200", _JSON),
+    ("post", "/api/room/practice"): ("A practice round, of which nothing is kept", "200", _JSON),
     ("put", "/api/room/trial"): ("What phones are to do next, or null (runner)", "200", _JSON),
     ("put", "/api/room/progress"): ("How far the experiment is (runner)", "200", _JSON),
     ("post", "/api/room/finish"): ("How it ended (runner)", "200", _JSON),
+    ("get", "/api/screen"): ("What the big screen shows; by its link", "200", _JSON),
+    ("get", "/api/devices"): ("Who is connected (operator)", "200", _JSON),
+    ("delete", "/api/devices/{device}"): ("Cut a device off (operator)", "200", _JSON),
+    ("get", "/api/notifications/{id}/receipt"): ("Who got a notification (operator)", "200", _JSON),
 }
 
 DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignment"})
 """Paths that a registered device uses."""
 
+_STRING = {"schema": {"type": "string"}}
+_DEVICE: list[dict[str, Any]] = [{"name": "device", "in": "path", "required": True, **_STRING}]
+
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
-    "/api/room/participants/{device}": [
-        {"name": "device", "in": "path", "required": True, "schema": {"type": "string"}}
-    ],
+    "/api/room/participants/{device}": _DEVICE,
+    "/api/devices/{device}": _DEVICE,
+    "/api/notifications/{id}/receipt": [{"name": "id", "in": "path", "required": True, **_STRING}],
+    "/api/screen": [{"name": "key", "in": "query", "required": True, **_STRING}],
 }

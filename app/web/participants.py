@@ -6,8 +6,10 @@ from typing import Annotated
 
 import flask
 import msgspec
+from werkzeug.exceptions import Forbidden
 
 from app.core.clean_name import NAME_CHARS_MAX, clean_name
+from app.serving.peer import address_of
 from app.web import body, texts
 from app.web.device import require_registered
 from app.web.here import services
@@ -32,6 +34,7 @@ def join() -> flask.Response:
     """A seat in the room: a new one, or the one that this device had."""
     device = require_registered()
     wanted = body.read(Join, bytes_max=JOIN_BYTES_MAX)
+    _check_code(wanted.join_code, device)
     participant = services().room.join(
         device,
         name=wanted.name,
@@ -39,6 +42,18 @@ def join() -> flask.Response:
         language=texts.language(),
     )
     return body.answer(201, device=device, name=participant.name, seat=participant.seat)
+
+
+def _check_code(code: str, device: str) -> None:
+    """Raises 403 for a wrong one, and `TooManyGuesses` behind several. Who has a seat has known it."""
+    parts = services()
+    if not parts.settings.join_code or parts.room.seats.get(device) is not None:
+        return
+    address = address_of(flask.request.environ)
+    parts.join_guesses.check(address)
+    if not parts.invitation.is_code(code):
+        parts.join_guesses.wrong(address)
+        raise Forbidden("That is not the room's code; it is on the big screen.")
 
 
 @blueprint.delete("/api/participants/me")

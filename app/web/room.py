@@ -13,6 +13,7 @@ from app.room.trial import RoomTrial
 from app.web import body
 from app.web.auth import require_operator
 from app.web.here import services
+from app.web.join_link import join_url, reaches_this_machine_only
 from app.web.room_bodies import Finish, Opening, Progress, TrialForPhones
 
 blueprint = flask.Blueprint("room", __name__, url_prefix="/api/room")
@@ -75,6 +76,13 @@ def resume() -> flask.Response:
     return _room()
 
 
+@blueprint.post("/practice")
+def practise() -> flask.Response:
+    """A practice round with who is here; nothing of it is kept."""
+    services().practice.begin()
+    return _room()
+
+
 @blueprint.delete("/participants/<device>")
 def remove(device: str) -> flask.Response:
     """Send a device away until the next experiment."""
@@ -112,6 +120,16 @@ def finish() -> flask.Response:
 
 
 def _room(status: int = 200) -> flask.Response:
-    answer = body.answer(status, **views.operator(services().room))
+    url = join_url()
+    invitation = services().invitation
+    answer = body.answer(
+        status,
+        **views.operator(services().room),
+        join_code=invitation.code,
+        join_code_required=services().settings.join_code,
+        join_url=url,
+        join_url_is_local=reaches_this_machine_only(url),
+        screen_url=f"/screen?key={invitation.screen_key}",
+    )
     answer.headers["Cache-Control"] = "no-store"
     return answer
