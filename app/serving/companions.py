@@ -80,6 +80,8 @@ class Keeper:
         if self._thread is not None:
             self._thread.join(START_TIMEOUT_S + 1)
         for kept in self._kept:
+            tell_to_end(kept.process)  # All at once, and then each in its own time.
+        for kept in self._kept:
             stop(kept.process)
 
     def _look(self, kept: _Kept, is_ending: Callable[[], bool]) -> None:
@@ -106,14 +108,18 @@ class Keeper:
             kept.again_us = None
 
 
-def start_clock(*, host: str, port: int) -> tuple[subprocess.Popen[bytes], int]:
+def start_clock(
+    *, host: str, port: int, tls_cert: str = "", tls_key: str = ""
+) -> tuple[subprocess.Popen[bytes], int]:
     """The clock channel's process and its port. Raises `Unfit` when it does not come up."""
+    tls = ["--tls-cert", tls_cert, "--tls-key", tls_key] if tls_cert else []
     process = _start(
         "app.clock_process",
         "--host", host,
         "--port", str(port),
         "--anchor-us", str(clock.anchor_us()),
         "--timebase", clock.timebase(),
+        *tls,
     )  # fmt: skip
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], START_TIMEOUT_S)
@@ -129,10 +135,15 @@ def start_recorder(folder: Path) -> subprocess.Popen[bytes]:
     return _start("app.experiment.recorder", "--folder", str(folder))
 
 
-def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
-    """End a companion: politely by its standard input, then not."""
+def tell_to_end(process: subprocess.Popen[bytes]) -> None:
+    """Close a companion's standard input, for whose end it looks out."""
     if process.stdin is not None:
         process.stdin.close()
+
+
+def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
+    """End a companion: politely by its standard input, then not."""
+    tell_to_end(process)
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:

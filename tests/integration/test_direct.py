@@ -230,6 +230,7 @@ def test_the_send_buffer_is_modest_on_both_transports(tmp_path: Path) -> None:
             assert metric(server, line) == 1
 
 
+@pytest.mark.slow
 def test_gevent_serves_what_eventlet_does(tmp_path: Path) -> None:
     """Stock too, with resume on both transports."""
     for fanout in ("direct", "stock"):

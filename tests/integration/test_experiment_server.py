@@ -34,6 +34,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert "The end of its log" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_port_that_somebody_took_meanwhile_is_given_up_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

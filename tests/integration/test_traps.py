@@ -56,7 +56,18 @@ def commands(port: int) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("way", list(commands(0)))
+WAYS = [
+    "./siar serve",
+    "socketio.run, eventlet",
+    *(
+        pytest.param(way, marks=pytest.mark.slow)
+        for way in commands(0)
+        if "run, e" not in way and "siar" not in way
+    ),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_first_bytes_arrive_at_once_and_both_transports_work(way: str, tmp_path: Path) -> None:
     """Trap 1, and "works under": gunicorn, `flask run`, `socketio.run`."""
     port = free_port()
@@ -194,7 +205,14 @@ NAGLE_PROBE = """
 """
 
 
-@pytest.mark.parametrize("way", ["gunicorn", "eventlet", "threads"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "gunicorn",
+        pytest.param("eventlet", marks=pytest.mark.slow),
+        pytest.param("threads", marks=pytest.mark.slow),
+    ],
+)
 def test_nagle_is_off_on_the_stream_under_every_server(way: str, tmp_path: Path) -> None:
     """Trap 14: `eventlet.wsgi` leaves it on, and a second small write then waits for an acknowledgement."""
     port = free_port()

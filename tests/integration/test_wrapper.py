@@ -227,6 +227,7 @@ def test_first_starts_at_once_all_run_and_set_up_once(tree: Tree) -> None:
     assert "".join(errors for _, errors, _ in outcomes).count("setting up .venv (once") == 1
 
 
+@pytest.mark.slow
 def test_a_half_made_environment_is_made_again_and_leftovers_go(tree: Tree) -> None:
     """What `kill -9` leaves: no mark in .venv, or a directory that was not renamed yet."""
     (tree.root / ".venv" / "bin").mkdir(parents=True)
@@ -248,6 +249,7 @@ def test_no_script_of_the_environment_names_the_directory_it_was_built_in(built:
     assert [path.name for path in scripts if b".venv.new" in path.read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_extra_packages_are_installed_by_the_first_command_that_needs_them(tree: Tree) -> None:
     tree.with_python().with_uv().start("demo")
 
@@ -260,6 +262,7 @@ def test_extra_packages_are_installed_by_the_first_command_that_needs_them(tree:
     assert (second.errors, other.errors) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_changed_requirement_file_makes_the_environment_again(tree: Tree) -> None:
     tree.with_python().with_uv().start()
     (tree.root / "requirements.txt").write_text(f"{NO_PACKAGES}# Changed.\n")
@@ -270,6 +273,7 @@ def test_a_changed_requirement_file_makes_the_environment_again(tree: Tree) -> N
     assert (unchanged.code, unchanged.errors) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_environment_whose_python_is_gone_is_made_again(tree: Tree) -> None:
     tree.with_python().with_uv().start()
     for link in (tree.root / ".venv" / "bin").glob("python*"):
