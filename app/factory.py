@@ -14,6 +14,7 @@ from app.services import Services, build
 from app.settings import Settings
 from app.web import (
     assignment,
+    authority,
     deliveries,
     devices,
     errors,
@@ -69,6 +70,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     errors.register(app)
     for view in (
         pages,
+        authority,
         events,
         notifications,
         deliveries,

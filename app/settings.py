@@ -12,6 +12,7 @@ from typing import Any
 
 from app.core.broker_url import parse_broker_url
 from app.core.errors import SettingError
+from app.core.forwarded import parse_network
 
 PREFIX = "SIAR_"
 
@@ -111,6 +112,26 @@ class Settings:
     """permessage-deflate on the WebSocket: each client's copy is compressed again. A factor to show its cost."""
     allowed_hosts: tuple[str, ...] = ()
     """Names accepted in `Host` beside IP literals, dotless names and `*.local` (DNS rebinding)."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks whose `X-Forwarded-For` and `-Proto` are believed; with any, loopback is no exception."""
+    admin_over_http: bool = False
+    """Whether an operator may sign in from another machine over plain HTTP, where the network can read the session."""
+    operator_key: str = field(default="", repr=False)
+    """Key of the first one-time link; made and printed by `serve`, never set by hand."""
+    join_code: bool = False
+    """Whether a phone needs the room's code to join, beside its address."""
+    retention_days: int = 30
+    """After so many days live runs go into the trash and participants' names are deleted. 0: never."""
+    tls_cert: str = ""
+    """PEM file of a certificate: HTTPS. Empty: plain HTTP, since a LAN's address has no certificate that browsers know."""
+    tls_key: str = ""
+    """PEM file of the key to it."""
+    tls_authority: str = ""
+    """Certificate that phones may install and trust, offered at `/ca.crt`; `serve --https ca` makes it."""
+    self_check: bool = False
+    """Whether the server, once ready, looks at itself as a client would, and says what is wrong. `serve` asks for it."""
+    language: str = ""
+    """Of what is then said in the terminal: `en` or `id`. Empty: the locale's."""
     publish_age_max_s: float = 60.0
     """How far in the past a publisher's `due_us` may lie."""
     spool_bytes_max: int = 256 * 1024 * 1024
@@ -143,11 +164,17 @@ class Settings:
             ("connections_per_address_max", 1, 10_000_000),
             ("publish_age_max_s", 0, 86_400),
             ("spool_bytes_max", 1024, 2**40),
+            ("retention_days", 0, 36_500),
         ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")
         parse_broker_url(self.broker)
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise SettingError("SIAR_TLS_CERT and SIAR_TLS_KEY belong together: set both, or neither.")
+        if self.language not in ("", "en", "id"):
+            raise SettingError(f'SIAR_LANGUAGE is "{self.language}"; it must be en or id.')
+        self._check_proxies()
         if self.green_threads not in ("eventlet", "gevent"):
             raise SettingError(
                 f'SIAR_GREEN_THREADS is "{self.green_threads}"; it must be eventlet or gevent.'
@@ -164,6 +191,16 @@ class Settings:
             raise SettingError(
                 f'SIAR_RUN is "{self.run}"; it names a folder, and dots alone name another one.'
             )
+
+    def _check_proxies(self) -> None:
+        for network in self.trusted_proxies:
+            try:
+                parse_network(network)
+            except ValueError:
+                raise SettingError(
+                    f'SIAR_TRUSTED_PROXIES names "{network}", which is neither an address nor a network, '
+                    'as in "10.0.0.7,192.168.1.0/24".'
+                ) from None
 
 
 def environment_name(field_name: str) -> str:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import _socket  # The kernel's socket itself: green-thread libraries replace what `socket` offers.
 import contextlib
+import ipaddress
 import os
 import socket
 import sys
 from typing import Any
+
+from app.core.forwarded import Proxies, last_scheme, parse_address
+
+_BEHIND_PROXIES = "siar.behind_proxies"
+"""In `environ` when the operator named proxies: an address of this machine may then be anybody's."""
 
 
 def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
@@ -19,8 +25,39 @@ def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
     return stream.get_socket() if stream is not None else None
 
 
+def look_through(environ: dict[str, Any], proxies: Proxies) -> None:
+    """Put the client's address and scheme in the place of a trusted proxy's: the one place that decides on them."""
+    peer = environ.get("REMOTE_ADDR") or ""
+    environ[_BEHIND_PROXIES] = True
+    environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
+    if proxies.trusts(peer):
+        scheme = last_scheme(environ.get("HTTP_X_FORWARDED_PROTO", ""))
+        environ["wsgi.url_scheme"] = scheme or environ["wsgi.url_scheme"]
+
+
+def is_this_machine(environ: dict[str, Any]) -> bool:
+    """Whether a program of this machine asks: by loopback, or by the very address that it asks for.
+
+    Never when proxies were named: they may be on this machine, and whom they pass on is not.
+    """
+    if _BEHIND_PROXIES in environ:
+        return False
+    address = parse_address(environ.get("REMOTE_ADDR") or "")
+    return address is not None and (address.is_loopback or address == _own_address(environ))
+
+
+def _own_address(environ: dict[str, Any]) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """This machine's end of the connection."""
+    sock = peer_socket(environ)
+    try:
+        name = sock.getsockname() if sock is not None else ""
+    except OSError:
+        return None
+    return parse_address(name[0]) if isinstance(name, tuple) else None
+
+
 def address_of(environ: dict[str, Any]) -> str:
-    """The peer's address, empty where there is none (a Unix socket)."""
+    """The client's address, empty where there is none (a Unix socket)."""
     return sys.intern(environ.get("REMOTE_ADDR") or "")  # Thousands of connections may share it.
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import _socket  # The kernel's socket itself: green-thread libraries replace what `socket` offers.
 import contextlib
-import ipaddress
 import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from app.serving.peer import is_this_machine
 
 RawSocket = _socket.socket
 
@@ -68,12 +69,7 @@ def _asks_for_stock(environ: dict[str, Any]) -> bool:
 
     Nobody else may: it costs ten times the memory.
     """
-    if "fanout=stock" not in environ.get("QUERY_STRING", "").split("&"):
-        return False
-    try:
-        return ipaddress.ip_address(environ.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False
+    return "fanout=stock" in environ.get("QUERY_STRING", "").split("&") and is_this_machine(environ)
 
 
 def take_over(environ: dict[str, Any], options: SocketOptions) -> Taken:

@@ -1,16 +1,28 @@
-"""Who may what: the operator's token, a device's token, and the few things that loopback may without one."""
+"""Who may what: the operator's token or session, a device's token, and what this machine may without one.
+
+A script proves the token (`Authorization: Bearer`). A browser signs in once (`POST /api/sessions`) and has a cookie then;
+what changes something by cookie also needs the header `X-Siar: 1`, which a page of another site cannot send.
+"""
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
-
 import flask
 from werkzeug.datastructures import WWWAuthenticate
-from werkzeug.exceptions import Unauthorized
+from werkzeug.exceptions import Forbidden, Unauthorized
 
+from app import operators
 from app.deliveries import COOKIE
+from app.serving.peer import address_of, is_this_machine
 from app.web.here import services
+
+SCRIPT_HEADER = "X-Siar"
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+OVER_HTTP = (
+    "From another machine an operator signs in over HTTPS only, because anybody in the network could read along. "
+    "Open the link on the machine that serves, start Siar with --https self, or allow it with SIAR_ADMIN_OVER_HTTP=1."
+)
 
 
 def bearer_token() -> str:
@@ -19,20 +31,45 @@ def bearer_token() -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
+def has_token() -> bool:
+    """Whether the request carries the operator's token. Raises `TooManyGuesses`.
+
+    A wrong one counts as a guess: not to be asked where a device may show its own.
+    """
+    return services().operators.is_token(bearer_token(), address=address_of(flask.request.environ))
+
+
+def session() -> str | None:
+    """The operator's session of the request, where one may be used."""
+    cookie = flask.request.cookies.get(operators.COOKIE)
+    return cookie if services().operators.is_session(cookie) and may_sign_in() else None
+
+
+def may_sign_in() -> bool:
+    """Whether a session may be used on this connection: nobody in between can read its cookie, or that was allowed."""
+    request = flask.request
+    return is_this_machine(request.environ) or request.is_secure or services().settings.admin_over_http
+
+
 def is_operator() -> bool:
-    """Whether the request carries the operator's token; compared in constant time."""
-    return hmac.compare_digest(bearer_token().encode(), services().settings.admin_token.encode())
+    """Whether the request proves to be an operator's. Raises `TooManyGuesses`."""
+    return has_token() or (session() is not None and _is_by_our_page())
 
 
 def require_operator() -> None:
-    """Raises 401 for everybody else."""
-    if not is_operator():
-        raise _unauthorized("This needs the operator's token, as `Authorization: Bearer <token>`.")
+    """Raises 401 for everybody else, and 403 for an operator's browser that was sent by another page."""
+    if is_operator():
+        return
+    if session() is not None:
+        raise Forbidden(f"With a session's cookie this needs the header {SCRIPT_HEADER}: 1.")
+    raise _unauthorized(
+        "This needs an operator: sign in with the link that Siar printed, or send `Authorization: Bearer <token>`."
+    )
 
 
-def require_operator_or_loopback() -> None:
+def require_operator_or_this_machine() -> None:
     """For what a monitor on the same machine may read without a token. Raises 401."""
-    if not is_operator() and not is_loopback():
+    if not is_operator() and not is_this_machine(flask.request.environ):
         raise _unauthorized("From another machine this needs the operator's token.")
 
 
@@ -45,12 +82,9 @@ def require_device(device: str) -> None:
         raise _unauthorized("The token is not this device's. Register anew: POST /api/devices.")
 
 
-def is_loopback() -> bool:
-    """Whether the request comes from this machine."""
-    try:
-        return ipaddress.ip_address(flask.request.remote_addr or "").is_loopback
-    except ValueError:
-        return False
+def _is_by_our_page() -> bool:
+    request = flask.request
+    return request.method in _SAFE or request.headers.get(SCRIPT_HEADER) == "1"
 
 
 def _unauthorized(sentence: str) -> Unauthorized:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
 from app.core.admission import TooManyConnections
-from app.core.errors import Conflict, Malformed, NotKept, Unknown
+from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
 from app.deliveries import SpoolFull
+from app.operators import TooManyGuesses, WrongKey
 
 logger = logging.getLogger("siar.web")
 
 CONTENT_TYPE = "application/problem+json"
+
+
+_STATUSES: dict[type[SiarError], int] = {
+    Malformed: 400,
+    WrongKey: 403,
+    Unknown: 404,
+    Conflict: 409,
+    StoreError: 500,
+    SpoolFull: 507,
+}
+"""Errors whose own sentence is the answer."""
 
 
 def problem(status: int, detail: str, **members: object) -> flask.Response:
@@ -30,22 +43,8 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
 
 def register(app: flask.Flask) -> None:
     """Answer every exception that a view lets through."""
-
-    @app.errorhandler(Malformed)
-    def malformed(error: Malformed) -> flask.Response:
-        return problem(400, str(error))
-
-    @app.errorhandler(Unknown)
-    def unknown(error: Unknown) -> flask.Response:
-        return problem(404, str(error))
-
-    @app.errorhandler(Conflict)
-    def conflict(error: Conflict) -> flask.Response:
-        return problem(409, str(error))
-
-    @app.errorhandler(SpoolFull)
-    def spool_full(error: SpoolFull) -> flask.Response:
-        return problem(507, str(error))
+    for kind, status in _STATUSES.items():
+        app.register_error_handler(kind, _in_words(status))
 
     @app.errorhandler(NotKept)
     def not_kept(error: NotKept) -> flask.Response:
@@ -60,6 +59,12 @@ def register(app: flask.Flask) -> None:
         response.headers["Retry-After"] = "5"
         return response
 
+    @app.errorhandler(TooManyGuesses)
+    def too_many_guesses(error: TooManyGuesses) -> flask.Response:
+        response = problem(429, str(error))
+        response.headers["Retry-After"] = str(error.wait_s)
+        return response
+
     @app.errorhandler(OSError)
     def cannot_write(error: OSError) -> flask.Response:
         logger.error("A request failed on the disk or the network: %s", error)
@@ -72,3 +77,7 @@ def register(app: flask.Flask) -> None:
             if name.lower() in ("allow", "retry-after", "www-authenticate"):
                 response.headers[name] = value
         return response
+
+
+def _in_words(status: int) -> Callable[[SiarError], flask.Response]:
+    return lambda error: problem(status, str(error))

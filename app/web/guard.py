@@ -4,6 +4,7 @@ Host: a page of another site, whose name an attacker points at this machine (DNS
 only IP literals, dotless names, `*.local` and configured names are served.
 Origin: browsers send it with cross-site requests and every WebSocket; a foreign one is refused, an absent one is
 accepted, since programs send none.
+Before all that: behind proxies that the operator named, the client's address and scheme take the place of the proxy's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.core.forwarded import Proxies
 from app.services import Requests
+from app.serving.peer import look_through
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -25,14 +28,24 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 class Guard:
     """WSGI middleware around the application and Socket.IO."""
 
-    def __init__(self, app: WsgiApp, *, allowed_hosts: tuple[str, ...], requests: Requests) -> None:
+    def __init__(
+        self,
+        app: WsgiApp,
+        *,
+        allowed_hosts: tuple[str, ...],
+        requests: Requests,
+        trusted_proxies: tuple[str, ...] = (),
+    ) -> None:
         self._app = app
+        self._proxies = Proxies(trusted_proxies)
         self._allowed_hosts = frozenset(allowed_hosts)
         self._requests = requests
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serve the request, or refuse it with a problem document."""
         self._requests.count()
+        if self._proxies:
+            look_through(environ, self._proxies)
         host = environ.get("HTTP_HOST")
         if host is not None and not self._host_is_ours(host):
             return _refuse(

@@ -9,7 +9,7 @@ import flask
 import msgspec
 
 from app.core.version import VERSION
-from app.web import deliveries, notifications, openapi_room, sessions, trials
+from app.web import authority, deliveries, notifications, openapi_room, sessions, trials
 from app.web.errors import CONTENT_TYPE
 
 blueprint = flask.Blueprint("openapi", __name__)
@@ -58,6 +58,7 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/readyz"): ("The service takes clients", "200", _TEXT),
     ("get", "/version"): ("What runs here, and where its clock channel is", "200", _JSON),
     ("get", "/metrics"): ("Prometheus text (operator or loopback)", "200", _TEXT),
+    ("get", "/ca.crt"): ("Certificate to install on phones, where there is one", "200", authority.CONTENT_TYPE),
     ("get", "/api/openapi.json"): ("This document", "200", _JSON),
     **openapi_room.SUMMARIES,
 }

@@ -14,7 +14,7 @@ from app.core.broker_url import parse_broker_url
 from app.core.version import VERSION
 from app.services import Services
 from app.serving import mode
-from app.web.auth import require_operator_or_loopback
+from app.web.auth import require_operator_or_this_machine
 from app.web.errors import problem
 from app.web.here import services
 
@@ -68,7 +68,7 @@ def read_clock() -> flask.Response:
 @blueprint.get("/metrics")
 def metrics() -> flask.Response:
     """Prometheus text: read at the moment of the request, nothing is kept for it."""
-    require_operator_or_loopback()
+    require_operator_or_this_machine()
     registry = CollectorRegistry()
     registry.register(_Numbers(services()))
     return flask.Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers=NO_STORE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import http.client
 import json
 import os
 import signal
@@ -56,8 +58,12 @@ class RunningServer:
         token: str | None = None,
         headers: dict[str, str] | None = None,
         raw: bytes | None = None,
+        source: str | None = None,
     ) -> tuple[int, Any]:
-        """One HTTP request: status and decoded JSON (or text)."""
+        """One HTTP request: status and decoded JSON (or text).
+
+        `source`: an address of the loopback network to ask from, as another client would (Linux has all of 127.0.0.0/8).
+        """
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method)
         request.add_header("Authorization", f"Bearer {self.admin_token if token is None else token}")
@@ -66,10 +72,22 @@ class RunningServer:
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:
+            with _opener(source).open(request, timeout=10) as response:
                 return response.status, _decoded(response)
         except urllib.error.HTTPError as error:
             return error.code, _decoded(error)
+
+
+def _opener(source: str | None) -> urllib.request.OpenerDirector:
+    if source is None:
+        return urllib.request.build_opener()
+
+    class From(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            connection = functools.partial(http.client.HTTPConnection, source_address=(source, 0))
+            return self.do_open(connection, req)  # type: ignore[arg-type]
+
+    return urllib.request.build_opener(From)
 
 
 def _decoded(response: Any) -> Any:

@@ -16,18 +16,19 @@ APP = ROOT / "app"
 LAYERS = (
     {"cli"},
     {"commands"},
-    {"bench"},
+    {"bench", "doctor"},
     {"factory"},
     {"web"},
     {"report", "experiment"},
     {"services"},
     {"practice"},
-    {"source", "transports", "analysis", "deliveries", "operators", "room", "receipts"},
+    {"source", "transports", "analysis", "deliveries", "operators", "room", "receipts", "archive", "runners"},
     {"instrument", "subscribers"},
     {"fanout"},
     {"broker", "measure"},
     {"serving"},
-    {"clock", "settings"},
+    {"tls"},
+    {"clock", "settings", "catalogues"},
     {"core"},
 )
 """From the top down. A part imports from the layers below its own, and from itself, never from its neighbours.

@@ -89,6 +89,9 @@ def test_what_only_looks_like_a_service_link_is_a_misspelt_setting(name: str, te
         ("SIAR_RUN", "../elsewhere"),
         ("SIAR_RUN", ".."),
         ("SIAR_RUN", "."),
+        ("SIAR_TRUSTED_PROXIES", "nginx"),
+        ("SIAR_TRUSTED_PROXIES", "10.0.0.7/8"),
+        ("SIAR_RETENTION_DAYS", "-1"),
     ],
 )
 def test_an_impossible_value_is_refused_by_its_name(name: str, text: str) -> None:
@@ -98,7 +101,13 @@ def test_an_impossible_value_is_refused_by_its_name(name: str, text: str) -> Non
 
 def test_every_setting_can_be_read_from_its_variable() -> None:
     texts = {"int": "5000", "int | None": "5000", "float": "7", "bool": "true", "Path": "there", "str": "x"}
-    special = {"broker": "memory://", "log_level": "info", "fanout": "stock", "green_threads": "gevent"}
+    special = {
+        "broker": "memory://",
+        "log_level": "info",
+        "fanout": "stock",
+        "green_threads": "gevent",
+        "trusted_proxies": "10.0.0.7, fd00::/64",
+    }
     environment = {
         environment_name(each.name): special.get(each.name, texts.get(str(each.type), "a,B"))
         for each in fields(Settings)

@@ -1,0 +1,141 @@
+"""A run as one file to give away: figures and raw stamps, without names, device ids, addresses or tokens.
+
+Only files that are known to hold measurements are packed; whatever else lies in the folder (`participants.json`, the
+phones' own results, the spool) stays. In all of them device ids become pseudonyms; the store is copied for that,
+rewritten and packed anew, so that nothing of the old text is left in its free pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from app.core.errors import StoreError, Unknown
+from app.measure import database
+from app.archive.folders import read_file
+from app.archive.retention import NAMES_FILE
+from app.archive.summary import DATABASE, RESULT
+
+TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv")
+
+TEXT_BYTES_MAX = 256 * 1024 * 1024
+NAMES_BYTES_MAX = 1024 * 1024
+
+DEVICE_ID = re.compile(r"\bd-[0-9a-f]{16}\b")
+
+SPOOLED_BYTES_MAX = 4 * 1024 * 1024
+"""A file beyond it goes to the disk."""
+
+NOTE = """\
+Run {run}, exported by Siar.
+
+Participants stand under pseudonyms: names, device ids and addresses were left out or replaced.
+run.sqlite holds the raw stamps; `./siar verify` with this folder unpacked computes every figure of result.json again.
+"""
+
+
+class Pseudonyms:
+    """A pseudonym for each device: the run's own where it has one, else `device-1` and so on."""
+
+    def __init__(self, known: dict[str, str]) -> None:
+        self._known = dict(known)
+
+    def apply(self, text: str) -> str:
+        """The text with every device id replaced."""
+        return DEVICE_ID.sub(lambda found: self._of(found[0]), text)
+
+    def _of(self, device: str) -> str:
+        return self._known.setdefault(device, f"device-{len(self._known) + 1}")
+
+
+def export(folder: Path) -> IO[bytes]:
+    """The run of `folder` as a zip file, read from its beginning. Raises `Unknown` for a run that holds nothing yet."""
+    pseudonyms = Pseudonyms(_known_pseudonyms(folder))
+    target = tempfile.SpooledTemporaryFile(SPOOLED_BYTES_MAX)  # noqa: SIM115 - the caller closes it
+    try:
+        with (
+            zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed,
+            tempfile.TemporaryDirectory(prefix="siar-export-") as scratch,
+        ):
+            packed.writestr(f"{folder.name}/README.txt", NOTE.format(run=folder.name))
+            count = 0
+            for name in TEXT_FILES:
+                with contextlib.suppress(Unknown):
+                    text = read_file(folder / name, bytes_max=TEXT_BYTES_MAX).decode(errors="replace")
+                    packed.writestr(f"{folder.name}/{name}", pseudonyms.apply(text))
+                    count += 1
+            if (folder / DATABASE).is_file() and not (folder / DATABASE).is_symlink():
+                copy = Path(scratch) / DATABASE
+                _copy_store(folder / DATABASE, copy, pseudonyms)
+                packed.write(copy, f"{folder.name}/{DATABASE}")
+                count += 1
+            if not count:
+                raise Unknown("This run has nothing to export yet.")
+        target.seek(0)
+    except BaseException:
+        target.close()
+        raise
+    return target
+
+
+def _known_pseudonyms(folder: Path) -> dict[str, str]:
+    """By device, from the file of names; a damaged one gives none."""
+    try:
+        found = json.loads(read_file(folder / NAMES_FILE, bytes_max=NAMES_BYTES_MAX))
+        entries = found.get("participants", []) if isinstance(found, dict) else found
+        return {str(each["device"]): str(each["pseudonym"]) for each in entries}
+    except (Unknown, StoreError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def _copy_store(source: Path, target: Path, pseudonyms: Pseudonyms) -> None:
+    with (
+        database.in_words(source),
+        contextlib.closing(database.connect(source, write=False)) as stored,
+        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy,
+    ):
+        stored.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # One file, without a log beside it.
+        copy.create_function("pseudonyms", 1, pseudonyms.apply, deterministic=True)
+        with _without_guards(copy):
+            for table, column in _text_columns(copy):
+                copy.execute(
+                    f'UPDATE "{table}" SET "{column}" = pseudonyms("{column}") '
+                    f"WHERE typeof(\"{column}\") = 'text' AND \"{column}\" LIKE '%d-%'"
+                )
+            if "connection" in _tables(copy):
+                copy.execute(
+                    "UPDATE connection SET address = '', port = 0 "
+                    "WHERE address NOT LIKE '127.%' AND address <> '::1'"
+                )
+        copy.execute("VACUUM")
+
+
+@contextlib.contextmanager
+def _without_guards(copy: sqlite3.Connection) -> Iterator[None]:
+    """The triggers that hold everyone to append-only, away for a moment."""
+    guards = copy.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+    for name, _ in guards:
+        copy.execute(f'DROP TRIGGER "{name}"')
+    yield
+    for _, statement in guards:
+        copy.execute(statement)
+
+
+def _tables(copy: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+
+
+def _text_columns(copy: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Every column: SQLite keeps text in any of them."""
+    for table in _tables(copy):
+        if not table.startswith("sqlite_"):
+            for row in copy.execute(f'PRAGMA table_info("{table}")').fetchall():
+                yield table, row[1]

@@ -1,0 +1,81 @@
+"""How long what phones said is kept: by default 30 days, then live runs go into the trash and names are deleted.
+
+Experiments stay, under the participants' pseudonyms: deleting measurements is somebody's decision (`./siar runs prune`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.errors import SiarError
+from app.archive.folders import LIVE_PREFIX, RUN_ID
+from app.archive.trash import DAY_S, Trash, age_s
+
+PERIOD_S = 24 * 3600.0
+
+NAMES_FILE = "participants.json"
+"""The only file of a run that holds names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was done."""
+
+    thrown: tuple[str, ...] = ()
+    """Runs that went into the trash."""
+    nameless: tuple[str, ...] = ()
+    """Experiments whose participants' names were deleted."""
+    purged: tuple[str, ...] = ()
+    """Runs that had been in the trash for a week, and are gone."""
+
+
+def sweep(runs_dir: Path, *, days: float, keep: str = "") -> Swept:
+    """Do what is due; the run `keep`, which this server writes, is left alone."""
+    trash = Trash(runs_dir)
+    thrown, nameless = [], []
+    for run in old_runs(runs_dir, days=days):
+        if run == keep:
+            continue
+        with contextlib.suppress(SiarError, OSError):  # Somebody has it open or moved it: tomorrow.
+            if run.startswith(LIVE_PREFIX):
+                trash.throw(run)
+                thrown.append(run)
+            elif (runs_dir / run / NAMES_FILE).exists():
+                (runs_dir / run / NAMES_FILE).unlink()
+                nameless.append(run)
+    return Swept(tuple(thrown), tuple(nameless), tuple(trash.purge()))
+
+
+def old_runs(runs_dir: Path, *, days: float) -> list[str]:
+    """Runs to which nothing was written for that long, oldest id first."""
+    if not runs_dir.is_dir():
+        return []
+    with os.scandir(runs_dir) as entries:
+        names = [e.name for e in entries if RUN_ID.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
+    return sorted(name for name in names if _is_old(runs_dir / name, days))
+
+
+def every_day(runs_dir: Path, *, days: float, keep: str, warn: Callable[[str], None]) -> None:
+    """Sweep now and once a day, in a thread that ends with the process: the server's master has time for it."""
+
+    def again_and_again() -> None:
+        while True:
+            try:
+                sweep(runs_dir, days=days, keep=keep)
+            except OSError as error:
+                warn(f"Old runs could not be looked through: {error.strerror}.")
+            threading.Event().wait(PERIOD_S)
+
+    threading.Thread(target=again_and_again, name="siar-retention", daemon=True).start()
+
+
+def _is_old(folder: Path, days: float) -> bool:
+    try:
+        return age_s(folder) > days * DAY_S
+    except OSError:
+        return False

@@ -1,0 +1,166 @@
+"""A run in one line: when, what, how it ended, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.core.errors import SiarError, StoreError
+from app.core.scenario import LIVE_PROFILE
+from app.measure import database
+from app.archive.folders import LIVE_PREFIX, read_file
+
+DATABASE = "run.sqlite"
+RESULT = "result.json"
+
+RESULT_BYTES_MAX = 32 * 1024 * 1024
+"""A run of hours has some megabytes."""
+
+TEXT_CHARS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of the list."""
+
+    id: str
+    started: str | None
+    """ISO 8601, UTC; `None` where nobody can tell."""
+    state: str
+    """`complete`, `incomplete`, `live` (what phones posted outside of experiments) or `damaged`; `running` while it is."""
+    complete: bool
+    profile: str | None
+    simulated: bool
+    """Whether built-in clients took the place of phones."""
+    phones: int
+    """How many took part."""
+    verdict: str | None
+    """What was found at the largest count of clients; for a damaged run, what is wrong with it."""
+
+
+class _Run(msgspec.Struct):
+    started: str
+    complete: bool
+    simulated: bool
+
+
+class _Plan(msgspec.Struct):
+    profile: str
+
+
+class _Comparison(msgspec.Struct):
+    family: str
+    clients: int
+    text: str
+
+
+class _Conditions(msgspec.Struct):
+    participants: list[msgspec.Raw] = []
+
+
+class _Result(msgspec.Struct):
+    """What the list needs of `result.json`; the rest of it, which is nearly all, is skipped unread."""
+
+    run: _Run
+    plan: _Plan
+    comparison: list[_Comparison]
+    conditions: _Conditions
+
+
+_result = msgspec.json.Decoder(_Result)
+
+
+def summarise(folder: Path) -> RunSummary:
+    """The line of the run in `folder`; a damaged one gets a line too."""
+    if folder.name.startswith(LIVE_PREFIX):
+        return _line(folder, state="live", profile=LIVE_PROFILE, started=_started(folder.name))
+    try:
+        if (folder / RESULT).is_file():
+            return _finished(folder)
+        return _unfinished(folder)
+    except SiarError as error:
+        return _line(folder, state="damaged", verdict=str(error).replace(str(folder), folder.name))
+
+
+def _finished(folder: Path) -> RunSummary:
+    raw = read_file(folder / RESULT, bytes_max=RESULT_BYTES_MAX)
+    try:
+        result = _result.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(f"{RESULT} is damaged: {error}.") from error
+    return _line(
+        folder,
+        state="complete" if result.run.complete else "incomplete",
+        started=result.run.started,
+        profile=result.plan.profile,
+        simulated=result.run.simulated,
+        phones=0 if result.run.simulated else len(result.conditions.participants),
+        verdict=_verdict(result.comparison),
+    )
+
+
+def _unfinished(folder: Path) -> RunSummary:
+    """A run whose runner has not written its result: what it wrote at its start."""
+    path = folder / DATABASE
+    if not path.is_file() or path.is_symlink():
+        raise StoreError(f"{folder} is not the folder of a run: it has no {DATABASE}.")
+    with database.in_words(path):
+        connection = database.connect(path, write=False)
+        try:
+            row = connection.execute("SELECT started, plan, simulated FROM run").fetchone()
+        finally:
+            connection.close()
+        if row is None:
+            raise StoreError(f"{folder} holds no run: its runner died before the first word.")
+        profile = msgspec.json.decode(row["plan"], type=_Plan).profile
+        is_live = profile == LIVE_PROFILE
+        return _line(
+            folder,
+            state="live" if is_live else "incomplete",
+            started=str(row["started"]),
+            profile=profile,
+            simulated=bool(row["simulated"]),
+        )
+
+
+def _verdict(comparisons: list[_Comparison]) -> str | None:
+    found = [each for each in comparisons if each.family == "confirmatory"]
+    most = max((each.clients for each in found), default=0)
+    return "; ".join(each.text for each in found if each.clients == most) or None
+
+
+def _line(
+    folder: Path,
+    *,
+    state: str,
+    started: str | None = None,
+    profile: str | None = None,
+    simulated: bool = False,
+    phones: int = 0,
+    verdict: str | None = None,
+) -> RunSummary:
+    return RunSummary(
+        id=folder.name,
+        started=_cut(started or _started(folder.name)),
+        state=state,
+        complete=state == "complete",
+        profile=_cut(profile),
+        simulated=simulated,
+        phones=phones,
+        verdict=_cut(verdict),
+    )
+
+
+def _started(run: str) -> str | None:
+    """The moment in an id such as `live-2026-11-21T10-40-07-a1b2`, `None` in any other."""
+    date, _, time = run.removeprefix(LIVE_PREFIX).partition("T")
+    parts = [*date.split("-"), *time.split("-")[:3]]
+    is_one = [len(each) for each in parts] == [4, 2, 2, 2, 2, 2] and all(each.isdigit() for each in parts)
+    return f"{date}T{':'.join(parts[3:])}Z" if is_one else None
+
+
+def _cut(text: str | None) -> str | None:
+    """Bounded, whoever wrote the file."""
+    return text if text is None or len(text) <= TEXT_CHARS_MAX else text[: TEXT_CHARS_MAX - 1] + "…"

@@ -1,0 +1,90 @@
+"""Deleting a run with undo: it is moved into `.trash`, stays there for a week, and can be brought back until then."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from app import clock
+from app.core.errors import Conflict, StoreError, Unknown
+from app.archive.folders import RUN_ID, folder_of
+
+TRASH = ".trash"
+
+KEPT_DAYS = 7
+
+WRITTEN_LATELY_S = 30
+"""A run whose database changed that recently, and that has not ended, is being written by somebody."""
+
+DAY_S = 24 * 3600
+
+
+class Trash:
+    """The deleted runs of `runs_dir`. Reads and writes the disk: to be called off the event loop."""
+
+    def __init__(self, runs_dir: Path) -> None:
+        self._runs_dir = runs_dir
+        self._folder = runs_dir / TRASH
+
+    def throw(self, run: str) -> None:
+        """Move a run here. Raises `Unknown`, and `Conflict` while it is written or when its id is here already."""
+        folder = folder_of(self._runs_dir, run)
+        if age_s(folder) < WRITTEN_LATELY_S and not (folder / "result.json").exists():
+            raise Conflict("This run is being written; stop it first, or wait half a minute.")
+        target = self._folder / run
+        if target.exists():
+            raise Conflict(
+                "A run of this id is in the trash already; bring it back, or wait until it is gone."
+            )
+        with _in_words("deleted"):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            os.utime(folder)  # From now on its days are counted.
+            folder.rename(target)
+
+    def restore(self, run: str) -> None:
+        """Bring a run back. Raises `Unknown`, and `Conflict` when another one has taken its id."""
+        if not RUN_ID.fullmatch(run) or not (self._folder / run).is_dir():
+            raise Unknown(
+                f"There is no run {run[:64]!r} in the trash; it is kept there for {KEPT_DAYS} days."
+            )
+        target = self._runs_dir / run
+        if target.exists() or target.is_symlink():
+            raise Conflict("A run of this id is there again; rename that one first.")
+        with _in_words("brought back"):
+            (self._folder / run).rename(target)
+
+    def purge(self, *, days: float = KEPT_DAYS) -> list[str]:
+        """Delete for good what has been here longer than that; the ids."""
+        gone = []
+        for folder in self._folders():
+            if clock.now_us() / 1e6 - folder.lstat().st_mtime > days * DAY_S:
+                with contextlib.suppress(OSError):  # Another time.
+                    shutil.rmtree(folder)
+                    gone.append(folder.name)
+        return gone
+
+    def _folders(self) -> list[Path]:
+        if not self._folder.is_dir():
+            return []
+        return sorted(
+            each for each in self._folder.iterdir() if RUN_ID.fullmatch(each.name) and not each.is_symlink()
+        )
+
+
+def age_s(folder: Path) -> float:
+    """Since something in it was written last."""
+    moments = [folder.stat().st_mtime]
+    with os.scandir(folder) as entries:
+        moments += [each.stat(follow_symlinks=False).st_mtime for each in entries]
+    return clock.now_us() / 1e6 - max(moments)
+
+
+@contextlib.contextmanager
+def _in_words(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"The run cannot be {what}: {error.strerror}.") from error

@@ -1,0 +1,163 @@
+"""Experiments that are ready to start: each a plan for so many phones, within twelve minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.core.errors import Malformed
+from app.core.scenario import Arm, Plan, arms_from_names, schedule, trial_s
+from app.core.wire import TRANSPORTS
+
+PHONES_MAX = 200
+
+LENGTH_MAX_S = 12 * 60
+"""A room of people keeps still for that long, and a phone that is told to stays awake."""
+
+TRIAL_OVERHEAD_S = 3.5
+"""Between two trials of phones: connecting, probing the clock, what comes late, and posting."""
+
+BUILT_IN_OVERHEAD_S = 0.3
+"""The same of built-in clients, a hundred of them."""
+
+_STUDY_COUNTS = (1, 3, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A plan by name."""
+
+    id: str
+    make: Callable[[int], Plan]
+    """The plan for so many phones, or for built-in clients whatever the number; seed 0."""
+    built_in: bool = False
+    """Whether built-in clients take the place of phones."""
+
+    @property
+    def title_key(self) -> str:
+        """Where the pages' catalogues have its name."""
+        return f"preset_{self.id}_title"
+
+    @property
+    def text_key(self) -> str:
+        """Where they say what it is for."""
+        return f"preset_{self.id}_text"
+
+
+def preset(name: str) -> Preset:
+    """A preset by its id. Raises `Malformed` with those that there are."""
+    for each in PRESETS:
+        if each.id == name:
+            return each
+    raise Malformed(f"There is no preset {name[:64]!r}; there are: {', '.join(each.id for each in PRESETS)}.")
+
+
+def preset_plan(name: str, *, phones: int, seed: int) -> Plan:
+    """The preset's plan for so many phones. Raises `Malformed`."""
+    if not 1 <= phones <= PHONES_MAX:
+        raise Malformed(f"The number of phones is 1 to {PHONES_MAX}.")
+    return replace(preset(name).make(phones), seed=seed)
+
+
+def length_s(plan: Plan, *, built_in: bool = False) -> float:
+    """About how long the plan takes when no block has to be repeated; from the countdown to the report."""
+    overhead_s = BUILT_IN_OVERHEAD_S if built_in else TRIAL_OVERHEAD_S
+    idle_s = plan.idle_s + plan.settle_s if plan.idle_s > 0 else 0.0
+    return sum(
+        idle_s + sum(trial_s(plan, arm) + overhead_s for arm in block.arms) for block in schedule(plan)
+    )
+
+
+def counts_for(phones: int) -> tuple[int, ...]:
+    """1, 3 and 6 of six phones; of any other number one, about half, and all."""
+    return _STUDY_COUNTS if phones == 6 else tuple(sorted({1, (phones + 1) // 2, phones}))
+
+
+def classroom(phones: int) -> Plan:
+    """SSE against Socket.IO, as short as eight blocks may be: a verdict needs no fewer.
+
+    10/s for 3 s: thirty stamps of each phone and trial, whose median is steadier than the Wi-Fi's own jitter.
+    """
+    return _phone_plan("classroom", arms_from_names(list(TRANSPORTS)), counts_for(phones))
+
+
+def study(phones: int) -> Plan:
+    """The published study's question: one, three and six phones, as far as there are so many."""
+    counts = tuple(count for count in _STUDY_COUNTS if count <= phones)
+    return replace(
+        _phone_plan("study", arms_from_names(list(TRANSPORTS)), counts), notifications=20, rate_hz=5.0
+    )
+
+
+def radio_asleep(phones: int) -> Plan:
+    """What a phone's sleeping radio costs: 5 s between notifications, with and without something that keeps it awake."""
+    arms = tuple(
+        Arm(f"{transport}, radio {radio}", transport, {"radio": radio})
+        for transport in TRANSPORTS
+        for radio in ("warm", "idle")
+    )
+    return replace(
+        _phone_plan("radio_asleep", arms, (phones,)),
+        blocks=4,
+        notifications=4,
+        warmup_notifications=1,
+        rate_hz=0.2,
+        idle_s=5.0,
+    )
+
+
+def big_payload(phones: int) -> Plan:
+    """A notification of a few lines against one of 16 KB, over each transport."""
+    arms = tuple(
+        Arm(f"{transport}, {payload_bytes} bytes", transport, {"payload_bytes": payload_bytes})
+        for transport in TRANSPORTS
+        for payload_bytes in (512, 16_384)
+    )
+    return replace(_phone_plan("big_payload", arms, (phones,)), rate_hz=5.0)
+
+
+def hundred_clients(_phones: int) -> Plan:
+    """What a hundred clients cost the server: built-in ones on its own machine, no phone needed."""
+    return Plan(
+        arms=arms_from_names(list(TRANSPORTS)),
+        client_counts=(1, 10, 100),
+        blocks=8,
+        notifications=50,
+        warmup_notifications=10,
+        rate_hz=20.0,
+        payload_bytes=512,
+        seed=0,
+        profile="hundred_clients",
+        idle_s=0.5,
+        settle_s=0.2,
+        drain_s=5.0,
+        instrument=True,
+    )
+
+
+PRESETS = (
+    Preset("classroom", classroom),
+    Preset("study", study),
+    Preset("radio_asleep", radio_asleep),
+    Preset("big_payload", big_payload),
+    Preset("hundred_clients", hundred_clients, built_in=True),
+)
+
+
+def _phone_plan(profile: str, arms: tuple[Arm, ...], client_counts: tuple[int, ...]) -> Plan:
+    return Plan(
+        arms=arms,
+        client_counts=client_counts,
+        blocks=8,
+        notifications=30,
+        warmup_notifications=5,
+        rate_hz=10.0,
+        payload_bytes=512,
+        seed=0,
+        profile=profile,
+        idle_s=2.0,
+        settle_s=1.0,
+        drain_s=2.0,
+        extra_blocks_max=6,
+        environment="lan",
+    )

@@ -1,0 +1,189 @@
+"""The runner as a child of the server: one at a time, ended with it, its last words kept.
+
+The runner is told to stop by SIGINT, and by the end of its standard input, which comes whatever ends the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from app.core.errors import Conflict
+from app.serving.spawn import spawn
+
+ROOT = Path(__file__).parents[1]
+
+MODULE = "app.experiment.room_runner"
+
+LOOK_S = 0.5
+"""How often the server looks whether the runner has ended: a system call of microseconds."""
+
+WORDS_BYTES_MAX = 4000
+LOG_BYTES_MAX = 1024 * 1024
+
+REMEMBERED_MAX = 20
+"""Runners that have ended, whose last words can still be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a runner is started with."""
+
+    run: str
+    plan_json: str
+    url: str
+    """Where it reaches this server."""
+    runs_dir: Path
+    token: str = field(repr=False)
+    phones: int | None
+    """How many phones to wait for; `None`: built-in clients."""
+
+
+@dataclass(slots=True)
+class Runner:
+    """A runner that was started."""
+
+    order: Order
+    process: subprocess.Popen[bytes] = field(repr=False)
+    log: IO[bytes] = field(repr=False)
+    plan_path: str
+    stop_asked: bool = False
+    _last_words: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+    def last_words(self) -> str:
+        """The end of what it said."""
+        if self._last_words is not None:
+            return self._last_words
+        size = os.fstat(self.log.fileno()).st_size
+        tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
+        return tail.decode(errors="replace").strip()
+
+    def bury(self) -> None:
+        """Keep the last words, let go of the files."""
+        self._last_words = self.last_words()
+        self.log.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.plan_path)
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+    def to_json(self) -> dict[str, Any]:
+        """What the operator is told of it."""
+        return {
+            "state": "ended" if self.is_over else "stopping" if self.stop_asked else "running",
+            "exit_code": self.process.poll(),
+            "phones": self.order.phones,
+            "last_words": self.last_words(),
+        }
+
+
+class Runners:
+    """The runner that runs, and those that did. `on_end` is called with each that has ended."""
+
+    def __init__(self, on_end: Callable[[Runner], None] = lambda _runner: None) -> None:
+        self.on_end = on_end
+        self._runners: OrderedDict[str, Runner] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def start(self, order: Order, *, command: Sequence[str] | None = None) -> Runner:
+        """Start a runner. Raises `Conflict` while there is one, `OSError` when the machine has no room for it."""
+        with self._lock:
+            now = self._now()
+            if now is not None:
+                raise Conflict(f"Run {now.order.run} is under way; stop it, or wait until it ends.")
+            runner = _spawn(order, command or _command(order))
+            self._runners[order.run] = runner
+            while len(self._runners) > REMEMBERED_MAX:
+                self._runners.popitem(last=False)
+        spawn(lambda: self._watch(runner))
+        return runner
+
+    def running(self) -> Runner | None:
+        """The runner that has not ended."""
+        with self._lock:
+            return self._now()
+
+    def of(self, run: str) -> Runner | None:
+        """The runner that this server started for a run, ended or not."""
+        with self._lock:
+            return self._runners.get(run)
+
+    def stop(self, run: str) -> None:
+        """Ask a run's runner to end in order, as Ctrl-C does. Raises `Conflict` when there is none."""
+        runner = self.of(run)
+        if runner is None or runner.is_over:
+            raise Conflict(f"Run {run} is not under way here.")
+        runner.stop_asked = True
+        runner.process.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """The server ends: so does the runner."""
+        runner = self.running()
+        if runner is not None:
+            self.stop(runner.order.run)
+
+    def _now(self) -> Runner | None:
+        return next((each for each in reversed(self._runners.values()) if not each.is_over), None)
+
+    def _watch(self, runner: Runner) -> None:
+        while not runner.is_over:
+            time.sleep(LOOK_S)
+        runner.bury()
+        self.on_end(runner)
+
+
+def _spawn(order: Order, command: Sequence[str]) -> Runner:
+    handle, plan_path = tempfile.mkstemp(prefix="siar-plan-", suffix=".json")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(order.plan_json)
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner, and has no name
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    try:
+        process = subprocess.Popen(
+            [*command, "--plan", plan_path],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={
+                **environment,
+                "PYTHONPATH": os.pathsep.join(paths),
+                "PYTHONUNBUFFERED": "1",
+                "SIAR_ADMIN_TOKEN": order.token,  # Among the arguments every user of the machine could read it.
+            },
+            start_new_session=True,  # Ctrl-C is for the server, which ends its runner in order.
+        )
+    except BaseException:
+        log.close()
+        os.unlink(plan_path)
+        raise
+    return Runner(order, process, log, plan_path)
+
+
+def _command(order: Order) -> list[str]:
+    clients = ["--clients"] if order.phones is None else ["--phones", str(order.phones)]
+    return [
+        sys.executable, "-P", "-m", MODULE,
+        "--url", order.url,
+        "--run", order.run,
+        "--runs-dir", str(order.runs_dir.resolve()),
+        "--pid", str(os.getppid()),
+        *clients,
+    ]  # fmt: skip
