@@ -12,12 +12,20 @@ from app.bench.crowd import Crowd
 from app.bench.publisher import Publisher
 from app.bench.subject import Subject
 from app.core.errors import Unfit
+from app.measure.cpu import CpuSampler, difference
 
 CONNECT, PACED, BURST_HTTP, BURST_INSIDE = "connect", "paced", "burst_http", "burst_inside"
 SWARM, MEMORY, HOLD = "swarm", "memory", "hold"
 
 SETTLE_S = 15.0
 """How long a server may take to notice who came and who left."""
+
+REST_S = 60.0
+"""How long it may work on after that: python-socketio takes about a millisecond for each that left."""
+
+REST_LOOK_S = 0.1
+REST_SHARE_MAX = 0.1
+"""At rest: less than this share of a core between two looks. Pings of 10,000 clients take a fiftieth."""
 
 WARM_UP_PAUSE_S = 0.05
 WARM_UPS_MIN = 2
@@ -68,9 +76,23 @@ class Visit:
             everyone = self.crowd.wait_for(published.offset, timeout_s=SETTLE_S)
             settled = settled + 1 if everyone and published.recipients == self.crowd.count else 0
             if settled == WARM_UPS_MIN:
+                self._rest()
                 return published.offset
             time.sleep(WARM_UP_PAUSE_S)
         raise Unfit(f"After {SETTLE_S:g} s not exactly {self.crowd.count} subscribers get a notification.")
+
+    def _rest(self) -> None:
+        """Wait until the server has done with who came and who left, or that would count as a delivery's cost."""
+        sampler = CpuSampler(self.subject.pid)
+        before = sampler.snapshot()
+        deadline_us = clock.monotonic_us() + round(REST_S * 1e6)
+        while clock.monotonic_us() < deadline_us:
+            time.sleep(REST_LOOK_S)
+            after = sampler.snapshot()
+            if difference(before, after).use.total_s <= REST_SHARE_MAX * REST_LOOK_S:
+                return
+            before = after
+        raise Unfit(f"The server under test still works after {REST_S:g} s without a notification.")
 
     def check_path(self, cell: Cell) -> None:
         """A figure must be of what its name says: every connection on this server's own path."""
