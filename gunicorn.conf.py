@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from app import clock, settings
+from app import catalogues, clock, settings
 from app.broker.make import check_broker
 from app.core.errors import SiarError
 from app.serving import companions, descriptors
@@ -43,9 +43,24 @@ loglevel = _settings.log_level
 accesslog = None
 control_socket_disable = True
 """No command socket in the user's home."""
+forwarded_allow_ips = ""
+"""What proxies say is weighed by the application (SIAR_TRUSTED_PROXIES), and believed of nobody else: not of loopback."""
 http_protocols = "h1"
 """Connections are taken over; HTTP/2 ends at a proxy in front."""
 proc_name = "siar"
+certfile = _settings.tls_cert or None
+keyfile = _settings.tls_key or None
+
+_tls = None
+
+
+def ssl_context(config, make):  # type: ignore[no-untyped-def]
+    """One for all connections: gunicorn would read certificate and key anew for each."""
+    global _tls
+    if _tls is None:
+        _tls = make()
+    return _tls
+
 
 _keeper = None
 
@@ -80,7 +95,7 @@ def _start_clock(server):  # type: ignore[no-untyped-def]
         server.log.warning("SIAR_CLOCK_PORT is the service's own port; the clock channel takes any free one.")
         wanted = 0
     try:
-        process, port = companions.start_clock(host=_settings.host, port=wanted)
+        process, port = _clock_on(wanted)
     except (SiarError, OSError) as error:
         # Never a reason not to start: clients fall back to GET /api/clock.
         server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
@@ -88,7 +103,14 @@ def _start_clock(server):  # type: ignore[no-untyped-def]
         return
     os.environ["SIAR_CLOCK_PORT"] = str(port)
     # On the port that pages have been told.
-    _keeper.add("clock channel", process, lambda: companions.start_clock(host=_settings.host, port=port)[0])
+    _keeper.add("clock channel", process, lambda: _clock_on(port)[0])
+
+
+def _clock_on(port):  # type: ignore[no-untyped-def]
+    # A page that came over HTTPS may open no plain WebSocket: the channel shows the same certificate.
+    return companions.start_clock(
+        host=_settings.host, port=port, tls_cert=_settings.tls_cert, tls_key=_settings.tls_key
+    )
 
 
 def _start_recorder(server, folder):  # type: ignore[no-untyped-def]
@@ -105,6 +127,26 @@ def when_ready(server):  # type: ignore[no-untyped-def]
         "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
     )
     _keeper.watch(lambda: not server.LISTENERS)
+    if _settings.self_check:
+        _look_at_itself()
+
+
+def child_exit(server, worker):  # type: ignore[no-untyped-def]
+    """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
+    os.environ.pop("SIAR_OPERATOR_KEY", None)
+
+
+def _look_at_itself():  # type: ignore[no-untyped-def]
+    # Imported here, since only `serve` asks for it.
+    from app.doctor import after_start, subject
+
+    words = catalogues.Words(catalogues.terminal_language(os.environ, _settings.language))
+    after_start.watch(
+        subject.subject_of(_settings),
+        words,
+        lambda line: print(line, flush=True),
+        authority=_settings.tls_authority or None,
+    )
 
 
 def on_exit(server):  # type: ignore[no-untyped-def]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from dataclasses import dataclass
 from time import monotonic_ns as monotonic_ns  # As it is: a call of ours would cost as much again.
 
 _anchor_us = time.time_ns() // 1000 - time.monotonic_ns() // 1000
@@ -60,6 +61,34 @@ def kernel_offset_us() -> float:
             best_width_ns = after_ns - before_ns
             best_us = ((before_ns + after_ns) / 2 - wall_ns) / 1000
     return best_us
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """This machine's clocks at one moment, each with an origin of its own."""
+
+    monotonic_us: float
+    wall_us: float
+    raw_us: float | None
+    """CLOCK_MONOTONIC_RAW, whose rate no time synchronisation bends; `None` where there is none."""
+
+
+def readings() -> Readings:
+    """The clocks read together: the narrowest of five readings, as a switch away in between would part them."""
+    best: tuple[int, Readings] | None = None
+    for _ in range(5):
+        before_ns = time.monotonic_ns()
+        wall_ns = time.time_ns()
+        raw_ns = (
+            time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) if hasattr(time, "CLOCK_MONOTONIC_RAW") else None
+        )
+        after_ns = time.monotonic_ns()
+        if best is None or after_ns - before_ns < best[0]:
+            middle_us = (before_ns + after_ns) / 2000
+            raw_us = None if raw_ns is None else raw_ns / 1000
+            best = after_ns - before_ns, Readings(middle_us, wall_ns / 1000, raw_us)
+    assert best is not None
+    return best[1]
 
 
 def timestamp(stamp_us: int) -> str:

@@ -25,6 +25,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import sys
 import threading
 from typing import NamedTuple, cast
@@ -217,6 +218,9 @@ class ClockConnection(asyncio.Protocol):
     def _end_writing(self) -> None:
         """Half-close, so that the client reads what was written; the sweep does the rest."""
         self.deadline_us = clock.now_us() + CLOSING_US_MAX
+        if not self._transport.can_write_eof():  # TLS has no half; closing writes first what is waiting.
+            self._transport.close()
+            return
         # The client may be gone already; then there is nothing left to end.
         with contextlib.suppress(OSError):
             self._transport.write_eof()
@@ -227,14 +231,20 @@ def _answer(probe: int, received_us: int) -> bytes:
     return f"{head}{clock.now_us()}}}".encode()
 
 
-async def serve(listener: socket.socket, clock_server: ClockServer) -> None:
+async def serve(
+    listener: socket.socket, clock_server: ClockServer, tls: ssl.SSLContext | None = None
+) -> None:
     """Answer probes until standard input ends or a signal comes."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     server = await loop.create_server(
-        lambda: ClockConnection(clock_server), sock=listener, backlog=CONNECTIONS_MAX
+        lambda: ClockConnection(clock_server),
+        sock=listener,
+        backlog=CONNECTIONS_MAX,
+        ssl=tls,
+        ssl_handshake_timeout=HANDSHAKE_US_MAX / 1e6 if tls else None,
     )
     print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
     threading.Thread(target=_wait_for_parent, args=(loop, ended), daemon=True).start()
@@ -285,7 +295,18 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--allow-origin-host", nargs="*", default=[], metavar="HOST", help="further hosts whose pages may ask"
     )
+    parser.add_argument("--tls-cert", metavar="PEM", help="certificate: the channel is then wss://")
+    parser.add_argument("--tls-key", metavar="PEM", help="and its key")
     return parser.parse_args(arguments)
+
+
+def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
+    """What a page that came over HTTPS needs. Raises `OSError`."""
+    if options.tls_cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(options.tls_cert, options.tls_key)
+    return context
 
 
 def _hexadecimal(text: str) -> str:
@@ -298,13 +319,14 @@ def main(arguments: list[str]) -> int:
     options = _arguments(arguments)
     clock.fix(anchor_us=options.anchor_us, timebase=options.timebase)
     try:
+        tls = _tls(options)
         listener = _listen(options.host, options.port)
     except (OSError, OverflowError) as error:
         print(f"The clock cannot listen on {options.host} port {options.port}: {error}.", file=sys.stderr)
         return EXIT_UNFIT
     allowed_hosts = frozenset(host.lower() for host in options.allow_origin_host)
     clock_server = ClockServer(connections_max=_connections_max(), allowed_hosts=allowed_hosts)
-    asyncio.run(serve(listener, clock_server))
+    asyncio.run(serve(listener, clock_server, tls))
     return 0
 
 

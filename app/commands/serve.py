@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
-import socket
+import secrets
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
-
 from app import settings as settings_module
 from app.broker.make import check_broker
+from app.catalogues import LANGUAGES, Words, terminal_language
+from app.commands import announcement
 from app.core.errors import SettingError, Unfit
-from app.settings import Settings, environment_name, is_loopback
+from app.doctor import disk, examine, port
+from app.doctor.finding import Finding, State
+from app.doctor.machine import Machine
+from app.doctor.subject import Subject, subject_of
+from app.settings import Settings, environment_name
+from app.tls import keep
 
 ROOT = Path(__file__).parents[2]
 
-TOKEN_CHARS_MIN = 12
-"""Shorter ones are taken, with a warning: a stranger on the LAN may try many."""
+OPERATOR_KEY_BYTES = 16
+"""128 random bits."""
+
+HANDED_DOWN = (
+    *("host", "port", "admin_token", "broker", "operator_key", "language"),
+    *("tls_cert", "tls_key", "tls_authority"),
+)
+"""Settings that flags or this command decide on, as text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,108 +48,86 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, default=1, metavar="N", help="server processes (this version: 1)"
     )
+    parser.add_argument(
+        "--https",
+        choices=keep.WAYS,
+        help="with a certificate of our own: self (browsers warn once) or ca (phones install an authority once)",
+    )
+    parser.add_argument("--cert", type=Path, metavar="PEM", help="HTTPS with this certificate")
+    parser.add_argument("--key", type=Path, metavar="PEM", help="and its key")
+    parser.add_argument("--lang", choices=LANGUAGES, help="language of the terminal (default: the locale's)")
+    parser.add_argument("--no-qr", action="store_true", help="no QR code in the terminal")
+    parser.add_argument(
+        "--no-check", action="store_true", help="do not look at the machine first (`siar doctor`)"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check the port and the folder, say where everything is, become gunicorn."""
+    """Look at the machine, say where everything is, become gunicorn."""
     if arguments.workers != 1:
         raise SettingError("This version serves with one process: several would need a shared broker.")
-    host = arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0"
+    words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
     settings = settings_module.read(
-        os.environ, host=host, port=arguments.port, admin_token=arguments.admin_token, broker=arguments.broker
+        os.environ,
+        host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
+        port=arguments.port,
+        admin_token=arguments.admin_token,
+        broker=arguments.broker,
+        operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
+        language=words.language,
     )
-    settings = replace(settings, port=check_port(settings.host, settings.port))
-    check_runs_dir(settings.runs_dir)
+    chosen, free = port.look(settings.host, settings.port)
+    settings = replace(settings, port=chosen)
+    findings = [free, *_look(subject_of(settings), check=not arguments.no_check)]
+    _end_if_unfit(findings, words)
     check_broker(settings)
-    _announce(settings)
+    settings, files = _with_tls(settings, arguments)
+    subject = subject_of(settings)
+    if not arguments.no_check:
+        announcement.print_findings(findings, words)
+    announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)
     sys.stdout.flush()
     environment = dict(os.environ)
-    for name in ("host", "port", "admin_token", "broker"):
+    for name in HANDED_DOWN:
         environment[environment_name(name)] = str(getattr(settings, name))
+    environment[environment_name("self_check")] = "0" if arguments.no_check else "1"
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    if files is not None:
+        # For what this server starts and what speaks to it over TLS: a runner, the check of itself.
+        environment.setdefault("SSL_CERT_FILE", str(files.trusted))
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, command, environment)
 
 
-def check_port(host: str, port: int) -> int:
-    """The port, or a free one for 0. Raises `Unfit` when something listens there already.
-
-    Not left to the server: one that sets SO_REUSEPORT, as `eventlet.listen` does, would start without an error
-    and take half of the other's clients.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((host, port))
-            return int(sock.getsockname()[1])
-        except (socket.gaierror, UnicodeError):
-            raise Unfit(_not_an_address(host)) from None
-        except PermissionError:
-            raise Unfit(
-                f"Port {port} may not be used by this user; choose one above 1023 with --port."
-            ) from None
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise Unfit(_not_an_address(host)) from None
-            raise Unfit(
-                f"Cannot listen on {host} port {port}: {error.strerror}. "
-                f"Another program (another Siar?) has it; end that one, or choose another with --port."
-            ) from None
+def _look(subject: Subject, *, check: bool) -> list[Finding]:
+    """All that can be told before it runs; at the least whether runs can be written."""
+    return examine.of_machine(subject, Machine()) if check else [disk.look(subject.runs_dir)]
 
 
-def check_runs_dir(folder: Path) -> None:
-    """Raises `Unfit` when runs cannot be written into `folder`, which is made when it is missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(b"Siar was here.")
-    except OSError as error:
-        raise Unfit(
-            f"Runs cannot be written into {folder}: {error.strerror}. "
-            f"Give this user the right to, or name another folder with {environment_name('runs_dir')}."
-        ) from None
+def _end_if_unfit(findings: list[Finding], words: Words) -> None:
+    """Raises `Unfit` with everything that stands in the way."""
+    bad = [each for each in findings if each.state is State.FAIL]
+    if bad:
+        raise Unfit(" ".join(f"{each.sentence(words)} {each.next_step(words)}" for each in bad))
 
 
-def _not_an_address(host: str) -> str:
-    return f'"{host}" does not name an address of this machine; --host 0.0.0.0 means all that it has.'
-
-
-def _announce(settings: Settings) -> None:
-    urls = [f"http://{_bracketed(address)}:{settings.port}/" for address in _addresses(settings.host)]
-    print("Siar serves notifications over SSE and Socket.IO.")
-    for url in urls:
-        print(f"  phones open   {url}")
-    print(f"  operator      token {settings.admin_token}")
-    print("  publish       " + _curl(urls[-1], settings.admin_token))
-    if is_loopback(settings.host):
-        print("  Only this machine can reach it: --host 0.0.0.0 opens it to the LAN.")
-    if len(settings.admin_token) < TOKEN_CHARS_MIN:
-        print(
-            f"  The operator's token is short; strangers could guess it. Use at least {TOKEN_CHARS_MIN} characters."
-        )
-    print("Ctrl-C ends it.")
-
-
-def _curl(url: str, token: str) -> str:
-    return (
-        f"curl -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' "
-        f'-d \'{{"title": "Hello", "body": "from Siar"}}\' {url}api/notifications'
-    )
-
-
-def _addresses(host: str) -> list[str]:
-    """Where the service can be reached, the LAN's address first and loopback last."""
-    if host not in ("0.0.0.0", "::"):
-        return [host]
-    found = [
-        address.address
-        for addresses in psutil.net_if_addrs().values()
-        for address in addresses
-        if address.family == socket.AF_INET and not is_loopback(address.address)
-    ]
-    return [*found, "127.0.0.1"]
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
+def _with_tls(settings: Settings, arguments: argparse.Namespace) -> tuple[Settings, keep.Files | None]:
+    """The settings with a certificate, where one is asked for. Raises `SettingError` and `Unfit`."""
+    certificate = arguments.cert or (Path(settings.tls_cert) if settings.tls_cert else None)
+    key = arguments.key or (Path(settings.tls_key) if settings.tls_key else None)
+    if (certificate is None) != (key is None):
+        raise SettingError("--cert and --key belong together: give both.")
+    if certificate is not None and key is not None:
+        if arguments.https:
+            raise SettingError("--https makes a certificate, --cert brings one: give one of them.")
+        files = keep.check_pair(certificate, key)
+    elif arguments.https:
+        files = keep.make(arguments.https, settings.runs_dir / ".tls", subject_of(settings).lan())
+    else:
+        return settings, None
+    return replace(
+        settings,
+        tls_cert=str(files.certificate),
+        tls_key=str(files.key),
+        tls_authority=str(files.authority or ""),
+    ), files

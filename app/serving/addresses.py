@@ -8,7 +8,9 @@ import socket
 
 import psutil
 
-_INSIDE = re.compile(r"(docker|br-|veth|virbr|vmnet|vboxnet|lxc|lxd|cni|flannel|podman|utun|tun|tap|wg|zt|tailscale)")
+_INSIDE = re.compile(
+    r"(docker|br-|veth|virbr|vmnet|vboxnet|lxc|lxd|cni|flannel|podman|utun|tun|tap|wg|zt|tailscale)"
+)
 """Interfaces of containers, virtual machines and tunnels: phones on the LAN do not reach those."""
 
 _FAR = ("192.0.2.1", 9)

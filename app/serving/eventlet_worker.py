@@ -21,7 +21,6 @@ with warnings.catch_warnings():
     import eventlet
     import eventlet.hubs
 from gunicorn import util
-from gunicorn.sock import ssl_wrap_socket
 
 from app.serving import mode
 from app.serving.worker import SiarWorker
@@ -84,7 +83,7 @@ class EventletWorker(SiarWorker):
         """Serve one connection; its own end is nobody else's error."""
         try:
             if self.cfg.is_ssl:
-                client = ssl_wrap_socket(client, self.cfg)
+                client = self.shake_hands(client)
             with self.serving(client):
                 super().handle(listener, client, addr)
         except (SystemExit, OSError):  # a failed TLS handshake is an OSError

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
 from app.serving.handled import HANDLED
@@ -64,6 +65,18 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
                 yield
         finally:
             self._idle.discard(waiting)
+
+    def shake_hands(self, client: Any) -> Any:
+        """TLS around an accepted connection. Raises `OSError`, too when the client takes too long to say hello."""
+        encrypted = ssl_wrap_socket(client, self.cfg)
+        try:
+            with self.waits_for_request():  # Ends the block in silence when the time is over.
+                encrypted.do_handshake()
+                return encrypted
+            raise TimeoutError("The client did not finish its TLS handshake.")
+        except OSError:
+            encrypted.close()
+            raise
 
     @contextmanager
     def serving(self, client: Any) -> Iterator[None]:

@@ -9,7 +9,7 @@ import flask
 
 from app.serving.handled import HANDLED
 from app.web.here import services
-from app.web.policy import closing_headers
+from app.web.policy import headers_for
 
 
 class DetachedResponse(flask.Response):
@@ -27,7 +27,7 @@ class DetachedResponse(flask.Response):
         """Write nothing through the server: it only learns that the connection has gone."""
         self.headers.pop("Content-Length", None)
         self.headers["Connection"] = "close"
-        closing = closing_headers(environ.get("HTTP_HOST", ""), services().settings.clock_port)
+        closing = headers_for(environ, services().settings.clock_port)
         lines = [
             f"HTTP/1.1 {self.status}",
             *(f"{name}: {value}" for name, value in (*self.headers, *closing)),

@@ -16,6 +16,19 @@ POLICY = "Content-Security-Policy"
 
 HOSTS_KEPT_MAX = 64
 
+Headers = tuple[tuple[str, str], ...]
+
+ISOLATION: Headers = (
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Embedder-Policy", "require-corp"),
+)
+"""Together they keep the page apart from all other origins, for which browsers give it a clock of 5 us instead of 100.
+
+Only in a secure context, which pages from loopback have without HTTPS; elsewhere a browser would only warn of them.
+"""
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
 
 class Policy:
     """WSGI middleware below Socket.IO's, so that polling answers stay as short as the protocol makes them."""
@@ -26,26 +39,36 @@ class Policy:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serve the request; an answer that has a policy of its own keeps it."""
-        host = environ.get("HTTP_HOST", "")
+        ours = headers_for(environ, self._clock_port)
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
-            return start_response(status, [*headers, *self._missing(headers, host)], *error)
+            return start_response(status, [*headers, *self._missing(headers, ours)], *error)
 
         return self._app(environ, start)
 
-    def _missing(self, headers: list[tuple[str, str]], host: str) -> Iterable[tuple[str, str]]:
-        ours = closing_headers(host, self._clock_port)
+    @staticmethod
+    def _missing(headers: list[tuple[str, str]], ours: Headers) -> Iterable[tuple[str, str]]:
         has_own = any(name == POLICY for name, _ in headers)
         return [header for header in ours if header[0] != POLICY] if has_own else ours
 
 
+def headers_for(environ: dict[str, Any], clock_port: int | None) -> Headers:
+    """The headers for the answer to a request."""
+    return closing_headers(
+        environ.get("HTTP_HOST", ""), clock_port, secure=environ.get("wsgi.url_scheme") == "https"
+    )
+
+
 @functools.lru_cache(HOSTS_KEPT_MAX)
-def closing_headers(host: str, clock_port: int | None) -> tuple[tuple[str, str], ...]:
-    """The headers for pages under `host`, whose scripts reach this server and its clock channel and nothing else."""
+def closing_headers(host: str, clock_port: int | None, *, secure: bool) -> Headers:
+    """The headers for pages under `host`, whose scripts reach this server and its clock channel and nothing else.
+
+    `secure`: whether the page came over HTTPS, from where only encrypted WebSockets may be opened.
+    """
+    name = host if host.endswith("]") else host.rsplit(":", 1)[0]
     connect = "'self'"
     if clock_port:
-        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
-        connect += f" ws://{name}:{clock_port}"
+        connect += f" {'wss' if secure else 'ws'}://{name}:{clock_port}"
     policy = (
         f"default-src 'self'; connect-src {connect}; img-src 'self' data:; object-src 'none'; "
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -55,4 +78,5 @@ def closing_headers(host: str, clock_port: int | None) -> tuple[tuple[str, str],
         ("X-Frame-Options", "DENY"),
         ("Referrer-Policy", "no-referrer"),
         (POLICY, policy),
+        *(ISOLATION if secure or name in LOOPBACK else ()),
     )

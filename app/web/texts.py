@@ -1,16 +1,12 @@
-"""The words of the pages: flat catalogues in static/i18n/<language>/<part>.json, which the pages' scripts read too."""
+"""The words of the pages, in the language of the request."""
 
 from __future__ import annotations
 
-import functools
-import json
-from pathlib import Path
-
 import flask
 
-LANGUAGES = ("en", "id")
-
-CATALOGUES = Path(__file__).parents[2] / "static" / "i18n"
+from app.catalogues import CATALOGUES as CATALOGUES
+from app.catalogues import LANGUAGES as LANGUAGES
+from app.catalogues import catalogue as catalogue
 
 
 def language() -> str:
@@ -19,10 +15,3 @@ def language() -> str:
     if asked in LANGUAGES:
         return asked
     return flask.request.accept_languages.best_match(LANGUAGES, default="en") or "en"
-
-
-@functools.cache
-def catalogue(language: str, part: str) -> dict[str, str]:
-    """The texts of one part by key. Raises `OSError` for a part that there is not."""
-    texts: dict[str, str] = json.loads((CATALOGUES / language / f"{part}.json").read_text(encoding="utf-8"))
-    return texts

@@ -1,0 +1,64 @@
+"""Which checks are made when: some before a service starts, the others on the one that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from app import clock
+from app.doctor import (
+    address,
+    certificate,
+    disk,
+    files,
+    firewall,
+    first_byte,
+    neighbours,
+    port,
+    processor,
+    reach,
+    steady_clock,
+    upgrade,
+)
+from app.doctor.finding import Finding, State
+from app.doctor.machine import Machine
+from app.doctor.subject import Subject
+
+
+def before_start(subject: Subject, machine: Machine) -> list[Finding]:
+    """Everything that can be told without a service. The port must have been chosen."""
+    return [
+        port.look(subject.host, subject.port)[1],
+        *of_machine(subject, machine),
+    ]
+
+
+def of_machine(subject: Subject, machine: Machine) -> list[Finding]:
+    """Likewise, but for the port, which a running service has."""
+    return [
+        address.look(subject),
+        firewall.look(subject, machine),
+        neighbours.look(subject, machine),
+        files.look(subject),
+        processor.look(machine),
+        disk.look(subject.runs_dir),
+    ]
+
+
+def of_running(urls: Sequence[str], *, authority: str | None = None) -> list[Finding]:
+    """What a client meets: at every URL an answer; at the first one the streams and the certificate."""
+    reached = reach.look(urls)
+    if reached.state is State.FAIL:
+        return [reached]
+    seen = certificate.look(urls[0], authority=authority)
+    return [reached, *([seen] if seen else []), first_byte.look(urls[0]), upgrade.look(urls[0])]
+
+
+def of_clock(since: clock.Readings, machine: Machine) -> Finding:
+    """How the clocks went since then. The caller has waited long enough."""
+    return steady_clock.look(since, clock.readings(), machine)
+
+
+def worst(findings: Iterable[Finding]) -> State:
+    """The worst state among them."""
+    order = (State.OK, State.WARN, State.FAIL)
+    return max((finding.state for finding in findings), key=order.index, default=State.OK)
