@@ -56,6 +56,8 @@ class Page:
     browser: Browser
     target: str
     session: str
+    context: str | None = None
+    """Its browser context, where it has one of its own."""
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """One command to this tab; its result. Raises `AssertionError` with the browser's words."""
@@ -64,6 +66,18 @@ class Page:
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression, awaited when it is a promise."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def evaluate_in_worker(self, expression: str) -> Any:
+        """The value of an expression in this tab's newest worker that still runs."""
+        answer = self.browser.call(
+            "Runtime.evaluate",
+            session=self.browser.workers(self)[-1],
+            expression=expression,
+            awaitPromise=True,
+            returnByValue=True,
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -81,8 +95,15 @@ class Page:
         return self.browser.wait(lambda: self.evaluate(expression), expression, timeout_s)
 
     def close(self) -> None:
-        """Close the tab, and with it its worker."""
-        self.browser.call("Target.closeTarget", targetId=self.target)
+        """Close the tab, and with it its worker; a context of its own goes too, with its cookies and storage."""
+        if self.context is None:
+            self.browser.call("Target.closeTarget", targetId=self.target)
+        else:
+            self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
+
+    def before_workers(self, script: str) -> None:
+        """Have a script run in each worker of this tab before the worker's own."""
+        self.browser.worker_preludes[self.session] = script
 
     def go(self, url: str) -> None:
         """Open an address and wait until everything that it names is loaded."""
@@ -97,6 +118,8 @@ class Browser:
     socket: ClientConnection
     events: list[Event] = field(default_factory=list)
     """Everything that was reported, oldest first."""
+    worker_preludes: dict[str, str] = field(default_factory=dict)
+    """By the session of the tab: what runs in its workers before their own scripts."""
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -109,12 +132,17 @@ class Browser:
         result: dict[str, Any] = answer["result"]
         return result
 
-    def new_page(self) -> Page:
-        """An empty tab in front."""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+    def new_page(self, *, alone: bool = False) -> Page:
+        """An empty tab in front; `alone` in a context of its own: another person's browser, in front of its own window."""
+        context: str | None = None
+        wanted: dict[str, Any] = {"url": "about:blank"}
+        if alone:
+            context = str(self.call("Target.createBrowserContext")["browserContextId"])
+            wanted |= {"browserContextId": context, "newWindow": True}
+        target = self.call("Target.createTarget", **wanted)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._listen(session)
-        page = Page(self, target, session)
+        page = Page(self, target, session, context)
         for domain in ("Page", "Performance", "Audits"):
             page.call(f"{domain}.enable")
         return page
@@ -139,6 +167,16 @@ class Browser:
                 urls.append(value)
         return urls
 
+    def workers(self, page: Page) -> list[str]:
+        """Sessions of a tab's workers that run, oldest first."""
+        running: list[str] = []
+        for event in self.events:
+            if event.method == "Target.attachedToTarget" and event.session == page.session:
+                running.append(event.params["sessionId"])
+            elif event.method == "Target.detachedFromTarget" and event.params["sessionId"] in running:
+                running.remove(event.params["sessionId"])
+        return running
+
     def complaints(self) -> list[str]:
         """Errors and warnings of console and log, uncaught exceptions, and issues such as a violated policy."""
         return [text for event in self.events if (text := _complaint(event))]
@@ -160,14 +198,16 @@ class Browser:
                 self.events.append(event)
                 # A tab that was attached by hand is reported too, by the browser's own session.
                 if event.method == "Target.attachedToTarget" and event.session is not None:
-                    self._listen(event.params["sessionId"])
+                    self._listen(event.params["sessionId"], self.worker_preludes.get(event.session))
 
-    def _listen(self, session: str) -> None:
+    def _listen(self, session: str, prelude: str | None = None) -> None:
         """Hear of everything that a target does, and of its workers from their first moment."""
         for domain in ("Runtime", "Network", "Log"):
             self._send(f"{domain}.enable", {}, session)
         wanted = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
         self._send("Target.setAutoAttach", wanted, session)
+        if prelude is not None:
+            self._send("Runtime.evaluate", {"expression": prelude}, session)
         self._send("Runtime.runIfWaitingForDebugger", {}, session)
 
 

@@ -1,0 +1,73 @@
+"""Pictures of pages, each named after what it shows: `screen-lobby.id.dark.projector.png`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.browser.cdp import Page
+from tests.browser.devices import SCHEMES, Screen, look_through, paint
+
+HEIGHT_PX_MAX = 8_000
+"""A page that is longer is cut: nobody looks that far."""
+
+
+@dataclass(slots=True)
+class Gallery:
+    """A folder of pictures."""
+
+    folder: Path
+    taken: list[Path] = field(default_factory=list)
+
+    def take(
+        self,
+        page: Page,
+        scene: str,
+        *,
+        language: str,
+        screens: Sequence[Screen],
+        schemes: Sequence[str] = SCHEMES,
+    ) -> None:
+        """The page as it is now, through every screen and in every scheme; left as it looks in the last of them."""
+        for screen in screens:
+            look_through(page, screen)
+            for scheme in schemes:
+                paint(page, scheme)
+                path = self.folder / f"{scene}.{language}.{scheme}.{screen.name}.png"
+                path.write_bytes(picture(page))
+                self.taken.append(path)
+
+
+def picture(page: Page, *, whole: bool = True) -> bytes:
+    """The tab as PNG; `whole` with what one would have to scroll to."""
+    options: dict[str, object] = {}
+    if whole:
+        size = page.call("Page.getLayoutMetrics")["cssContentSize"]
+        height_px = min(size["height"], HEIGHT_PX_MAX)
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height_px, "scale": 1}
+        options = {"captureBeyondViewport": True, "clip": clip}
+    return base64.b64decode(page.call("Page.captureScreenshot", format="png", **options)["data"])
+
+
+def contact_sheet(paths: Sequence[Path]) -> str:
+    """A page that shows all pictures of a folder side by side, to look through."""
+    figures = "\n".join(_figure(path) for path in sorted(paths))
+    return f"""<!doctype html>
+<meta charset="utf-8">
+<title>Siar, every screen</title>
+<style>
+  body {{ display: flex; flex-wrap: wrap; gap: 1rem; background: #888; font: 14px sans-serif }}
+  figure {{ margin: 0 }}
+  img {{ width: 16rem; vertical-align: top }}
+</style>
+{figures}
+"""
+
+
+def _figure(path: Path) -> str:
+    return (
+        f'<figure><a href="{path.name}"><img src="{path.name}" alt="" loading="lazy"></a>'
+        f"<figcaption>{path.stem}</figcaption></figure>"
+    )
