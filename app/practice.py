@@ -39,6 +39,8 @@ DRAIN_MS = 2000
 
 CONNECT_LIMIT_S = 20.0
 COLLECT_LIMIT_S = 10.0
+TRIAL_LIMIT_S = 60.0
+"""Far beyond what it takes."""
 
 LOOK_S = 0.1
 
@@ -93,15 +95,20 @@ class Practice:
         )
         room.set_practice_trial(run, trial)
         self._wait(lambda: room.have_said("trial_ready", trial), limit_s=CONNECT_LIMIT_S)
+        room.set_practice_trial(run, trial)  # If nobody ended the round meanwhile.
         begun = self._trials.start(_order(run, index, transport))
-        running = dataclasses.replace(
-            trial, state=STATE_RUNNING, first_due_us=begun.first_due_us, ends_us=begun.ends_us
-        )
-        room.set_practice_trial(run, running)
-        time.sleep(max(0, begun.ends_us - clock.now_us()) / 1e6)
-        room.set_practice_trial(run, dataclasses.replace(running, state=STATE_COLLECT))
-        self._wait(lambda: room.have_said("trial_done", trial), limit_s=COLLECT_LIMIT_S)
-        self._trials.close(run, index)
+        try:
+            running = dataclasses.replace(
+                trial, state=STATE_RUNNING, first_due_us=begun.first_due_us, ends_us=begun.ends_us
+            )
+            room.set_practice_trial(run, running)
+            self._wait(
+                lambda: room.practice_run != run or clock.now_us() >= begun.ends_us, limit_s=TRIAL_LIMIT_S
+            )
+            room.set_practice_trial(run, dataclasses.replace(running, state=STATE_COLLECT))
+            self._wait(lambda: room.have_said("trial_done", trial), limit_s=COLLECT_LIMIT_S)
+        finally:
+            self._trials.close(run, index)
 
     @staticmethod
     def _wait(is_so: Callable[[], bool], *, limit_s: float) -> None:

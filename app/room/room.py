@@ -30,6 +30,9 @@ COUNTDOWN_US = 5_000_000
 LATECOMERS_US = 10_000_000
 """How long enough phones wait for those that have joined and are not ready."""
 
+REMEMBERED_US = 300_000_000
+"""A phone in a pocket asks once a minute; who was silent for five is not kept for another experiment."""
+
 
 class Phase(StrEnum):
     """What the room is about."""
@@ -107,6 +110,8 @@ class Room:
             if self.phase is Phase.CLOSED:
                 raise Conflict("No experiment is open to join; wait until the operator opens one.")
             if found is None:
+                if self._phase is Phase.FINISHED:
+                    raise Conflict("The experiment is over; wait until the operator opens another one.")
                 if self._phase is not Phase.GATHERING:
                     raise Conflict("The experiment is under way with others; wait for the next one.")
                 found = self.seats.take(device, name=name, model=model, language=language, now_us=now_us)
@@ -164,7 +169,8 @@ class Room:
         with self.lock:
             if self.phase not in (Phase.CLOSED, Phase.FINISHED):
                 raise Conflict("An experiment is open already; close it first (DELETE /api/room).")
-            self.seats.begin_anew([each for each in self.seats if each.is_here and not self.is_away(each)])
+            remembered_us = self.now_us() - REMEMBERED_US
+            self.seats.begin_anew([each for each in self.here() if each.last_seen_us >= remembered_us])
             self._removed.clear()
             self.experiment = experiment
             self.trial, self.result, self.progress = None, None, {}
@@ -283,8 +289,8 @@ class Room:
             self.progress = dict(progress)
             if phase is Phase.COUNTDOWN:
                 self._begin_countdown(countdown_to_us or self.now_us() + COUNTDOWN_US)
-            elif phase is not None and phase is not self._phase:
-                self._become(phase)
+            elif phase is not None and phase is not self._phase and self._phase is not Phase.PAUSED:
+                self._become(phase)  # A pause is the operator's: only `resume` ends it.
             self._changed()
 
     def finish(self, result: Mapping[str, Any]) -> None:

@@ -58,7 +58,11 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/readyz"): ("The service takes clients", "200", _TEXT),
     ("get", "/version"): ("What runs here, and where its clock channel is", "200", _JSON),
     ("get", "/metrics"): ("Prometheus text (operator or loopback)", "200", _TEXT),
-    ("get", "/ca.crt"): ("Certificate to install on phones, where there is one", "200", authority.CONTENT_TYPE),
+    ("get", "/ca.crt"): (
+        "Certificate to install on phones, where there is one",
+        "200",
+        authority.CONTENT_TYPE,
+    ),
     ("get", "/api/openapi.json"): ("This document", "200", _JSON),
     **openapi_room.SUMMARIES,
 }
@@ -143,6 +147,7 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
     if body is not None:
         schema = {"$ref": f"#/components/schemas/{body.__name__}"}
         operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
-    if path in OPERATOR or (method, path) == ("post", "/api/notifications") or path == "/api/deliveries":
+    needs_token = path in OPERATOR | openapi_room.OPERATOR | openapi_room.DEVICE | {"/api/deliveries"}
+    if needs_token or (method, path) in (("post", "/api/notifications"), ("get", "/api/devices")):
         operation["security"] = [{"token": []}]
     return operation

@@ -39,8 +39,13 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/api/notifications/{id}/receipt"): ("Who got a notification (operator)", "200", _JSON),
 }
 
+OPERATOR = frozenset(
+    path
+    for _method, path in SUMMARIES
+    if path.startswith(("/api/room", "/api/devices/", "/api/notifications/"))
+)
 DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignment"})
-"""Paths that a registered device uses."""
+"""Paths that an operator, or a registered device, proves itself for; registering itself needs nothing."""
 
 _STRING = {"schema": {"type": "string"}}
 _DEVICE: list[dict[str, Any]] = [{"name": "device", "in": "path", "required": True, **_STRING}]
