@@ -21,6 +21,7 @@ from app.web import (
     events,
     notifications,
     openapi,
+    operator_pages,
     pages,
     participants,
     probes,
@@ -70,6 +71,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     errors.register(app)
     for view in (
         pages,
+        operator_pages,
         authority,
         events,
         notifications,

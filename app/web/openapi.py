@@ -41,6 +41,8 @@ _JSON = "application/json"
 
 SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/"): ("The phone page", "200", "text/html"),
+    ("get", "/admin"): ("The operator's page", "200", "text/html"),
+    ("get", "/screen"): ("The big screen", "200", "text/html"),
     ("get", "/events"): ("Server-Sent Events: notifications as they come", "200", "text/event-stream"),
     ("get", "/api/notifications"): ("History of the operator's notifications to everyone", "200", _JSON),
     ("post", "/api/notifications"): ("Publish a notification (operator)", "201", _JSON),
@@ -80,6 +82,8 @@ _TRIAL: list[Json] = [
 
 PARAMETERS: dict[str, list[Json]] = {
     "/": [_query("lang", "en or id")],
+    "/admin": [_query("lang", "en or id"), _query("key", "of a one-time link, which the page spends")],
+    "/screen": [_query("lang", "en or id"), _query("key", "of the big screen's link")],
     "/events": [
         {
             **_query("topic", "repeatable; none means all"),

@@ -1,0 +1,50 @@
+"""The operator's page and the big screen. Both are the same for everybody; what they show, their scripts ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+
+from app.core.version import VERSION
+from app.core.wire import BODY_CHARS_MAX, DEFAULT_TOPIC, TITLE_CHARS_MAX, TOPIC_PATTERN
+from app.web import texts
+
+blueprint = flask.Blueprint("operator_pages", __name__)
+
+SHARED = "experiment"
+"""The catalogue that both pages use beside their own."""
+
+
+@blueprint.get("/admin")
+def admin() -> flask.Response:
+    """The operator's page: sign in, broadcast, devices, experiments, runs.
+
+    A one-time key in the address is left to the page's script, which spends it and takes it out of the address bar.
+    """
+    limits = {"title_chars_max": TITLE_CHARS_MAX, "body_chars_max": BODY_CHARS_MAX}
+    topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": TOPIC_PATTERN.pattern}
+    return _page("admin", **limits, **topics)
+
+
+@blueprint.get("/screen")
+def screen() -> flask.Response:
+    """The big screen; `GET /api/screen` tells its script whether the key in the address is good."""
+    return _page("screen", key=flask.request.args.get("key", ""))
+
+
+def _page(name: str, **values: Any) -> flask.Response:
+    language = texts.language()
+    words = {**texts.catalogue(language, SHARED), **texts.catalogue(language, name)}
+    page = flask.render_template(
+        f"{name}.html",
+        language=language,
+        t=lambda key: words[key],
+        config={"version": VERSION, "language": language},
+        **values,
+    )
+    response = flask.Response(page, content_type="text/html; charset=utf-8")
+    response.headers["Content-Language"] = language
+    response.headers["Vary"] = "Accept-Language"
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,68 @@
+/** Asks the server as the operator: one place for the header, the time limit and what a failure means. */
+
+const ANSWER_TIMEOUT_MS = 15_000;
+
+/**
+ * @typedef {{status: number, data: any, detail: string, retry_after_s: number}} Answer
+ *   `status` 0: the server did not answer. `detail`: the server's own words of what is wrong
+ */
+
+export class Api {
+  #fetch;
+
+  /** @param {typeof fetch} fetch */
+  constructor(fetch) {
+    this.#fetch = fetch;
+  }
+
+  /**
+   * One request; it never throws.
+   *
+   * @param {string} method
+   * @param {string} path
+   * @param {{body?: unknown, token?: string}} [extra] `token`: prove to be the operator by it, as a script does
+   * @returns {Promise<Answer>}
+   */
+  async ask(method, path, { body, token } = {}) {
+    /** @type {Record<string, string>} */
+    const headers = { "X-Siar": "1" };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (token !== undefined) headers.Authorization = `Bearer ${token}`;
+    try {
+      const response = await this.#fetch(path, {
+        method,
+        headers,
+        body: body === undefined ? undefined : JSON.stringify(body),
+        cache: "no-store",
+        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+      });
+      const data = await response.json().catch(() => null);
+      return {
+        status: response.status,
+        data,
+        detail: String(data?.detail ?? ""),
+        retry_after_s: Number(response.headers.get("Retry-After") ?? 0),
+      };
+    } catch {
+      return { status: 0, data: null, detail: "", retry_after_s: 0 };
+    }
+  }
+}
+
+/** @param {Answer} answer */
+export function isGood({ status }) {
+  return status >= 200 && status < 300;
+}
+
+/**
+ * What went wrong, and what to do.
+ *
+ * @param {Answer} answer
+ * @param {import("./types.js").Speech} speech
+ */
+export function failureWords({ status, detail, retry_after_s }, { t }) {
+  if (status === 0) return t("problem.server_away");
+  if (status === 401) return t("problem.signed_out");
+  if (status === 429) return t("problem.too_many", { seconds: Math.max(1, Math.ceil(retry_after_s)) });
+  return t("problem.refused", { detail: detail || String(status) });
+}

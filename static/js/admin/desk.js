@@ -1,0 +1,346 @@
+/**
+ * What the operator does, and what the page knows: one state, changed here only, and told after each change.
+ *
+ * In a trial it asks the server for nothing: a question costs what is being measured.
+ */
+
+import { failureWords, isGood } from "./api.js";
+import { RECEIVERS_UNASKED_MAX, mergeHistory, receiversOf } from "./broadcast.js";
+import { readHistory } from "./history.js";
+import { ReceiptFollower } from "./receipt.js";
+
+/** @typedef {import("./api.js").Answer} Answer */
+/** @typedef {import("./types.js").PageState} PageState */
+/** @typedef {import("./types.js").Publish} Publish */
+/** @typedef {import("./types.js").Speech} Speech */
+
+/**
+ * @typedef {{
+ *   api: Pick<import("./api.js").Api, "ask">, speech: Speech, clock: import("../screen/server_clock.js").ServerClock,
+ *   timers: import("../types.js").Timers, nowUs: () => number,
+ *   question: (text: string, yes: string) => Promise<boolean>, onChange: () => void,
+ * }} Parts
+ */
+
+export class Desk {
+  #api;
+  #speech;
+  #clock;
+  #nowUs;
+  #question;
+  #onChange;
+  #follower;
+  #phones = 6;
+
+  /** Called when there is a session, and when there is none any more. @type {(isIn: boolean) => void} */
+  onSession = () => {};
+  /** Called when something was done, so that the page looks at once. */
+  onActed = () => {};
+
+  /** @type {PageState} */
+  state = {
+    session: "unknown",
+    problem: "",
+    word: "",
+    sign_in_problem: "",
+    room: null,
+    heard_us: 0,
+    devices: [],
+    presets: [],
+    runs: [],
+    history: [],
+    followed: null,
+    chosen: new Set(),
+    deleted_run: null,
+    is_changing: false,
+  };
+
+  /** @param {Parts} parts */
+  constructor({ api, speech, clock, timers, nowUs, question, onChange }) {
+    this.#api = api;
+    this.#speech = speech;
+    this.#clock = clock;
+    this.#nowUs = nowUs;
+    this.#question = question;
+    this.#onChange = onChange;
+    this.#follower = new ReceiptFollower({
+      api,
+      timers,
+      onFollowed: (followed) => this.#set({ followed }),
+    });
+  }
+
+  // Coming in.
+
+  /**
+   * The page was opened, perhaps by a one-time link.
+   *
+   * @param {string | null} key
+   */
+  async arrive(key) {
+    if (key !== null && (await this.#signIn({ body: { key } }, "sign_in.link_used"))) return;
+    if (isGood(await this.#api.ask("GET", "/api/room"))) await this.#enter();
+    else this.#set({ session: "out" });
+  }
+
+  /** @param {string} token */
+  async signInByToken(token) {
+    await this.#signIn({ token }, "sign_in.wrong_token");
+  }
+
+  async signOut() {
+    await this.#api.ask("DELETE", "/api/sessions");
+    this.#leave("");
+  }
+
+  /**
+   * @param {{body?: unknown, token?: string}} proof
+   * @param {string} wrongKey the text for a proof that is none
+   */
+  async #signIn(proof, wrongKey) {
+    const answer = await this.#api.ask("POST", "/api/sessions", proof);
+    if (isGood(answer)) {
+      await this.#enter();
+      return true;
+    }
+    const { t } = this.#speech;
+    const isWrong = [400, 401].includes(answer.status);
+    const isUsed = answer.status === 403 && proof.token === undefined && !/https/i.test(answer.detail);
+    const words = isWrong || isUsed ? t(wrongKey) : failureWords(answer, this.#speech);
+    this.#set({ session: "out", sign_in_problem: words });
+    return false;
+  }
+
+  async #enter() {
+    this.#set({ session: "in", sign_in_problem: "", problem: "" });
+    this.onSession(true);
+    const [history] = await Promise.all([readHistory(this.#api), this.#readPresets()]);
+    this.#set({ history: mergeHistory(this.state.history, history) });
+  }
+
+  /** @param {string} problem */
+  #leave(problem) {
+    this.onSession(false);
+    this.#set({
+      session: "out",
+      sign_in_problem: problem,
+      room: null,
+      devices: [],
+      runs: [],
+      followed: null,
+    });
+  }
+
+  // What the page asks again and again. Each says whether the server answered.
+
+  async readRoom() {
+    const askedUs = this.#nowUs();
+    const answer = await this.#api.ask("GET", "/api/room");
+    if (!this.#take(answer)) return false;
+    this.#clock.onAnswer(answer.data.server_us, askedUs);
+    this.#set({ room: answer.data, heard_us: answer.data.server_us });
+    return true;
+  }
+
+  async readDevices() {
+    if (this.#isMeasuring() || document.hidden) return true;
+    const answer = await this.#api.ask("GET", "/api/devices");
+    if (!this.#take(answer)) return false;
+    this.#set({ devices: answer.data.devices });
+    return true;
+  }
+
+  async readRuns() {
+    if (this.#isMeasuring() || document.hidden) return true;
+    const answer = await this.#api.ask("GET", "/api/runs");
+    if (!this.#take(answer)) return false;
+    this.#set({ runs: Array.isArray(answer.data) ? answer.data : answer.data.runs });
+    return true;
+  }
+
+  /**
+   * The presets for so many phones.
+   *
+   * @param {number} phones
+   */
+  async setPhones(phones) {
+    this.#phones = phones;
+    await this.#readPresets();
+  }
+
+  async #readPresets() {
+    const phones = this.#phones;
+    const answer = await this.#api.ask("GET", `/api/presets?phones=${phones}`);
+    if (isGood(answer) && phones === this.#phones) this.#set({ presets: answer.data });
+  }
+
+  // What the operator does.
+
+  /**
+   * Publish, after a question where it reaches many or disturbs an experiment.
+   *
+   * @param {Publish} publish
+   */
+  async broadcast(publish) {
+    const { t } = this.#speech;
+    const count = receiversOf(this.state.devices, publish).length;
+    const isCrowd = count > RECEIVERS_UNASKED_MAX;
+    if (isCrowd && !(await this.#question(t("question.many", { count }), t("broadcast.send")))) return;
+    let answer = await this.#api.ask("POST", "/api/notifications", { body: publish });
+    if (answer.status === 409) {
+      if (!(await this.#question(t("question.measuring"), t("question.send_anyway")))) return;
+      answer = await this.#api.ask("POST", "/api/notifications", { body: { ...publish, force: true } });
+    }
+    if (!this.#take(answer)) return;
+    const { id, sent_us, recipients } = answer.data;
+    const sent = { ...publish, id, sent_us };
+    this.#set({ problem: "", history: mergeHistory([sent], this.state.history) });
+    this.#follower.follow(id, recipients.sse + recipients.socketio);
+  }
+
+  /**
+   * @param {string} device
+   * @param {boolean} isChosen
+   */
+  choose(device, isChosen) {
+    const chosen = new Set(this.state.chosen);
+    if (isChosen) chosen.add(device);
+    else chosen.delete(device);
+    this.#set({ chosen });
+  }
+
+  /** @param {string} device */
+  async disconnect(device) {
+    await this.#act("DELETE", `/api/devices/${encodeURIComponent(device)}`, { word: "word.disconnected" });
+  }
+
+  /** @param {import("./plan_view.js").Order} order */
+  async openExperiment(order) {
+    if (await this.#act("POST", "/api/runs", { body: order, word: "word.opened" }))
+      this.#set({ is_changing: false });
+  }
+
+  /** The same experiment once more, in a new random order. */
+  async runAgain() {
+    const { plan, wanted_count } = this.state.room ?? {};
+    if (plan && wanted_count) await this.openExperiment({ plan: fresh(plan), phones: wanted_count });
+  }
+
+  /** @param {boolean} is_changing */
+  setChanging(is_changing) {
+    this.#set({ is_changing });
+  }
+
+  /** @param {import("./room_view.js").Control} control */
+  async control(control) {
+    if (control === "stop") await this.#stop();
+    else await this.#act("POST", `/api/room/${control}`);
+  }
+
+  async #stop() {
+    const { t } = this.#speech;
+    const { phase, run } = this.state.room ?? {};
+    const isUnderWay = phase !== "gathering";
+    if (isUnderWay && !(await this.#question(t("question.stop"), t("room.stop")))) return;
+    // The runner ends what it has begun and writes the report; a room that no runner opened is just closed.
+    const answer = await this.#api.ask("POST", `/api/runs/${encodeURIComponent(run ?? "")}/stop`);
+    if (isUnderWay && isGood(answer)) this.#acted("word.stopping");
+    else await this.#act("DELETE", "/api/room");
+  }
+
+  /** @param {import("./types.js").OperatorSeat} seat */
+  async removeParticipant({ device, name }) {
+    const { t } = this.#speech;
+    const shown = `\u2068${name}\u2069`;
+    if (!(await this.#question(t("question.remove", { name: shown }), t("seat.remove")))) return;
+    await this.#act("DELETE", `/api/room/participants/${encodeURIComponent(device)}`);
+  }
+
+  async putAway() {
+    await this.#act("DELETE", "/api/room");
+  }
+
+  /** @param {string} run */
+  async stopRun(run) {
+    await this.#act("POST", `/api/runs/${encodeURIComponent(run)}/stop`, { word: "word.stopping" });
+  }
+
+  /** @param {string} run */
+  async deleteRun(run) {
+    if (await this.#act("DELETE", `/api/runs/${encodeURIComponent(run)}`))
+      this.#set({ deleted_run: run, runs: this.state.runs.filter(({ id }) => id !== run) });
+  }
+
+  async restoreRun() {
+    const run = this.state.deleted_run ?? "";
+    if (await this.#act("POST", `/api/runs/${encodeURIComponent(run)}/restore`, { word: "word.restored" }))
+      this.#set({ deleted_run: null });
+  }
+
+  async newLink() {
+    const answer = await this.#api.ask("POST", "/api/links");
+    if (this.#take(answer)) this.#set({ word: this.#speech.t("word.link", { url: answer.data.url }) });
+  }
+
+  /** @param {boolean} isGoodCopy */
+  copied(isGoodCopy) {
+    this.#set({ word: this.#speech.t(isGoodCopy ? "word.copied" : "word.not_copied") });
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {{body?: unknown, word?: string}} [extra]
+   */
+  async #act(method, path, { body, word } = {}) {
+    const answer = await this.#api.ask(method, path, { body });
+    if (!this.#take(answer)) return false;
+    this.#acted(word);
+    return true;
+  }
+
+  /** @param {string} [word] */
+  #acted(word) {
+    this.#set({ problem: "", word: word ? this.#speech.t(word) : "" });
+    this.onActed();
+  }
+
+  /**
+   * Whether the answer is good; if not, the page says why.
+   *
+   * @param {Answer} answer
+   */
+  #take(answer) {
+    if (isGood(answer)) {
+      if (this.state.problem === this.#speech.t("problem.server_away")) this.#set({ problem: "" });
+      return true;
+    }
+    const words = failureWords(answer, this.#speech);
+    if (answer.status === 401) this.#leave(words);
+    else this.#set({ problem: words });
+    return false;
+  }
+
+  #isMeasuring() {
+    const trial = this.state.room?.trial ?? null;
+    return trial !== null && trial.state !== "collect";
+  }
+
+  /** @param {Partial<PageState>} change */
+  #set(change) {
+    Object.assign(this.state, change);
+    this.#onChange();
+  }
+}
+
+/**
+ * The plan without what made its order: a repetition draws a new one.
+ *
+ * @param {Partial<import("./types.js").Plan>} plan
+ */
+function fresh(plan) {
+  return /** @type {import("./types.js").Plan} */ ({
+    ...plan,
+    seed: crypto.getRandomValues(new Uint32Array(1))[0],
+  });
+}

@@ -1,0 +1,163 @@
+/** The form of a new experiment: a preset, or a preset with changes. */
+
+import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
+import { lengthWords } from "../screen/words.js";
+import { clientCounts, fieldsOf, isChanged, lengthS, planWith } from "./plan.js";
+
+/** @typedef {import("./plan.js").Fields} Fields */
+/** @typedef {import("./types.js").Plan} Plan */
+/** @typedef {import("./types.js").Preset} Preset */
+/** @typedef {import("./types.js").Speech} Speech */
+
+/** @typedef {{preset?: string, plan?: Plan, phones?: number, clients?: string}} Order the body of `POST /api/runs` */
+
+const NUMBERS = /** @type {const} */ (["blocks", "notifications", "gap_ms", "payload_bytes"]);
+
+const LISTS = /** @type {const} */ (["arms", "radio"]);
+
+export class PlanView {
+  #speech;
+  #form = /** @type {HTMLFormElement} */ (byId(document, "plan"));
+  /** @type {Preset[]} */
+  #presets = [];
+  /** @type {Preset | null} what the fields were filled from */
+  #base = null;
+
+  /**
+   * @param {Speech} speech
+   * @param {{onOpen: (order: Order) => void, onPhones: (phones: number) => void}} acts
+   *   `onPhones`: the presets are wanted for so many phones
+   */
+  constructor(speech, { onOpen, onPhones }) {
+    this.#speech = speech;
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.#base) onOpen(this.#order(this.#base));
+    });
+    this.#form.addEventListener("input", (event) => {
+      const { name, value, validity } = /** @type {HTMLInputElement} */ (event.target);
+      if (name === "preset") this.fill(this.#presets.find(({ id }) => id === value) ?? null);
+      if (name === "phones" && validity.valid) onPhones(Number(value));
+      this.#drawLength();
+    });
+  }
+
+  /**
+   * @param {Preset[]} presets
+   * @param {boolean} isShown
+   */
+  draw(presets, isShown) {
+    this.#form.hidden = !isShown;
+    if (this.#presets === presets) return;
+    this.#presets = presets;
+    drawRows(byId(document, "presets-list"), presets, {
+      keyOf: ({ id }) => id,
+      make: () => fromTemplate(document, "preset-template"),
+      draw: (row, preset) => this.#drawPreset(row, preset),
+    });
+    if (this.#base === null && presets.length > 0) this.fill(presets[0]);
+    else this.#rebase();
+  }
+
+  /**
+   * Fill the fields; a plan that is no preset's (one that ran before) is given as if it were one.
+   *
+   * @param {Preset | null} preset
+   * @param {number} [phones]
+   */
+  fill(preset, phones) {
+    if (preset === null) return;
+    this.#base = preset;
+    const fields = fieldsOf(preset.plan);
+    for (const name of [...NUMBERS, ...LISTS]) this.#field(name).value = String(fields[name]);
+    const isPreset = this.#isOurs(preset);
+    for (const input of this.#form.querySelectorAll("[name=preset]")) {
+      const radio = /** @type {HTMLInputElement} */ (input);
+      radio.checked = isPreset && radio.value === preset.id;
+    }
+    /** @type {HTMLDetailsElement} */ (byId(document, "fields")).open ||= !isPreset;
+    this.#field("clients").value = preset.built_in ? "built-in" : "phones";
+    if (phones !== undefined) this.#field("phones").value = String(phones);
+    this.#drawLength();
+  }
+
+  /**
+   * Fill the fields from what ran before.
+   *
+   * @param {Partial<Plan>} plan
+   * @param {{phones: number, length_s: number}} run
+   */
+  fillFromRun(plan, { phones, length_s }) {
+    if (!plan.arms || !plan.rate_hz) return;
+    const ran = /** @type {Plan} */ (plan);
+    this.fill({ id: "", title_key: "", text_key: "", plan: ran, length_s, built_in: false }, phones);
+  }
+
+  /** The same preset for another number of phones; what was changed in the form stays. */
+  #rebase() {
+    const base = this.#base;
+    const now = this.#presets.find(({ id }) => id === base?.id);
+    if (!base || !now) return;
+    if (isChanged(base.plan, this.#fields())) this.#base = now;
+    else this.fill(now);
+    this.#drawLength();
+  }
+
+  /**
+   * @param {Preset} base
+   * @returns {Order}
+   */
+  #order(base) {
+    const fields = this.#fields();
+    const phones = Number(this.#field("phones").value);
+    const isBuiltIn = this.#field("clients").value === "built-in";
+    const who = isBuiltIn ? { clients: "built-in" } : { phones };
+    const isAsItWas = this.#isOurs(base) && !isChanged(base.plan, fields) && isBuiltIn === base.built_in;
+    return isAsItWas ? { preset: base.id, ...who } : { plan: this.#plan(base), ...who };
+  }
+
+  /** @param {Preset} base */
+  #plan(base) {
+    const plan = planWith(base.plan, this.#fields());
+    const phones = Number(this.#field("phones").value) || 1;
+    // A preset came for this number; of another plan the counts follow the number of phones.
+    return this.#isOurs(base) ? plan : { ...plan, client_counts: clientCounts(phones) };
+  }
+
+  /** @param {Preset} preset */
+  #isOurs(preset) {
+    return this.#presets.some(({ id }) => id === preset.id);
+  }
+
+  #drawLength() {
+    if (this.#base === null) return;
+    const length = lengthWords(lengthS(this.#base, this.#plan(this.#base)), this.#speech);
+    setText(byId(document, "plan-length"), this.#speech.t("plan.length", { length }));
+  }
+
+  /** @returns {Fields} */
+  #fields() {
+    const [blocks, notifications, gap_ms, payload_bytes] = NUMBERS.map((name) =>
+      Number(this.#field(name).value),
+    );
+    const [arms, radio] = LISTS.map((name) => this.#field(name).value);
+    return { arms, radio, blocks, notifications, gap_ms, payload_bytes };
+  }
+
+  /**
+   * @param {HTMLElement} row
+   * @param {Preset} preset
+   */
+  #drawPreset(row, preset) {
+    const { t } = this.#speech;
+    /** @type {HTMLInputElement} */ (part(row, "input")).value = preset.id;
+    setText(part(row, "title"), t(preset.title_key));
+    const length = lengthWords(preset.length_s, this.#speech);
+    setText(part(row, "text"), `${t(preset.text_key)} ${t("plan.length", { length })}`);
+  }
+
+  /** @param {string} name */
+  #field(name) {
+    return /** @type {HTMLInputElement | HTMLSelectElement} */ (this.#form.elements.namedItem(name));
+  }
+}

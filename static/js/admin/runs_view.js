@@ -1,0 +1,109 @@
+/** What was measured before: open, take away, stop, delete, and have back. */
+
+import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
+import { formatCount } from "../format.js";
+
+/** @typedef {import("./types.js").Run} Run */
+/** @typedef {import("./types.js").Speech} Speech */
+
+const RUNNING = "running";
+
+export class RunsView {
+  #speech;
+  #acts;
+
+  /**
+   * @param {Speech} speech
+   * @param {{onDelete: (run: string) => void, onRestore: () => void, onStop: (run: string) => void}} acts
+   */
+  constructor(speech, acts) {
+    this.#speech = speech;
+    this.#acts = acts;
+    byId(document, "undo-button").addEventListener("click", acts.onRestore);
+  }
+
+  /**
+   * @param {readonly Run[]} runs
+   * @param {string | null} deletedRun
+   */
+  draw(runs, deletedRun) {
+    const { t } = this.#speech;
+    byId(document, "runs-none").hidden = runs.length > 0;
+    byId(document, "compare-hint").hidden = runs.length === 0;
+    byId(document, "undo").hidden = deletedRun === null;
+    setText(byId(document, "undo-text"), deletedRun === null ? "" : t("runs.deleted", { run: deletedRun }));
+    drawRows(byId(document, "runs"), runs, {
+      keyOf: ({ id }) => id,
+      make: (run) => this.#makeRun(run),
+      draw: (row, run) => this.#drawRun(row, run),
+    });
+  }
+
+  /** @param {Run} run */
+  #makeRun({ id }) {
+    const { t } = this.#speech;
+    const row = fromTemplate(document, "run-template");
+    const path = `/api/runs/${encodeURIComponent(id)}`;
+    for (const [name, href] of [
+      ["open", `${path}/report`],
+      ["export", `${path}/export.zip`],
+    ])
+      /** @type {HTMLAnchorElement} */ (part(row, name)).href = href;
+    for (const name of ["open", "export", "compare", "stop", "delete"]) {
+      setText(part(row, name), t(`runs.${name}`));
+      part(row, name).setAttribute("aria-label", t("runs.act_label", { act: t(`runs.${name}`), run: id }));
+    }
+    part(row, "delete").addEventListener("click", () => this.#acts.onDelete(id));
+    part(row, "stop").addEventListener("click", () => this.#acts.onStop(id));
+    return row;
+  }
+
+  /**
+   * @param {HTMLElement} row
+   * @param {Run} run
+   */
+  #drawRun(row, run) {
+    const isRunning = run.state === RUNNING;
+    setText(part(row, "started"), startedWords(run, this.#speech));
+    setText(part(row, "facts"), factsWords(run, this.#speech));
+    setText(part(row, "verdict"), verdictWords(run, this.#speech));
+    part(row, "open").hidden = isRunning;
+    part(row, "export").hidden = isRunning;
+    part(row, "compare").hidden = isRunning;
+    part(row, "delete").hidden = isRunning;
+    part(row, "stop").hidden = !isRunning;
+  }
+}
+
+/**
+ * @param {Run} run
+ * @param {Speech} speech
+ */
+function startedWords({ id, started }, { language }) {
+  const time = started === null ? NaN : Date.parse(started);
+  if (Number.isNaN(time)) return id;
+  return new Date(time).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/**
+ * @param {Run} run
+ * @param {Speech} speech
+ */
+export function factsWords({ id, profile, phones, simulated, state }, { t, language }) {
+  const who =
+    phones === null || phones === undefined
+      ? ""
+      : t(simulated ? "runs.clients" : "runs.phones", { count: formatCount(phones, language) });
+  return [t(`state.${state}`), profile ?? "", who, id].filter(Boolean).join(" · ");
+}
+
+/**
+ * The verdict's sentence, whichever form it has: an older run has it in English only.
+ *
+ * @param {Run} run
+ * @param {Speech} speech
+ */
+export function verdictWords({ verdict }, { language }) {
+  if (typeof verdict === "string") return verdict;
+  return String(verdict?.[`sentence_${language}`] ?? verdict?.sentence_en ?? verdict?.sentence ?? "");
+}

@@ -1,0 +1,97 @@
+/** Draws the operator's page, and hands what the operator does to the desk. */
+
+import { byId, setText } from "../elements.js";
+import { BroadcastView } from "./broadcast_view.js";
+import { DevicesView } from "./devices_view.js";
+import { PlanView } from "./plan_view.js";
+import { RoomView } from "./room_view.js";
+import { RunsView } from "./runs_view.js";
+
+/** @typedef {import("./desk.js").Desk} Desk */
+/** @typedef {import("./types.js").PageState} PageState */
+/** @typedef {import("./types.js").Speech} Speech */
+
+export class AdminView {
+  #clock;
+  #broadcast;
+  #plan;
+  #room;
+  #devices;
+  #runs;
+
+  /**
+   * @param {Speech} speech
+   * @param {Desk} desk
+   * @param {import("../screen/server_clock.js").ServerClock} clock
+   */
+  constructor(speech, desk, clock) {
+    this.#clock = clock;
+    this.#broadcast = new BroadcastView(speech, {
+      onSend: (publish) => desk.broadcast(publish),
+      onCopied: (isGood) => desk.copied(isGood),
+    });
+    this.#plan = new PlanView(speech, {
+      onOpen: (order) => desk.openExperiment(order),
+      onPhones: (phones) => desk.setPhones(phones),
+    });
+    this.#room = new RoomView(speech, {
+      onControl: (control) => desk.control(control),
+      onRemove: (seat) => desk.removeParticipant(seat),
+    });
+    this.#devices = new DevicesView(speech, {
+      onDisconnect: ({ device }) => device !== null && desk.disconnect(device),
+      onChosen: (device, isChosen) => desk.choose(device, isChosen),
+    });
+    this.#runs = new RunsView(speech, {
+      onDelete: (run) => desk.deleteRun(run),
+      onRestore: () => desk.restoreRun(),
+      onStop: (run) => desk.stopRun(run),
+    });
+    this.#wire(desk);
+  }
+
+  /** @param {PageState} state */
+  draw(state) {
+    const { session, room, problem, word } = state;
+    byId(document, "sign-in").hidden = session !== "out";
+    for (const id of ["desk", "doors"]) byId(document, id).hidden = session !== "in";
+    setText(byId(document, "sign-in-problem"), state.sign_in_problem);
+    setText(byId(document, "problem"), problem);
+    setText(byId(document, "word"), word);
+    if (session !== "in") return;
+    const serverUs = this.#clock.nowUs();
+    const phase = room?.phase ?? "closed";
+    const isFormShown = room !== null && (phase === "closed" || (phase === "finished" && state.is_changing));
+    this.#broadcast.draw(state);
+    this.#plan.draw(state.presets, isFormShown);
+    this.#room.draw(room, (serverUs - state.heard_us) / 1_000_000);
+    this.#devices.draw(state.devices, state.chosen, serverUs);
+    this.#runs.draw(state.runs, state.deleted_run);
+    const link = /** @type {HTMLAnchorElement} */ (byId(document, "screen-link"));
+    link.hidden = !room?.screen_url;
+    if (room?.screen_url) link.href = room.screen_url;
+  }
+
+  /** @param {Desk} desk */
+  #wire(desk) {
+    byId(document, "sign-in").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const form = /** @type {HTMLFormElement} */ (event.target);
+      const token = String(new FormData(form).get("token") ?? "");
+      form.reset();
+      desk.signInByToken(token);
+    });
+    byId(document, "sign-out").addEventListener("click", () => desk.signOut());
+    byId(document, "new-link").addEventListener("click", () => desk.newLink());
+    byId(document, "again").addEventListener("click", () => desk.runAgain());
+    byId(document, "put-away").addEventListener("click", () => desk.putAway());
+    byId(document, "again-changed").addEventListener("click", () => {
+      const { room } = desk.state;
+      desk.setChanging(true);
+      this.#plan.fillFromRun(room?.plan ?? {}, {
+        phones: room?.wanted_count ?? 1,
+        length_s: room?.length_s ?? 0,
+      });
+    });
+  }
+}

@@ -1,0 +1,86 @@
+/** Draws how an experiment ended: the verdict, its table, and what can be taken away. */
+
+import { byId, setText } from "../elements.js";
+
+/** @typedef {import("./types.js").Outcome} Outcome */
+/** @typedef {import("./types.js").Speech} Speech */
+
+export class OutcomeView {
+  #document;
+  #speech;
+  #shown = "";
+
+  /**
+   * @param {Document} document
+   * @param {Speech} speech
+   */
+  constructor(document, speech) {
+    this.#document = document;
+    this.#speech = speech;
+  }
+
+  /** @param {Outcome | null} outcome */
+  draw(outcome) {
+    const shown = JSON.stringify(outcome);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    const { t, language } = this.#speech;
+    const verdict = outcome?.verdict;
+    const sentence = language === "id" ? verdict?.sentence_id : verdict?.sentence_en;
+    setText(byId(this.#document, "verdict"), sentence ?? t("outcome.none"));
+    this.#drawTable(outcome?.table ?? null);
+    this.#drawDownloads(outcome?.downloads ?? []);
+  }
+
+  /** @param {Outcome["table"]} table */
+  #drawTable(table) {
+    const place = byId(this.#document, "outcome-table");
+    const isThere = table !== null && Array.isArray(table.headings) && Array.isArray(table.rows);
+    byId(this.#document, "outcome-scroll").hidden = !isThere;
+    if (!isThere) return;
+    const head = this.#document.createElement("thead");
+    head.append(this.#row(table.headings, "th"));
+    const body = this.#document.createElement("tbody");
+    body.append(...table.rows.map((cells) => this.#row(cells, "td")));
+    place.replaceChildren(head, body);
+  }
+
+  /**
+   * @param {readonly (string | number | null)[]} cells
+   * @param {"th" | "td"} name
+   */
+  #row(cells, name) {
+    const row = this.#document.createElement("tr");
+    for (const cell of cells) {
+      const element = this.#document.createElement(name);
+      if (name === "th") element.setAttribute("scope", "col");
+      element.textContent = cell === null ? "–" : String(cell);
+      row.append(element);
+    }
+    return row;
+  }
+
+  /** @param {Outcome["downloads"]} downloads */
+  #drawDownloads(downloads) {
+    const links = downloads
+      .filter(({ url }) => isOurs(url))
+      .map(({ name, url }) => {
+        const item = this.#document.createElement("li");
+        const link = this.#document.createElement("a");
+        link.href = url;
+        link.textContent = name;
+        item.append(link);
+        return item;
+      });
+    byId(this.#document, "downloads").replaceChildren(...links);
+  }
+}
+
+/**
+ * A path of this server; a `javascript:` or foreign address is none.
+ *
+ * @param {string} url
+ */
+function isOurs(url) {
+  return /^\/(?!\/)/.test(url);
+}

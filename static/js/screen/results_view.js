@@ -1,0 +1,105 @@
+/** Draws what was measured so far: two charts, their legend, the same as a table, and what became of everything sent. */
+
+import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
+import { formatCount } from "../format.js";
+import { armTitle, armsOf, rowsOf, totals } from "./arms.js";
+import { layOut } from "./bands.js";
+import { drawChart, legendMark } from "./chart.js";
+import { msOrNothing } from "./words.js";
+
+/** @typedef {import("./types.js").Results} Results */
+/** @typedef {import("./types.js").Speech} Speech */
+
+const COUNTS = /** @type {const} */ (["delivered", "late", "lost", "asleep"]);
+
+export class ResultsView {
+  #document;
+  #speech;
+  #shown = "";
+
+  /**
+   * @param {Document} document
+   * @param {Speech} speech
+   */
+  constructor(document, speech) {
+    this.#document = document;
+    this.#speech = speech;
+  }
+
+  /**
+   * @param {Results} results
+   * @param {string[]} notes
+   */
+  draw(results, notes) {
+    const shown = JSON.stringify([results, notes]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    const total = totals(results);
+    for (const name of COUNTS)
+      setText(byId(this.#document, `total-${name}`), formatCount(total[name], this.#speech.language));
+    this.#drawLegend(results);
+    this.#drawCharts(results);
+    this.#drawTable(results);
+    this.#drawNotes(notes);
+  }
+
+  /** @param {Results} results */
+  #drawLegend(results) {
+    const items = armsOf(results).map((arm, series) => {
+      const item = this.#document.createElement("li");
+      item.append(legendMark(series % 4), armTitle(arm, this.#speech));
+      return item;
+    });
+    byId(this.#document, "legend").replaceChildren(...items);
+  }
+
+  /** @param {Results} results */
+  #drawCharts(results) {
+    const { t, language } = this.#speech;
+    const format = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
+    const words = {
+      number: (/** @type {number} */ value) => format.format(value),
+      x_label: t("chart.phones"),
+    };
+    const delay = layOut(results, (cell) => ({
+      value: cell.delay_ms_p50,
+      low: cell.delay_ms_p25,
+      high: cell.delay_ms_p75,
+    }));
+    drawChart(byId(this.#document, "delay-chart"), delay, words);
+    const cpu = layOut(results, (cell) => ({ value: cell.cpu_us_per_delivery }));
+    drawChart(byId(this.#document, "cpu-chart"), cpu, words);
+  }
+
+  /** @param {Results} results */
+  #drawTable(results) {
+    const { language } = this.#speech;
+    const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 });
+    drawRows(byId(this.#document, "results-rows"), rowsOf(results), {
+      keyOf: ({ arm, clients }) => `${arm} ${clients}`,
+      make: () => fromTemplate(this.#document, "result-template"),
+      draw: (row, { arm, clients, cell }) => {
+        setText(part(row, "arm"), armTitle(arm, this.#speech));
+        setText(part(row, "clients"), formatCount(clients, language));
+        setText(part(row, "median"), msOrNothing(cell.delay_ms_p50, this.#speech));
+        const quartiles = [cell.delay_ms_p25, cell.delay_ms_p75].map((value) =>
+          msOrNothing(value, this.#speech),
+        );
+        setText(part(row, "quartiles"), quartiles.join(" – "));
+        const cpu = cell.cpu_us_per_delivery;
+        setText(part(row, "cpu"), cpu === null || cpu === undefined ? "–" : whole.format(cpu));
+        for (const name of COUNTS) setText(part(row, name), formatCount(cell[name], language));
+        setText(part(row, "blocks"), formatCount(cell.blocks, language));
+      },
+    });
+  }
+
+  /** @param {string[]} notes */
+  #drawNotes(notes) {
+    drawRows(byId(this.#document, "notes"), notes, {
+      keyOf: (note) => note,
+      make: () => this.#document.createElement("li"),
+      draw: setText,
+    });
+  }
+}
