@@ -1,0 +1,77 @@
+"""A peer whose network has gone says nothing, neither FIN nor reset: it is found by what it does not acknowledge."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import netns
+from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.server import RunningServer, running_server
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not netns.is_possible(), reason="network namespaces need root and iproute2"),
+]
+
+CLIENT = """
+import socket, sys, time
+from tests.support.streams import websocket_by_hand
+host, port = sys.argv[1], int(sys.argv[2])
+sse = socket.create_connection((host, port))
+sse.sendall(b"GET /events HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % host.encode())
+channel = socket.create_connection((host, port))
+websocket_by_hand(channel)
+channel.sendall(bytes([0x81, 0x82, 0, 0, 0, 0]) + b"40")
+while b"id: " not in sse.recv(4096):
+    pass
+while b"40{" not in channel.recv(4096):
+    pass
+print("subscribed", flush=True)
+time.sleep(600)
+"""
+
+PEER_TIMEOUT_S = 2
+HEARTBEAT_S = 1
+
+
+@pytest.mark.parametrize("fanout", FANOUTS)
+def test_a_peer_whose_network_has_gone_is_found_within_the_bound(tmp_path: Path, fanout: str) -> None:
+    settings = {
+        "host": "0.0.0.0",
+        "peer_timeout_s": PEER_TIMEOUT_S,
+        "heartbeat_s": HEARTBEAT_S,
+        "ping_interval_s": HEARTBEAT_S,
+        "ping_timeout_s": 60,  # So that it is the kernel's word, and not a missing pong.
+        **fanout_settings(fanout),
+    }
+    with (
+        running_server(tmp_path, recorder=0, **settings) as server,
+        netns.namespace() as far,
+        far.python(CLIENT, far.near, str(server.port)) as client,
+    ):
+        try:
+            assert client.stdout is not None
+            assert client.stdout.readline() == "subscribed\n"
+            assert subscribed(server) == {"sse": 1, "socketio": 1}
+
+            far.pull()
+            gone_s = time.monotonic()
+            while subscribed(server) != {"sse": 0, "socketio": 0}:
+                # The heartbeat that is not acknowledged, the bound, and the kernel's own timers, which double.
+                limit_s = HEARTBEAT_S + 3 * PEER_TIMEOUT_S + 5
+                assert time.monotonic() - gone_s < limit_s, subscribed(server)
+                time.sleep(0.05)
+        finally:
+            client.kill()
+
+
+def subscribed(server: RunningServer) -> dict[str, int]:
+    """Open subscriptions by transport."""
+    text = server.request("GET", "/metrics")[1]
+    return {
+        name: round(float(text.split(f'siar_connections{{transport="{name}"}} ')[1].split()[0]))
+        for name in ("sse", "socketio")
+    }

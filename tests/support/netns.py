@@ -1,0 +1,81 @@
+"""A network namespace of a test's own, joined to this machine by a pair of virtual cables that can be pulled.
+
+    this machine 10.x.y.1 ====== 10.x.y.2 in the namespace
+
+What is sent while the cable is out is lost without a word to either end: no FIN, no reset.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.support.server import ROOT
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """The far end."""
+
+    name: str
+    near: str
+    """Address of this machine as the namespace sees it."""
+    cable: str
+
+    def python(self, source: str, *arguments: str) -> subprocess.Popen[str]:
+        """A Python program in the namespace, which says something on its standard output."""
+        return subprocess.Popen(
+            ["ip", "netns", "exec", self.name, sys.executable, "-c", source, *arguments],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def pull(self) -> None:
+        """Nothing gets through any more."""
+        _ip("-n", self.name, "link", "set", f"{self.cable}b", "down")
+
+
+def is_possible() -> bool:
+    """Whether this user may make namespaces, and has the tool."""
+    return os.geteuid() == 0 and shutil.which("ip") is not None and _can_add()
+
+
+@contextlib.contextmanager
+def namespace() -> Iterator[Namespace]:
+    """A namespace that is gone with the block; its names hold our pid, so that two suites do not meet."""
+    number = os.getpid() * 100 + next(_numbers) % 100
+    name, cable = f"siar{number}", f"s{number}"
+    net = (
+        f"10.{200 + number % 50}.{number // 50 % 250}"  # of a cable, which is gone a moment after it was cut
+    )
+    _ip("netns", "add", name)
+    try:
+        _ip("link", "add", f"{cable}a", "type", "veth", "peer", "name", f"{cable}b", "netns", name)
+        _ip("addr", "add", f"{net}.1/30", "dev", f"{cable}a")
+        _ip("link", "set", f"{cable}a", "up")
+        _ip("-n", name, "addr", "add", f"{net}.2/30", "dev", f"{cable}b")
+        _ip("-n", name, "link", "set", f"{cable}b", "up")
+        yield Namespace(name, f"{net}.1", cable)
+    finally:
+        _ip("netns", "del", name)
+
+
+def _can_add() -> bool:
+    name = f"siarprobe{os.getpid()}"
+    if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
+        return False
+    _ip("netns", "del", name)
+    return True
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
