@@ -29,5 +29,5 @@ def look(url: str, *, authority: str | None = None) -> Finding | None:
             ):
                 return ok(NAME, "trusted", url=url)
         except ssl.SSLCertVerificationError as error:
-            return warn(NAME, "strange", url=url, reason=error.verify_message)
+            return warn(NAME, "strange", url=url, reason=error.verify_message.rstrip("."))
     return None

@@ -1,7 +1,7 @@
 """Certificates made: an authority, and what a server shows, signed by one or by itself.
 
-The authority can vouch for private addresses and local names only (RFC 5280, section 4.2.1.10): who steals its key
-cannot pose as a bank to a phone that trusts it.
+The authority can vouch for private addresses, local names and this machine only (RFC 5280, section 4.2.1.10): who
+steals its key cannot pose as a bank to a phone that trusts it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PRIVATE = tuple(
         *("fc00::/7", "fe80::/10", "::1/128"),
     )
 )
-"""What an authority can vouch for: RFC 1918, 6598, 3927, 4193 and loopback, never an address of the internet."""
+"""What an authority can vouch for: RFC 1918, 6598, 3927, 4193 and loopback."""
 
 LOCAL = ("localhost", "local")
 """Names likewise, with everything below them (RFC 6761, 6762)."""
@@ -68,16 +68,18 @@ def load(certificate_pem: bytes, key_pem: bytes) -> Signed:
     return Signed(certificate, key)
 
 
-def authority(host: str, now: datetime.datetime) -> Signed:
-    """An authority of this machine's own, for private addresses, local names and `host`."""
+def authority(host: str, names: Sequence[str], now: datetime.datetime) -> Signed:
+    """An authority of `host`'s own, for private addresses, local names, and the names and addresses that it has."""
     key = ec.generate_private_key(ec.SECP256R1())
-    permitted: list[x509.GeneralName] = [x509.IPAddress(each) for each in PRIVATE]
-    permitted += [x509.DNSName(each) for each in dict.fromkeys((*LOCAL, host))]
+    # A campus may give out public addresses in its Wi-Fi: one address each, and nothing beside it.
+    own = [x509.IPAddress(ipaddress.ip_network(each)) for each in names if _is_address(each)]
+    named = [x509.DNSName(each) for each in (*LOCAL, *names) if not _is_address(each)]
+    permitted = dict.fromkeys([*(x509.IPAddress(each) for each in PRIVATE), *own, *named])
     builder = (
-        _builder(f"Siar on {host}", key, now, days=AUTHORITY_DAYS)
+        _builder(_name(f"Siar on {host}"), key, now, days=AUTHORITY_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.NameConstraints(permitted, excluded_subtrees=None), critical=True)
+        .add_extension(x509.NameConstraints(list(permitted), excluded_subtrees=None), critical=True)
     )
     return Signed(builder.sign(key, hashes.SHA256()), key)
 
@@ -87,8 +89,7 @@ def server(names: Sequence[str], now: datetime.datetime, issuer: Signed | None =
     key = ec.generate_private_key(ec.SECP256R1())
     signer = issuer.key if issuer else key
     builder = (
-        _builder(f"Siar at {names[0]}", key, now, days=CERTIFICATE_DAYS)
-        .issuer_name(issuer.certificate.subject if issuer else _name(f"Siar at {names[0]}"))
+        _builder(_name(f"Siar at {names[0]}"), key, now, days=CERTIFICATE_DAYS, issuer=issuer)
         .add_extension(x509.SubjectAlternativeName([_general(each) for each in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
@@ -123,22 +124,25 @@ def can_vouch(authority: x509.Certificate, name: str) -> bool:
     permitted = (
         authority.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees or ()
     )
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
+    if not _is_address(name):
         names = [each.value for each in permitted if isinstance(each, x509.DNSName)]
         return any(name == each or name.endswith(f".{each}") for each in names)
     networks = [each.value for each in permitted if isinstance(each, x509.IPAddress)]
-    return any(address in ipaddress.ip_network(network) for network in networks)
+    return any(ipaddress.ip_address(name) in ipaddress.ip_network(network) for network in networks)
 
 
 def _builder(
-    name: str, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, *, days: int
+    name: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime.datetime,
+    *,
+    days: int,
+    issuer: Signed | None = None,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
-        .subject_name(_name(name))
-        .issuer_name(_name(name))
+        .subject_name(name)
+        .issuer_name(issuer.certificate.subject if issuer else name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=BACKDATE_DAYS))
@@ -152,10 +156,15 @@ def _name(text: str) -> x509.Name:
 
 
 def _general(name: str) -> x509.GeneralName:
+    return x509.IPAddress(ipaddress.ip_address(name)) if _is_address(name) else x509.DNSName(name)
+
+
+def _is_address(name: str) -> bool:
     try:
-        return x509.IPAddress(ipaddress.ip_address(name))
+        ipaddress.ip_address(name)
     except ValueError:
-        return x509.DNSName(name)
+        return False
+    return True
 
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:

@@ -80,8 +80,8 @@ def _by_itself(folder: Path, names: list[str], now: datetime.datetime) -> Files:
 def _with_authority(folder: Path, names: list[str], now: datetime.datetime) -> Files:
     from app.tls import issue
 
-    authority = _kept(folder, CA, now) or _keep(folder, CA, issue.authority(_own_names()[-1], now))
-    # A public address is not its to vouch for: who is reached there brings a certificate.
+    authority = _kept(folder, CA, now) or _keep(folder, CA, issue.authority(_own_names()[-1], names, now))
+    # A public address that came later is not its to vouch for: who is reached there brings a certificate.
     names = [name for name in names if issue.can_vouch(authority.certificate, name)]
     kept = _kept(folder, "server", now, names)
     if kept is None or not issue.is_signed_by(kept.certificate, authority.certificate):
