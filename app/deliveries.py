@@ -5,10 +5,13 @@ The server appends, off the event loop; the recorder (or the runner) is the only
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
 import hashlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import threading
@@ -20,9 +23,14 @@ from app import clock
 from app.core.errors import SiarError
 from app.serving.offload import blocking
 
+logger = logging.getLogger("siar.deliveries")
+
 BATCHES_REMEMBERED_MAX = 10_000
 """Repeats are told apart here while they are fresh; the store's unique key has the last word."""
 
+
+SECRET_FILE = ".devices.key"
+SECRET_BYTES = 32
 
 COOKIE = "siar_device"
 """A device's identity, valid for both transports."""
@@ -33,13 +41,23 @@ class SpoolFull(SiarError):
 
 
 class Devices:
-    """Device ids and the tokens that prove them: nothing is kept, so that nothing grows.
+    """Device ids and the tokens that prove them: no device is kept, so that nothing grows.
 
-    token = HMAC-SHA256(secret of this start, device id); after a restart a page asks for a new one.
+    token = HMAC-SHA256(secret, device id). The secret lies beside the runs, so that a phone is who it was when the
+    server has been restarted.
     """
 
-    def __init__(self) -> None:
-        self._secret = secrets.token_bytes(32)
+    def __init__(self, runs_dir: Path) -> None:
+        self._runs_dir = runs_dir
+
+    @functools.cached_property
+    def _secret(self) -> bytes:
+        """Looked for when the first device comes: a server that nobody visits leaves nothing on the disk."""
+        try:
+            return blocking(kept_secret, self._runs_dir / SECRET_FILE)
+        except OSError as error:
+            logger.warning("Devices will be strangers after a restart: %s.", error)
+            return secrets.token_bytes(SECRET_BYTES)
 
     def register(self) -> tuple[str, str]:
         """A new device and its token."""
@@ -57,6 +75,24 @@ class Devices:
 
     def _token(self, device: str) -> str:
         return hmac.new(self._secret, device.encode(), hashlib.sha256).hexdigest()
+
+
+def kept_secret(path: Path) -> bytes:
+    """The secret in `path`, made when there is none, for this user's eyes only. Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)  # Whole or not at all, and the first of several servers wins.
+    finally:
+        draft.unlink()
+    found = path.read_bytes()
+    if len(found) != SECRET_BYTES:
+        raise OSError(errno.EINVAL, f"{path} is damaged; delete it")
+    return found
 
 
 class Spool:

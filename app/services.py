@@ -10,6 +10,8 @@ from typing import Any
 import flask
 
 from app import clock
+from app.archive.shelf import Shelf
+from app.archive.trash import Trash
 from app.broker.base import Broker
 from app.broker.make import make_broker
 from app.core.admission import Admission
@@ -21,6 +23,7 @@ from app.practice import Practice
 from app.receipts import Receipts
 from app.room.invitation import Invitation
 from app.room.room import Room
+from app.runners import Runners
 from app.serving.broadcaster import Broadcaster
 from app.serving.descriptors import room_for
 from app.serving.engine_limits import IncomingLimits
@@ -73,6 +76,9 @@ class Services:
     practice: Practice
     receipts: Receipts
     operators: Operators
+    archive: Shelf
+    trash: Trash
+    runners: Runners
     draining: bool = False
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
@@ -83,6 +89,7 @@ class Services:
     def drain(self) -> None:
         """Say goodbye to every client; not ready any more."""
         self.draining = True
+        self.runners.end()
         self.fanout.drain()
         self.socketio.end_all()
 
@@ -113,7 +120,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         heartbeat_s=settings.heartbeat_s,
         queue_max=settings.queue_notifications_max,
     )
-    devices = Devices()
+    devices = Devices(settings.runs_dir)
     socketio = SocketIoTransport(
         app,
         fanout,
@@ -156,7 +163,12 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         join_guesses=Guesses(clock.now_us),
         practice=Practice(room, trials),
         receipts=Receipts(),
-        operators=Operators(token=settings.admin_token, first_key=settings.operator_key),
+        operators=Operators(
+            token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
+        ),
+        archive=Shelf(settings.runs_dir),
+        trash=Trash(settings.runs_dir),
+        runners=Runners(on_end=lambda runner: room.give_up(runner.order.run)),
     )
 
 

@@ -76,7 +76,7 @@ def require_operator_or_this_machine() -> None:
 def require_device(device: str) -> None:
     """Raises 401 unless the request proves to be `device`, by its token or its cookie."""
     devices = services().devices
-    if devices.is_genuine(device, bearer_token()):
+    if devices.is_genuine(device, bearer_token()) or devices.from_cookie(bearer_token()) == device:
         return
     if devices.from_cookie(flask.request.cookies.get(COOKIE)) != device:
         raise _unauthorized("The token is not this device's. Register anew: POST /api/devices.")

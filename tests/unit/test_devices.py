@@ -1,0 +1,57 @@
+"""Who a device is, and that it stays so when the server is started again."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from app.deliveries import SECRET_FILE, Devices, kept_secret
+
+
+def test_a_device_is_who_it_was_after_a_restart(tmp_path: Path) -> None:
+    device, token = Devices(tmp_path).register()
+
+    assert Devices(tmp_path).is_genuine(device, token)
+
+
+def test_a_token_is_good_for_its_device_and_its_server_only(tmp_path: Path) -> None:
+    devices = Devices(tmp_path / "one")
+    device, token = devices.register()
+    other, other_token = devices.register()
+
+    assert not devices.is_genuine(other, token)
+    assert not devices.is_genuine(device, other_token)
+    assert not Devices(tmp_path / "another").is_genuine(device, token)
+    assert devices.from_cookie(f"{device}.{token}") == device
+    assert devices.from_cookie(f"{other}.{token}") is None
+
+
+def test_the_secret_is_for_nobody_else_to_read_and_leaves_no_draft(tmp_path: Path) -> None:
+    Devices(tmp_path).register()
+
+    assert [path.name for path in tmp_path.iterdir()] == [SECRET_FILE]
+    assert stat.S_IMODE((tmp_path / SECRET_FILE).stat().st_mode) == 0o600
+
+
+def test_a_server_that_nobody_visits_leaves_nothing_behind(tmp_path: Path) -> None:
+    Devices(tmp_path / "runs")
+
+    assert not (tmp_path / "runs").exists()
+
+
+def test_devices_register_also_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    devices = Devices(tmp_path / "file")
+
+    device, token = devices.register()
+
+    assert devices.is_genuine(device, token)
+
+
+def test_a_damaged_secret_is_said_and_not_used(tmp_path: Path) -> None:
+    (tmp_path / SECRET_FILE).write_bytes(b"short")
+
+    with pytest.raises(OSError, match="damaged"):
+        kept_secret(tmp_path / SECRET_FILE)
