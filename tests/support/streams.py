@@ -107,11 +107,11 @@ class SocketIoReader:
 
 
 @contextmanager
-def socketio(port: int, auth: Any = None) -> Iterator[SocketIoReader]:
+def socketio(port: int, auth: Any = None, headers: dict[str, str] | None = None) -> Iterator[SocketIoReader]:
     """A connected channel."""
     # Without max_queue=None a client that leaves with frames unread waits 10 s for the end of its own queue.
     url = f"ws://127.0.0.1:{port}/socket.io/?EIO=4&transport=websocket"
-    with connect(url, open_timeout=10, max_queue=None) as websocket:
+    with connect(url, open_timeout=10, max_queue=None, additional_headers=headers) as websocket:
         assert str(websocket.recv(timeout=10)).startswith("0{")
         websocket.send("40" + ("" if auth is None else json.dumps(auth)))
         answer = str(websocket.recv(timeout=10))
