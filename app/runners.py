@@ -46,6 +46,8 @@ class Order:
     """Where it reaches this server."""
     runs_dir: Path
     token: str = field(repr=False)
+    certificate: str
+    """By which it knows the server, where that speaks TLS; empty for plain HTTP."""
     phones: int | None
     """How many phones to wait for; `None`: built-in clients."""
 
@@ -167,6 +169,7 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
                 "PYTHONPATH": os.pathsep.join(paths),
                 "PYTHONUNBUFFERED": "1",
                 "SIAR_ADMIN_TOKEN": order.token,  # Among the arguments every user of the machine could read it.
+                **({"SSL_CERT_FILE": order.certificate} if order.certificate else {}),
             },
             start_new_session=True,  # Ctrl-C is for the server, which ends its runner in order.
         )

@@ -118,6 +118,8 @@ class Settings:
     """Whether an operator may sign in from another machine over plain HTTP, where the network can read the session."""
     operator_key: str = field(default="", repr=False)
     """Key of the first one-time link; made and printed by `serve`, never set by hand."""
+    first_link: bool = True
+    """Whether that link has not been open before; handed down by the server's master, never set by hand."""
     join_code: bool = False
     """Whether a phone needs the room's code to join, beside its address."""
     retention_days: int = 30

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from app.core.errors import StoreError, Unknown
-from app.measure import database
 from app.archive.folders import read_file
 from app.archive.retention import NAMES_FILE
 from app.archive.summary import DATABASE, RESULT
+from app.core.errors import StoreError, Unknown
+from app.measure import database
 
 TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv")
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.errors import SiarError
 from app.archive.folders import LIVE_PREFIX, RUN_ID
 from app.archive.trash import DAY_S, Trash, age_s
+from app.core.errors import SiarError
 
 PERIOD_S = 24 * 3600.0
 

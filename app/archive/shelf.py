@@ -7,9 +7,9 @@ import os
 import threading
 from pathlib import Path
 
-from app.core.errors import StoreError
 from app.archive.folders import LIVE_PREFIX, RUN_ID, folder_of
 from app.archive.summary import DATABASE, RESULT, RunSummary, summarise
+from app.core.errors import StoreError
 
 LISTED_MAX = 500
 """The newest; whoever keeps more looks into the folder itself, or prunes."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from app.archive.folders import LIVE_PREFIX, read_file
 from app.core.errors import SiarError, StoreError
 from app.core.scenario import LIVE_PROFILE
 from app.measure import database
-from app.archive.folders import LIVE_PREFIX, read_file
 
 DATABASE = "run.sqlite"
 RESULT = "result.json"

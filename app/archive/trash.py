@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app import clock
-from app.core.errors import Conflict, StoreError, Unknown
 from app.archive.folders import RUN_ID, folder_of
+from app.core.errors import Conflict, StoreError, Unknown
 
 TRASH = ".trash"
 

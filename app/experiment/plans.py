@@ -61,12 +61,13 @@ def load_plan(path: Path, *, seed: int | None = None) -> Plan:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"The plan {path} is not TOML: {error}.") from error
     try:
-        return _plan(content, seed)
+        return plan_of_values(content, seed=seed)
     except Malformed as error:
         raise Malformed(f"{path}: {error}") from error
 
 
-def _plan(content: dict[str, Any], seed: int | None) -> Plan:
+def plan_of_values(content: dict[str, Any], *, seed: int | None) -> Plan:
+    """A plan from plain values, as a file or a page gives them. Raises `Malformed`."""
     defaults = demo_plan(seed=0)
     values: dict[str, Any] = {
         "client_counts": list(defaults.client_counts),
@@ -104,7 +105,12 @@ def _arm(given: Any) -> Arm:
         return Arm(given, given)
     if not isinstance(given, dict) or not isinstance(given.get("transport"), str):
         raise Malformed("An arm is the name of a transport, or a table with at least a transport.")
-    factors = {key: value for key, value in given.items() if key not in ("name", "transport")}
+    # As a file writes them, beside the name, or as a stored plan does, in a table of their own.
+    own = given.get("factors", {})
+    beside = {key: value for key, value in given.items() if key not in ("name", "transport", "factors")}
+    if not isinstance(own, dict):
+        raise Malformed("The factors of an arm are a table.")
+    factors = {**own, **beside}
     for key, value in factors.items():
         if key not in _FACTORS:
             # Recorded but without effect it would be a false record: two equal arms under different names.

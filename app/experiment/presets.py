@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from app.core.errors import Malformed
-from app.core.scenario import Arm, Plan, arms_from_names, schedule, trial_s
+from app.core.scenario import Arm, Plan, arms_from_names, plan_to_json, schedule, trial_s
 from app.core.wire import TRANSPORTS
+from app.experiment import classroom
+from app.experiment.plans import plan_of_values
 
 PHONES_MAX = 200
 
-LENGTH_MAX_S = 12 * 60
-"""A room of people keeps still for that long, and a phone that is told to stays awake."""
-
-TRIAL_OVERHEAD_S = 3.5
-"""Between two trials of phones: connecting, probing the clock, what comes late, and posting."""
-
 BUILT_IN_OVERHEAD_S = 0.3
-"""The same of built-in clients, a hundred of them."""
+"""Between two trials of built-in clients, a hundred of them: connecting, and reading the record."""
 
 _STUDY_COUNTS = (1, 3, 6)
 
@@ -59,37 +56,47 @@ def preset_plan(name: str, *, phones: int, seed: int) -> Plan:
     return replace(preset(name).make(phones), seed=seed)
 
 
+def plan_by_fields(content: dict[str, Any], *, phones: int | None, seed: int) -> Plan:
+    """A plan from what a page's fields say; the rest is as in the classroom, or as in the demo. Raises `Malformed`.
+
+    `phones`: how many there are, `None` for built-in clients.
+    """
+    if phones is None:
+        return plan_of_values({**content, "environment": "loopback"}, seed=seed)
+    usual = plan_to_json(_classroom(phones))
+    kept = {name: usual[name] for name in usual if name not in ("arms", "profile", "seed")}
+    plan = plan_of_values({**kept, **content, "environment": "lan"}, seed=seed)
+    if max(plan.client_counts) > phones:
+        raise Malformed(
+            f"The plan wants {max(plan.client_counts)} phones at once, and {phones} are expected."
+        )
+    return plan
+
+
 def length_s(plan: Plan, *, built_in: bool = False) -> float:
-    """About how long the plan takes when no block has to be repeated; from the countdown to the report."""
-    overhead_s = BUILT_IN_OVERHEAD_S if built_in else TRIAL_OVERHEAD_S
+    """About how long the plan takes when no block has to be repeated."""
+    if not built_in:
+        return classroom.length_s(plan)
     idle_s = plan.idle_s + plan.settle_s if plan.idle_s > 0 else 0.0
     return sum(
-        idle_s + sum(trial_s(plan, arm) + overhead_s for arm in block.arms) for block in schedule(plan)
+        idle_s + sum(trial_s(plan, arm) + BUILT_IN_OVERHEAD_S for arm in block.arms)
+        for block in schedule(plan)
     )
 
 
-def counts_for(phones: int) -> tuple[int, ...]:
-    """1, 3 and 6 of six phones; of any other number one, about half, and all."""
-    return _STUDY_COUNTS if phones == 6 else tuple(sorted({1, (phones + 1) // 2, phones}))
+def _classroom(phones: int) -> Plan:
+    """SSE against Socket.IO with one phone, about half and all: as many notifications as twelve minutes hold."""
+    return classroom.classroom_plan(phones, seed=0)
 
 
-def classroom(phones: int) -> Plan:
-    """SSE against Socket.IO, as short as eight blocks may be: a verdict needs no fewer.
-
-    10/s for 3 s: thirty stamps of each phone and trial, whose median is steadier than the Wi-Fi's own jitter.
-    """
-    return _phone_plan("classroom", arms_from_names(list(TRANSPORTS)), counts_for(phones))
-
-
-def study(phones: int) -> Plan:
+def _study(phones: int) -> Plan:
     """The published study's question: one, three and six phones, as far as there are so many."""
     counts = tuple(count for count in _STUDY_COUNTS if count <= phones)
-    return replace(
-        _phone_plan("study", arms_from_names(list(TRANSPORTS)), counts), notifications=20, rate_hz=5.0
-    )
+    plan = _phone_plan("study", arms_from_names(list(TRANSPORTS)), counts)
+    return replace(plan, notifications=20, rate_hz=5.0)
 
 
-def radio_asleep(phones: int) -> Plan:
+def _radio_asleep(phones: int) -> Plan:
     """What a phone's sleeping radio costs: 5 s between notifications, with and without something that keeps it awake."""
     arms = tuple(
         Arm(f"{transport}, radio {radio}", transport, {"radio": radio})
@@ -106,7 +113,7 @@ def radio_asleep(phones: int) -> Plan:
     )
 
 
-def big_payload(phones: int) -> Plan:
+def _big_payload(phones: int) -> Plan:
     """A notification of a few lines against one of 16 KB, over each transport."""
     arms = tuple(
         Arm(f"{transport}, {payload_bytes} bytes", transport, {"payload_bytes": payload_bytes})
@@ -116,7 +123,7 @@ def big_payload(phones: int) -> Plan:
     return replace(_phone_plan("big_payload", arms, (phones,)), rate_hz=5.0)
 
 
-def hundred_clients(_phones: int) -> Plan:
+def _hundred_clients(_phones: int) -> Plan:
     """What a hundred clients cost the server: built-in ones on its own machine, no phone needed."""
     return Plan(
         arms=arms_from_names(list(TRANSPORTS)),
@@ -136,11 +143,11 @@ def hundred_clients(_phones: int) -> Plan:
 
 
 PRESETS = (
-    Preset("classroom", classroom),
-    Preset("study", study),
-    Preset("radio_asleep", radio_asleep),
-    Preset("big_payload", big_payload),
-    Preset("hundred_clients", hundred_clients, built_in=True),
+    Preset("classroom", _classroom),
+    Preset("study", _study),
+    Preset("radio_asleep", _radio_asleep),
+    Preset("big_payload", _big_payload),
+    Preset("hundred_clients", _hundred_clients, built_in=True),
 )
 
 
@@ -156,8 +163,8 @@ def _phone_plan(profile: str, arms: tuple[Arm, ...], client_counts: tuple[int, .
         seed=0,
         profile=profile,
         idle_s=2.0,
-        settle_s=1.0,
-        drain_s=2.0,
+        settle_s=1.5,
+        drain_s=5.0,
         extra_blocks_max=6,
         environment="lan",
     )

@@ -213,6 +213,13 @@ class Room:
             self.progress = {}
             self._become(Phase.CLOSED)
 
+    def give_up(self, run: str) -> None:
+        """Close, if `run` is what the room is open for: who conducted it has gone without a word."""
+        with self.lock:
+            is_its = self.experiment is not None and self.experiment.run == run
+            if is_its and self.phase is not Phase.FINISHED:
+                self.close()
+
     def remove(self, device: str) -> None:
         """Send a device away until the next experiment. Raises `Unknown`."""
         with self.lock:

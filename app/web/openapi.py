@@ -9,7 +9,7 @@ import flask
 import msgspec
 
 from app.core.version import VERSION
-from app.web import authority, deliveries, notifications, openapi_room, sessions, trials
+from app.web import authority, deliveries, notifications, openapi_room, openapi_runs, trials
 from app.web.errors import CONTENT_TYPE
 
 blueprint = flask.Blueprint("openapi", __name__)
@@ -21,19 +21,12 @@ BODIES: dict[tuple[str, str], type] = {
     ("post", "/api/devices"): deliveries.Device,
     ("post", "/api/deliveries"): deliveries.Batch,
     ("post", "/api/trials"): trials.Order,
-    ("post", "/api/sessions"): sessions.SignIn,
     **openapi_room.BODIES,
+    **openapi_runs.BODIES,
 }
 """The type of each request's body."""
 
-OPERATOR = frozenset(
-    {
-        "/api/trials",
-        "/api/trials/{run}/{trial}",
-        "/api/trials/{run}/{trial}/instrument",
-        "/api/links",
-    }
-)
+OPERATOR = frozenset({"/api/trials", "/api/trials/{run}/{trial}", "/api/trials/{run}/{trial}/instrument"})
 """Paths that only the operator may use; publishing is named apart, since reading history is open."""
 
 _TEXT = "text/plain"
@@ -52,9 +45,6 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/api/trials/{run}/{trial}"): ("A trial's record", "200", _JSON),
     ("get", "/api/trials/{run}/{trial}/instrument"): ("What was recorded of a trial", "200", _JSON),
     ("delete", "/api/trials/{run}/{trial}"): ("Close a trial", "200", _JSON),
-    ("post", "/api/sessions"): ("Sign in by a one-time link, or by the token", "201", _JSON),
-    ("delete", "/api/sessions"): ("Sign out", "200", _JSON),
-    ("post", "/api/links"): ("A new one-time link (operator)", "201", _JSON),
     ("get", "/api/clock"): ("Two server stamps, microseconds", "200", _JSON),
     ("get", "/healthz"): ("The process answers", "200", _TEXT),
     ("get", "/readyz"): ("The service takes clients", "200", _TEXT),
@@ -67,6 +57,7 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ),
     ("get", "/api/openapi.json"): ("This document", "200", _JSON),
     **openapi_room.SUMMARIES,
+    **openapi_runs.SUMMARIES,
 }
 """What each path does, and the status and type of a good answer."""
 
@@ -98,6 +89,7 @@ PARAMETERS: dict[str, list[Json]] = {
     "/api/trials/{run}/{trial}": _TRIAL,
     "/api/trials/{run}/{trial}/instrument": _TRIAL,
     **openapi_room.PARAMETERS,
+    **openapi_runs.PARAMETERS,
 }
 
 
@@ -151,7 +143,8 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
     if body is not None:
         schema = {"$ref": f"#/components/schemas/{body.__name__}"}
         operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
-    needs_token = path in OPERATOR | openapi_room.OPERATOR | openapi_room.DEVICE | {"/api/deliveries"}
+    for_operators = OPERATOR | openapi_room.OPERATOR | openapi_runs.OPERATOR
+    needs_token = path in for_operators | openapi_room.DEVICE | {"/api/deliveries"}
     if needs_token or (method, path) in (("post", "/api/notifications"), ("get", "/api/devices")):
         operation["security"] = [{"token": []}]
     return operation

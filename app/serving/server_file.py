@@ -1,0 +1,63 @@
+"""`<runs_dir>/.server.json`: where a server that runs here is reached, for `./siar link` and for who measures it.
+
+It holds the operator's token, and so only this user may read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from app.core.errors import Unfit
+
+FILE_NAME = ".server.json"
+
+BYTES_MAX = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFile:
+    """What the file says."""
+
+    url: str
+    """Base URL on this machine, without a slash at the end."""
+    token: str = field(repr=False)
+    pid: int
+    """Root of the server's processes."""
+    authority: str = ""
+    """Path of the certificate by which a client knows it, where it speaks TLS."""
+
+
+def write(runs_dir: Path, server: ServerFile) -> None:
+    """Say where a server is; one that began before in the same folder is forgotten. Raises `OSError`."""
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    draft = runs_dir / f"{FILE_NAME}.{server.pid}"
+    with contextlib.suppress(FileNotFoundError):
+        draft.unlink()
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(asdict(server), file)
+    draft.replace(runs_dir / FILE_NAME)
+
+
+def read(runs_dir: Path) -> ServerFile:
+    """The server that runs here. Raises `Unfit` in a sentence when there is none."""
+    try:
+        with (runs_dir / FILE_NAME).open("rb") as file:
+            server = ServerFile(**json.loads(file.read(BYTES_MAX)))
+        os.kill(server.pid, 0)
+    except PermissionError:  # Of the file, or of the process: somebody else's.
+        raise Unfit(f"The server of {runs_dir} belongs to another user; ask that one.") from None
+    except (OSError, ValueError, TypeError):
+        raise Unfit(f"No server runs with its runs in {runs_dir}; `./siar serve` starts one.") from None
+    return server
+
+
+def remove(runs_dir: Path, *, pid: int) -> None:
+    """Forget the server with this process id; another one's file is left alone."""
+    with contextlib.suppress(OSError, Unfit):
+        if read(runs_dir).pid == pid:
+            (runs_dir / FILE_NAME).unlink()

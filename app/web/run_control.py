@@ -1,0 +1,138 @@
+"""Starting, pausing and ending a run, between the room, where phones are, and the runner, which conducts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from app.archive.export import export
+from app.archive.summary import RunSummary
+from app.core.errors import Conflict
+from app.core.scenario import Plan, plan_to_json
+from app.experiment import naming
+from app.room.room import UNDER_WAY, Phase
+from app.runners import Order, Runner
+from app.serving.offload import blocking
+from app.settings import Settings
+from app.web.here import services
+
+RUNNING = "running"
+
+_exporting = threading.Lock()
+
+
+def seed_or_random(seed: int | None) -> int:
+    """The seed that was asked for, or one that can be typed again."""
+    return secrets.randbelow(1_000_000) if seed is None else seed
+
+
+def start(plan: Plan, *, phones: int | None) -> str:
+    """Start a runner; the run's id. Raises `Conflict` while anything is under way."""
+    here = services()
+    if here.room.phase not in (Phase.CLOSED, Phase.FINISHED):
+        raise Conflict("An experiment is open already; stop it first.")
+    if here.trials.active() is not None:
+        raise Conflict("An experiment is measuring here; wait until it ends.")
+    run = naming.new_run_id()
+    here.runners.start(
+        Order(
+            run=run,
+            plan_json=json.dumps(plan_to_json(plan)),
+            url=own_url(here.settings),
+            runs_dir=here.settings.runs_dir,
+            token=here.settings.admin_token,
+            certificate=here.settings.tls_authority or here.settings.tls_cert,
+            phones=phones,
+        )
+    )
+    return run
+
+
+def pause(run: str) -> None:
+    """Pause between two trials. Raises `Conflict` for what cannot pause."""
+    _check_in_room(run)
+    services().room.pause()
+
+
+def resume(run: str) -> None:
+    """Go on. Raises `Conflict`."""
+    _check_in_room(run)
+    services().room.resume()
+
+
+def stop(run: str) -> None:
+    """End a run with what was measured until now. Raises `Conflict` when it is not under way."""
+    runner = services().runners.of(run)
+    if runner is not None and not runner.is_over:
+        services().runners.stop(run)
+    else:  # `./siar run` started it: it sees that its room has gone.
+        _check_in_room(run)
+        services().room.close()
+
+
+def as_it_is(summary: RunSummary) -> RunSummary:
+    """A run's line from disk, with what only the running server knows."""
+    runner = services().runners.running()
+    is_running = (runner is not None and runner.order.run == summary.id) or summary.id == _run_in_room()
+    return replace(summary, state=RUNNING, complete=False) if is_running else summary
+
+
+def with_running(found: list[RunSummary]) -> list[RunSummary]:
+    """The list, with the run that has no folder yet because its phones still gather."""
+    runner = services().runners.running()
+    if runner is None or any(each.id == runner.order.run for each in found):
+        return found
+    return [line_of(runner), *found]
+
+
+def line_of(runner: Runner) -> RunSummary:
+    """The line of a run that has left nothing on disk, or not yet."""
+    return RunSummary(
+        id=runner.order.run,
+        started=None,
+        state="incomplete" if runner.is_over else RUNNING,
+        complete=False,
+        profile=json.loads(runner.order.plan_json)["profile"],
+        simulated=runner.order.phones is None,
+        phones=runner.order.phones or 0,
+        verdict=None,
+    )
+
+
+def exported(folder: Path) -> tuple[IO[bytes], int]:
+    """A run as a zip file, with its length. One at a time: it takes a second of a core. Raises `Conflict`."""
+    if services().trials.active() is not None:
+        raise Conflict("An experiment is measuring, and packing a file would disturb it; wait until it ends.")
+    if not _exporting.acquire(blocking=False):
+        raise Conflict("Another run is being exported; try again in a moment.")
+    try:
+        file = blocking(export, folder)
+    finally:
+        _exporting.release()
+    size_bytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return file, size_bytes
+
+
+def own_url(settings: Settings) -> str:
+    """Where a process of this machine reaches this server."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def _check_in_room(run: str) -> None:
+    if _run_in_room() != run:
+        raise Conflict(f"Run {run[:64]} is not under way with phones here.")
+
+
+def _run_in_room() -> str | None:
+    room = services().room
+    experiment = room.experiment
+    is_open = room.phase in (*UNDER_WAY, Phase.GATHERING)
+    return experiment.run if experiment is not None and is_open else None
