@@ -155,6 +155,13 @@ class Browser:
             self._receive(POLL_S)
         return found
 
+    def listen(self) -> None:
+        """Take in what has come: new workers wait until somebody has heard of them."""
+        before = -1
+        while len(self.events) > before:
+            before = len(self.events)
+            self._receive(0)
+
     def requested_urls(self) -> list[str]:
         """Addresses that any page or worker has asked for, WebSockets included."""
         kinds = {"Network.requestWillBeSent": ("request", "url"), "Network.webSocketCreated": ("url",)}

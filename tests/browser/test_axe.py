@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.axe import axe_source, violations
-from tests.browser.cdp import Browser, running_browser
-from tests.browser.devices import LANGUAGES, PIXEL, SCHEMES, new_device, paint
+from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.devices import DESK, LANGUAGES, PIXEL, PROJECTOR, SCHEMES, new_device, paint
+from tests.browser.guests import enter, open_room, operator_link, screen_url
 from tests.browser.test_page import start, stop
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
@@ -28,26 +29,74 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def source() -> str:
+    return axe_source()
+
+
+def found(page: Page, source: str) -> dict[str, list[str]]:
+    """What is wrong, by colour scheme; empty when nothing is."""
+    wrong = {}
+    for scheme in SCHEMES:
+        paint(page, scheme)
+        if lines := violations(page, source):
+            wrong[scheme] = lines
+    return wrong
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_phone_page_has_no_violation_before_and_while_it_listens(
-    browser: Browser, server: RunningServer, language: str
+    browser: Browser, server: RunningServer, source: str, language: str
 ) -> None:
-    source = axe_source()
     page = new_device(browser, PIXEL, language=language)
     page.go(f"{server.url}/?lang={language}")
     page.wait_for("globalThis.siar !== undefined && !document.querySelector('#toggle').disabled")
 
-    found = {}
-    for scheme in SCHEMES:
-        paint(page, scheme)
-        found[scheme, "ready"] = violations(page, source)
+    ready = found(page, source)
     start(page, "sse")
     server.publish(title="A title", body="A body")
     page.wait_for("siar.worker.tallies.sse.received_count === 1")
-    for scheme in SCHEMES:
-        paint(page, scheme)
-        found[scheme, "listening"] = violations(page, source)
+    listening = found(page, source)
     stop(page)
     page.close()
 
-    assert {where: lines for where, lines in found.items() if lines} == {}
+    assert (ready, listening) == ({}, {})
+
+
+@pytest.fixture(scope="module")
+def room(server: RunningServer) -> RunningServer:
+    open_room(server)
+    enter(server, "Red Gecko", ready=True, visible=True, awake=True)
+    enter(server, "Blue Heron")
+    return server
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_big_screen_has_no_violation_while_phones_gather(
+    browser: Browser, room: RunningServer, source: str, language: str
+) -> None:
+    page = new_device(browser, PROJECTOR, language=language)
+    page.go(screen_url(room, language))
+    page.wait_for("document.querySelectorAll('#seats > li').length >= 2")
+
+    wrong = found(page, source)
+    page.close()
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_operators_page_has_no_violation_before_and_after_signing_in(
+    browser: Browser, room: RunningServer, source: str, language: str
+) -> None:
+    page = new_device(browser, DESK, language=language)
+    page.go(f"{room.url}/admin?lang={language}")
+    page.wait_for("!document.querySelector('#sign-in').hidden")
+    outside = found(page, source)
+    page.go(f"{operator_link(room)}&lang={language}")
+    page.wait_for("document.querySelectorAll('#seats > li').length >= 2")
+
+    inside = found(page, source)
+    page.close()
+
+    assert (outside, inside) == ({}, {})

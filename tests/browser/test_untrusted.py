@@ -9,7 +9,8 @@ import pytest
 from app.core.wire import BODY_CHARS_MAX, TITLE_CHARS_MAX
 from tests.browser import hostile
 from tests.browser.cdp import Browser, Page, running_browser
-from tests.browser.devices import SMALL, new_device, overflow_px
+from tests.browser.devices import DESK, PROJECTOR, SMALL, look_through, new_device, overflow_px
+from tests.browser.guests import enter, open_room, operator_link, screen_url
 from tests.browser.test_page import start, stop
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
@@ -57,3 +58,46 @@ def test_notifications_with_hostile_texts_are_shown_as_text_on_a_small_phone(
     stop(phone)
 
     assert_it_is_text(phone, browser)
+
+
+@pytest.fixture(scope="module")
+def room_of_hostile_names(server: RunningServer) -> RunningServer:
+    open_room(server, wanted_count=len(hostile.TEXTS) + 1)
+    for text in hostile.TEXTS.values():
+        enter(server, text, model=text)
+    return server
+
+
+def assert_it_is_text_on_every_screen(page: Page, browser: Browser) -> None:
+    for screen in (SMALL, DESK, PROJECTOR):
+        look_through(page, screen)
+        assert overflow_px(page) == 0, screen.name
+    assert_it_is_text(page, browser)
+
+
+def test_names_and_models_are_shown_as_text_on_the_big_screen(
+    browser: Browser, room_of_hostile_names: RunningServer
+) -> None:
+    browser.events.clear()
+    page = new_device(browser, PROJECTOR)
+    page.go(screen_url(room_of_hostile_names))
+    page.wait_for(f"document.querySelectorAll('#seats > li').length >= {len(hostile.TEXTS)}")
+
+    assert_it_is_text_on_every_screen(page, browser)
+    page.close()
+
+
+def test_names_and_notifications_are_shown_as_text_on_the_operators_page(
+    browser: Browser, room_of_hostile_names: RunningServer
+) -> None:
+    for text in hostile.TEXTS.values():
+        room_of_hostile_names.publish(title=text[:TITLE_CHARS_MAX], body=text[:BODY_CHARS_MAX])
+    browser.events.clear()
+    page = new_device(browser, DESK)
+    page.go(operator_link(room_of_hostile_names))
+    page.wait_for(f"document.querySelectorAll('#seats > li').length >= {len(hostile.TEXTS)}")
+    page.click("#history-details summary")
+    page.wait_for(f"document.querySelectorAll('#history > li').length >= {len(hostile.TEXTS)}")
+
+    assert_it_is_text_on_every_screen(page, browser)
+    page.close()
