@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.analysis.comparison import Block, Comparison, compare
@@ -65,6 +65,17 @@ class Analysis:
     def verdicts(self) -> tuple[Comparison, ...]:
         """The confirmatory comparisons: one for each pair of arms and count of clients."""
         return tuple(each for each in self.comparisons if each.family == "confirmatory")
+
+    @property
+    def phones(self) -> tuple[Mapping[str, object], ...]:
+        """Who took part, by pseudonym, as the run's conditions have it; none in a run with built-in clients."""
+        found = self.run.conditions.get("participants")
+        return tuple(each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
+
+    @property
+    def noun(self) -> str:
+        """What a client of this run is."""
+        return "phone" if self.phones else "client"
 
     @property
     def client_counts(self) -> tuple[int, ...]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.margins import BLOCKS_NEEDED_MAX
 from app.analysis.statistics import Interval
-from app.analysis.words import METRIC_WORDS, arm_title, clients, count_of, interval, is_same_arm, number
+from app.analysis.words import METRIC_WORDS, arm_title, count_of, interval, is_same_arm, number
 
 SAME_ARMS = " (the arms are the same: a false alarm, or something disturbed the run)"
 """Behind a difference that an A/A run finds: one run in twenty does, and more often is a fault to look for."""
 
 
-def sentence(comparison: Comparison) -> str:
-    """The verdict in words, e.g. `SSE faster by 0.120 ms [0.050, 0.210] at 6 clients`."""
-    where = f"at {clients(comparison.clients)}"
+def sentence(comparison: Comparison, *, noun: str = "client") -> str:
+    """The verdict in words, e.g. `SSE faster by 0.120 ms [0.050, 0.210] at 6 clients`; `noun`: what these are."""
+    where = f"at {count_of(comparison.clients, noun)}"
     if comparison.verdict is Verdict.INVALID:
         return (
             f"{METRIC_WORDS[comparison.metric].short} invalid {where}: only {comparison.blocks_valid} of {count_of(comparison.blocks_complete, 'block')} {'is' if comparison.blocks_valid == 1 else 'are'} valid, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,9 @@ def ask(
         headers["Authorization"] = f"Bearer {token}"
     with requests.Session() as session:
         session.trust_env = False  # a proxy of the user's is not for a server that is measured
+        session.verify = (
+            os.environ.get("SSL_CERT_FILE") or True
+        )  # what trust_env would have looked at, and more
         response = session.request(
             method, url, json=body, headers=headers, timeout=timeout_s, allow_redirects=False
         )

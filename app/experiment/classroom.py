@@ -43,8 +43,12 @@ def phone_counts(phones: int) -> tuple[int, ...]:
 
 
 def with_phones(plan: Plan, phones: int) -> Plan:
-    """The plan for so many phones as there are: counts that they cannot make up give way to `phone_counts`."""
-    if max(plan.client_counts) == phones:
+    """The plan for so many phones as there are: counts that they cannot make up give way to `phone_counts`.
+
+    More phones than planned take turns, but in a classroom, where nobody is to stand aside all the time.
+    """
+    most = max(plan.client_counts)
+    if most == phones or (most < phones and plan.profile != "classroom"):
         return plan
     if len(plan.client_counts) == 1:
         return replace(plan, client_counts=(phones,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app import clock
 from app.core.clocksync import ClockSync
@@ -24,8 +24,6 @@ class RunnerClock:
     link: ClientLink
     sync: ClockSync
     age_us_max: int = CLOCK_AGE_US_MAX
-    name: str | None = None
-    """What the store calls it; `None`: as the clients' process does."""
     _probed_us: int | None = field(init=False, default=None)
     """When the last burst ended, on the runner's monotonic clock."""
 
@@ -35,7 +33,7 @@ class RunnerClock:
         for each in probes:
             self.sync.add(each.probe, timebase=each.timebase)
         self._probed_us = clock.monotonic_us()
-        return probes if self.name is None else tuple(replace(each, client=self.name) for each in probes)
+        return probes
 
     def synchronise_if_old(self) -> tuple[StampedProbe, ...]:
         """The same with a few probes, when the last ones are old; else none."""

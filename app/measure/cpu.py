@@ -22,7 +22,12 @@ import psutil
 from app import clock
 from app.core.trial import CpuUse
 
-COMPANIONS = frozenset({"app.clock_process", "app.experiment.recorder"})
+COMPANIONS = frozenset(
+    {
+        *("app.clock_process", "app.experiment.recorder"),
+        *("app.experiment.room_runner", "app.experiment.client_process"),
+    }
+)
 """Modules that the server runs as processes beside itself; told by their command line, `python -P -m <module>`."""
 
 ProcessKey = tuple[int, float]

@@ -1,0 +1,86 @@
+"""A run's answer in one sentence, in English and Indonesian: for people who took part in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.analysis.analyse import Analysis
+from app.analysis.comparison import Comparison, Verdict
+from app.analysis.margins import BLOCKS_NEEDED_MAX
+from app.analysis.sentences import sentence
+from app.analysis.words import arm_title, interval, number
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """What a run found about delay."""
+
+    code: str
+    """`lower_a`, `lower_b`, `equivalent`, `undecided`, `invalid`, or `alone` where nothing is compared."""
+    sentence_en: str
+    sentence_id: str
+
+
+_ALONE = RunVerdict(
+    "alone", "One arm alone is compared with nothing.", "Satu cara saja tidak dibandingkan dengan apa pun."
+)
+
+
+def run_verdict(analysis: Analysis) -> RunVerdict:
+    """The confirmatory comparison with most clients: that is what a room full of phones is about."""
+    with_most = max(
+        analysis.verdicts, key=lambda each: (each.blocks_complete > 0, each.clients), default=None
+    )
+    if with_most is None:
+        return _ALONE
+    return RunVerdict(_code(with_most), sentence(with_most, noun=analysis.noun), _indonesian(with_most))
+
+
+def _code(comparison: Comparison) -> str:
+    is_equal = comparison.verdict is Verdict.UNDECIDED and comparison.equivalent
+    return "equivalent" if is_equal else comparison.verdict.value
+
+
+def _indonesian(comparison: Comparison) -> str:
+    where = f"pada {comparison.clients} ponsel"
+    if comparison.verdict is Verdict.INVALID:
+        return (
+            f"Tidak sah {where}: hanya {comparison.blocks_valid} dari {comparison.blocks_complete} blok yang sah, "
+            "lihat peringatan"
+        )
+    same = f"setara dalam ±{number(comparison.margin)} ms"
+    if comparison.verdict is not Verdict.UNDECIDED:
+        text = f"{_lower(comparison)} {where}"
+        return f"{text}; {same}" if comparison.equivalent else text
+    if comparison.equivalent:
+        return f"{same[0].upper()}{same[1:]} {where}: {_difference(comparison)}"
+    return f"Belum dapat diputuskan ({_needed(comparison)}) {where}: {_difference(comparison)}"
+
+
+def _lower(comparison: Comparison) -> str:
+    estimate, low, high = comparison.estimate, comparison.interval.low, comparison.interval.high
+    if comparison.verdict is Verdict.LOWER_B:
+        estimate, low, high = _negative(estimate), _negative(high), _negative(low)
+    winner = comparison.a if comparison.verdict is Verdict.LOWER_A else comparison.b
+    return f"{arm_title(winner)} lebih cepat {number(estimate)} ms {interval(low, high)}"
+
+
+def _difference(comparison: Comparison) -> str:
+    if comparison.estimate is None:
+        return "tidak ada blok sah yang memberi angka tundaan"
+    shown = comparison.equivalence_interval if comparison.equivalent else comparison.interval
+    found = f"{arm_title(comparison.b)} - {arm_title(comparison.a)} = {number(comparison.estimate)} ms"
+    if shown.low is None:
+        return f"{found}, blok terlalu sedikit untuk sebuah selang"
+    return f"{found} {interval(shown.low, shown.high)}"
+
+
+def _needed(comparison: Comparison) -> str:
+    count = comparison.more_blocks or 1
+    if comparison.blocks + count >= BLOCKS_NEEDED_MAX:
+        return f"perlu sekitar {BLOCKS_NEEDED_MAX} blok atau lebih"
+    return f"perlu sekitar {count} blok lagi"
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value

@@ -1,0 +1,294 @@
+"""The laboratory with phones: they do as the room tells them, and post what they measured when a trial is over.
+
+    connect -> all ready -> order, "running" -> [settle, idle window, settle] -> edge | due ... due | edge -> all done
+                                  phones ask nothing any more                    |<- CPU window ->|
+
+Each step ends after a limit whether all phones have followed or not: who has not is missing, which voids the trial.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+from app import clock
+from app.analysis.words import listing, pseudonym
+from app.core.errors import Unfit
+from app.core.scenario import BlockSpec, Plan, TrialSpec, arm_plan
+from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.core.wire import TRIAL_TOPIC_PREFIX
+from app.experiment import spool
+from app.experiment.api import Server, TrialOnServer, find_server
+from app.experiment.classroom import OVERHEAD_S
+from app.experiment.client_link import Stopped
+from app.experiment.laboratory import Finished
+from app.experiment.orders import order_of, source_record
+from app.experiment.party import Party
+from app.experiment.phone_records import phone_record, posted
+from app.experiment.room_api import Room, RoomOperator, ServerTime
+from app.experiment.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
+from app.experiment.trial_warnings import late_edge, process_warnings
+from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot
+from app.measure.store import StampedProbe, Store
+
+CONNECT_S_MAX = 20.0
+"""A phone that connects again after a sleep takes seconds; one that has not by then is missing."""
+
+REPORT_S_MAX = 15.0
+"""From the end of a trial: closing probes, and posting over a slow network with a retry."""
+
+NOBODY_S_MAX = 120.0
+"""How long a run waits when every phone has gone."""
+
+POLL_S = 0.25
+
+
+@dataclass(slots=True)
+class Phones:
+    """Everything that the trials of a run with phones share."""
+
+    run: str
+    plan: Plan
+    server: Server
+    party: Party
+    store: Store
+    note: Callable[[str], None]
+    """Takes a sentence for people."""
+    stopping: Callable[[], bool] = lambda: False
+    operator: RoomOperator = field(init=False)
+    overhead_s: float = field(init=False, default=OVERHEAD_S)
+    idle_overhead_s: float = field(init=False, default=0.0)
+    _time: ServerTime = field(init=False)
+    _sampler: CpuSampler | None = field(init=False)
+    _chosen: tuple[int, ...] = field(init=False, default=())
+    _missing: tuple[int, ...] = field(init=False, default=())
+    """Those of the chosen that are missing in the present trial."""
+    _probes: tuple[StampedProbe, ...] = field(init=False, default=())
+    _spec: TrialSpec | None = field(init=False, default=None)
+    _ordered: TrialOnServer | None = field(init=False, default=None)
+    _devices: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.operator = RoomOperator(self.server)
+        self._time = ServerTime(self.server.url)
+        self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
+
+    def begin(self) -> Sequence[StampedProbe]:
+        """Only the time: phones have probed while they gathered."""
+        return self._time.refresh()
+
+    def has_enough_for(self, block: BlockSpec) -> bool:
+        """Whether as many are there."""
+        self._look()
+        return len(self.party.present) >= block.clients
+
+    def begin_block(self, block: BlockSpec) -> BlockSpec | None:
+        """Choose who takes part: fewer than planned where that many are not there any more."""
+        self._wait_for_anybody()
+        self._chosen = self.party.chosen(block)
+        if len(self._chosen) == block.clients:
+            return block
+        count = len(self._chosen)
+        if count in self.plan.client_counts:
+            return None
+        self.note(f"{block.clients} phones are not there any more: a block has {count}.")
+        return replace(block, clients=count)
+
+    def connect(self, spec: TrialSpec) -> None:
+        """Have those who take part connect, and wait until all have."""
+        while self._look()["phase"] == "paused":
+            self._pause(POLL_S)
+        self._spec, self._ordered = spec, None
+        self._probes = self._time.refresh()
+        self._put("connect")
+        self._missing = self._wait_for("trial_ready", self._time.now_us() + round(CONNECT_S_MAX * 1e6))
+
+    def idle(self, spec: TrialSpec) -> Finished:
+        """The idle window: the trial is ordered for behind it, so that phones are told once and then ask nothing."""
+        if self._missing:
+            return self._never_began(spec)
+        plan = self.plan
+        self._order(2 * plan.settle_s + plan.idle_s)
+        self._pause(plan.settle_s)
+        before, started_us = self._edge(), self._time.now_us()
+        self._pause(plan.idle_s)
+        change = change_of(before, self._edge())
+        record = TrialRecord(
+            spec=spec,
+            started_us=started_us,
+            ended_us=self._time.now_us(),
+            published=0,
+            cpu=change.use if change else None,
+            participants=self._chosen,
+            warnings=tuple(process_warnings(change)),
+        )
+        return Finished(record, (), ())
+
+    def measure(self, spec: TrialSpec) -> Finished:
+        """The trial; its record is made of what server and phones say when it is over."""
+        if self._missing:
+            return self._never_began(spec)
+        ordered = self._ordered or self._order(self.plan.settle_s)
+        self._pause_until(ordered.first_due_us - EDGE_LEAD_US)
+        before, started_us = self._edge(), self._time.now_us()
+        self._pause_until(ordered.last_due_us + EDGE_LAG_US)
+        change, ended_us = change_of(before, self._edge()), self._time.now_us()
+        self._missing = self._collect(ordered)
+        return self._finished(spec, ordered, change, started_us, ended_us)
+
+    def disconnect(self) -> None:
+        """Between trials: phones let go of the transport by themselves."""
+        self.operator.put_trial(None)
+        self._notes(self.party.note_trial(self._chosen, self._missing))
+
+    def at_end(self) -> Mapping[str, object]:
+        """Who took part, by pseudonym, with what each said of its device."""
+        return {
+            "participants": [
+                {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
+                | self._devices.get(each.client, {})
+                for each in self.party.phones
+            ]
+        }
+
+    def _order(self, start_after_s: float) -> TrialOnServer:
+        assert self._spec is not None
+        order = order_of(
+            self.run, replace(self.plan, instrument=False), self._spec, start_after_s=start_after_s
+        )
+        self._ordered = self.operator.start_trial(order)
+        self._put("running")
+        return self._ordered
+
+    def _put(self, state: str) -> None:
+        """Tell the phones about the present trial."""
+        spec, ordered = self._spec, self._ordered
+        assert spec is not None
+        plan = arm_plan(self.plan, spec.arm)
+        self.operator.put_trial(
+            {
+                "index": spec.index,
+                "block": spec.block,
+                "clients": len(self._chosen),
+                "transport": spec.arm.transport,
+                "expected_count": plan.warmup_notifications + plan.notifications,
+                "warmup_count": plan.warmup_notifications,
+                "rate_hz": plan.rate_hz,
+                "drain_ms": round(plan.drain_s * 1000),
+                "topic": f"{TRIAL_TOPIC_PREFIX}{spec.index}",
+                "factors": dict(spec.arm.factors),
+                "state": state,
+                "participants": [self.party.device(client) for client in self._chosen],
+                "first_due_us": ordered.first_due_us if ordered else None,
+                "ends_us": ordered.ends_us if ordered else None,
+            }
+        )
+
+    def _collect(self, ordered: TrialOnServer) -> tuple[int, ...]:
+        """Wait until all have posted; those that have not."""
+        missing = self._wait_for("trial_done", ordered.ends_us)
+        if missing:
+            self._put("collect")
+            missing = self._wait_for("trial_done", ordered.ends_us + round(REPORT_S_MAX * 1e6))
+        return missing
+
+    def _finished(
+        self,
+        spec: TrialSpec,
+        ordered: TrialOnServer,
+        change: CpuChange | None,
+        started_us: int,
+        ended_us: int,
+    ) -> Finished:
+        source = source_record(self.operator, self.run, spec, is_complete=True, pause=self._pause)
+        spool.ingest(self.store)
+        clients = {self.party.device(client): client for client in self._chosen}
+        found = posted(self.store, run=self.run, trial=spec.index, clients=clients)
+        for client, said in found.devices.items():
+            self._devices[client] = dict(said)
+        record = phone_record(spec, self.plan, self._chosen, source, found, first_due_us=ordered.first_due_us)
+        warnings = [*process_warnings(change), *record.warnings]
+        if started_us > ordered.first_due_us:
+            warnings.append(late_edge((started_us - ordered.first_due_us) / 1000))
+        record = replace(
+            record,
+            started_us=started_us,
+            ended_us=ended_us,
+            cpu=change.use if change else None,
+            warnings=tuple(warnings),
+        )
+        return Finished(record, source.published, self._probes)
+
+    def _never_began(self, spec: TrialSpec) -> Finished:
+        """The record of a trial for which not all got ready."""
+        now_us = self._time.now_us()
+        named = listing([pseudonym(client) for client in self._missing])
+        warning = TrialWarning(
+            "phone_missing",
+            Severity.VOID,
+            f"{named} did not get ready within {CONNECT_S_MAX:g} s, so the trial did not begin.",
+            "Wake the phone, bring its page to the front, and look whether it is on this network.",
+        )
+        record = TrialRecord(
+            spec, now_us, now_us, 0, completed=False, participants=self._chosen, warnings=(warning,)
+        )
+        return Finished(record, (), self._probes)
+
+    def _wait_for(self, word: str, until_us: int) -> tuple[int, ...]:
+        """Wait until all who take part have said `word` of the present trial; those that have not by then."""
+        assert self._spec is not None
+        while True:
+            room = self._look()
+            said = {each["device"] for each in room["participants"] if each[word] == self._spec.index}
+            waited_for = [client for client in self._chosen if self.party.device(client) not in said]
+            is_hopeless = all(self.party.is_out(room, client) for client in waited_for)
+            if is_hopeless or self._time.now_us() >= until_us:
+                return tuple(waited_for)
+            self._pause(POLL_S)
+
+    def _wait_for_anybody(self) -> None:
+        until_us = clock.monotonic_us() + round(NOBODY_S_MAX * 1e6)
+        while self._look()["phase"] == "paused" or not self.party.present:
+            if not self.party.present and clock.monotonic_us() > until_us:
+                raise Unfit("Every phone has gone: nobody is left to measure with.")
+            self._pause(POLL_S)
+
+    def _look(self) -> Room:
+        """The room as it is; raises when it is no longer ours."""
+        room = self.operator.room()
+        if room["run"] != self.run or room["phase"] == "closed":
+            self._end()
+        self._notes(self.party.look(room))
+        return room
+
+    def _end(self) -> NoReturn:
+        """The operator closed the room, or the server is another one."""
+        now = find_server(self.server.url, admin_token=self.server.admin_token)
+        if now.version["timebase"] != self.server.version["timebase"]:
+            raise Unfit(
+                "The server was started again in the middle of the run: its room is gone. Start the run again."
+            )
+        raise Stopped
+
+    def _notes(self, sentences: Sequence[str] | Any) -> None:
+        for sentence in sentences:
+            self.note(sentence)
+
+    def _edge(self) -> CpuSnapshot | None:
+        return self._sampler.snapshot() if self._sampler is not None else None
+
+    def _pause_until(self, moment_us: int) -> None:
+        self._pause((moment_us - self._time.now_us()) / 1e6)
+
+    def _pause(self, seconds: float) -> None:
+        """Let time pass; raises `Stopped` when the run should end meanwhile."""
+        until_us = clock.monotonic_us() + round(seconds * 1e6)
+        while True:
+            if self.stopping():
+                raise Stopped
+            left_us = until_us - clock.monotonic_us()
+            if left_us <= 0:
+                return
+            time.sleep(min(left_us / 1e6, POLL_S))

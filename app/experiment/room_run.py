@@ -1,0 +1,203 @@
+"""A run with phones from an empty room to the report: gather, count down, measure, say what came out.
+
+The room itself says when enough phones are ready, and the operator may start with fewer. Whatever ends the run early,
+what was measured is analysed and kept, and the phones are let go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.analysis.analyse import Analysis, analyse
+from app.analysis.verdict import run_verdict
+from app.core.errors import SiarError
+from app.core.scenario import Plan, plan_to_json
+from app.experiment import naming
+from app.experiment.api import Server
+from app.experiment.classroom import length_s, with_phones
+from app.experiment.client_link import Stopped
+from app.experiment.laboratory import Laboratory
+from app.experiment.party import Party, phones_of
+from app.experiment.phones import Phones
+from app.experiment.plans import check_for_phones
+from app.experiment.progress import Both, Progress
+from app.experiment.room_api import Room, RoomOperator
+from app.experiment.room_progress import RoomProgress
+from app.experiment.runner import run_in_laboratory
+from app.measure import host
+from app.measure.store import RunHead, Store
+from app.report.files import write_all
+from app.report.phone_results import write_participants, write_phone_results
+
+LOOK_S = 0.5
+
+SIMULATED = "simulated"
+"""A phone that is a program says so in its model: `simulated`, or a text with that word."""
+
+
+@dataclass(slots=True)
+class RoomRun:
+    """One run with phones."""
+
+    plan: Plan
+    server: Server
+    runs_dir: Path
+    run: str
+    wanted_count: int
+    progress: Progress
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """What the caller set, for the run's conditions."""
+    stop: Callable[[], bool] = lambda: False
+    operator: RoomOperator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operator = RoomOperator(self.server)
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is kept."""
+        return self.runs_dir / self.run
+
+    def execute(self) -> Path | None:
+        """Gather phones, run the plan, write the report; the run's folder, or `None` when it was stopped before.
+
+        Raises `Malformed` for a plan that phones cannot run, and `Unfit` when it failed, after the report.
+        """
+        check_for_phones(self.plan)
+        with self._room() as is_finished:
+            try:
+                room = self._gathered()
+            except (KeyboardInterrupt, Stopped):
+                return None
+            self._measure(room)
+            is_finished.append(True)
+        return self.folder
+
+    @contextlib.contextmanager
+    def _room(self) -> Iterator[list[bool]]:
+        """The open room; closed again unless the run was finished in it."""
+        self.operator.open_room(
+            run=self.run,
+            wanted_count=self.wanted_count,
+            length_s=length_s(self.plan),
+            plan=plan_to_json(self.plan),
+        )
+        is_finished: list[bool] = []
+        try:
+            yield is_finished
+        finally:
+            if not is_finished:
+                with contextlib.suppress(SiarError):  # It may be closed already, or gone with its server.
+                    self.operator.close_room()
+
+    def _gathered(self) -> Room:
+        """The room when its countdown is over. Raises `Stopped` when it was closed."""
+        while True:
+            room = self.operator.room()
+            if self.stop() or room["run"] != self.run or room["phase"] == "closed":
+                raise Stopped
+            if room["phase"] == "running":
+                return room
+            time.sleep(LOOK_S)
+
+    def _measure(self, room: Room) -> None:
+        party = Party(phones_of(room), seed=self.plan.seed)
+        plan = with_phones(self.plan, len(party.phones))
+        progress = Both(self.progress, RoomProgress(self.operator, plan))
+        try:
+            run_in_laboratory(
+                self._head(plan, party),
+                self.folder,
+                lambda store: self._laboratory(plan, party, store, progress),
+                progress,
+                folder_exists=True,
+            )
+        finally:
+            if self.folder.is_dir():
+                write_participants(self.folder, _with_names(party))
+                self._report(party)
+
+    def _head(self, plan: Plan, party: Party) -> RunHead:
+        return RunHead(
+            id=self.run,
+            started=naming.utc_now(),
+            plan=plan,
+            conditions={
+                **host.conditions(settings=self.settings, server=self.server.version),
+                "participants": [
+                    {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
+                    for each in party.phones
+                ],
+            },
+            simulated=any(SIMULATED in (each.model or "").casefold() for each in party.phones),
+        )
+
+    @contextlib.contextmanager
+    def _laboratory(self, plan: Plan, party: Party, store: Store, progress: Progress) -> Iterator[Laboratory]:
+        yield Phones(self.run, plan, self.server, party, store, progress.note, self.stop)
+
+    def _report(self, party: Party) -> None:
+        """Write everything there is to read, and tell the room."""
+        with Store.open(self.folder) as store:
+            analysis = analyse(store.load())
+        write_all(analysis, self.folder)
+        verdict = run_verdict(analysis)
+        keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in party.phones])
+        with contextlib.suppress(SiarError):  # The room is gone; the report is not.
+            self.operator.finish_room(
+                {
+                    "verdict": {
+                        "code": verdict.code,
+                        "sentence_en": verdict.sentence_en,
+                        "sentence_id": verdict.sentence_id,
+                    },
+                    "table": result_table(analysis),
+                    "downloads": [
+                        {"name": "report.html", "url": f"/api/runs/{self.run}/report"},
+                        {"name": "export.zip", "url": f"/api/runs/{self.run}/export.zip"},
+                    ],
+                    "results": {
+                        party.device(client): f"/results/{self.run}/{key}" for client, key in keys.items()
+                    },
+                }
+            )
+
+
+def result_table(analysis: Analysis) -> list[dict[str, Any]]:
+    """A row for each arm and count of phones, for the big screen."""
+    return [
+        {
+            "arm": row.arm.name,
+            "transport": row.arm.transport,
+            "clients": row.clients,
+            "trials": row.trials,
+            "samples": row.samples,
+            "delay_ms_p50": row.delay_ms_p50,
+            "delay_ms_p95": row.delay_ms_p95,
+            "jitter_ms": row.jitter_ms,
+            "cpu_us_per_delivery": row.cpu_per_delivery_us,
+            "delivered": row.delivered,
+            "late": row.late,
+            "lost": row.lost,
+        }
+        for row in analysis.summary
+    ]
+
+
+def _with_names(party: Party) -> list[dict[str, object]]:
+    return [
+        {
+            "client": each.client,
+            "seat": each.client + 1,
+            "pseudonym": each.pseudonym,
+            "device": each.device,
+            "name": each.name,
+            "model": each.model,
+        }
+        for each in party.phones
+    ]

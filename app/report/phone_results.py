@@ -1,0 +1,128 @@
+"""Each phone's own result: `<run>/results/<key>.json`, for its page under a link that nobody can guess.
+
+The file holds what one participant measured and how the run ended; no name, no device, nothing of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from app.analysis.analyse import Analysis
+from app.analysis.metrics import delay_ms, is_sample, supported_quantile
+from app.analysis.summary import AnalysedTrial
+from app.analysis.verdict import RunVerdict
+from app.analysis.words import arm_title, pseudonym
+from app.core.delivery import Delivery, Outcome
+from app.core.scenario import Arm
+from app.report.files import write_atomically
+
+FOLDER = "results"
+
+KEY_BYTES = 16
+"""128 random bits."""
+
+SCHEMA = 1
+
+Json = dict[str, Any]
+
+
+def write_phone_results(
+    analysis: Analysis, folder: Path, verdict: RunVerdict, clients: Sequence[int]
+) -> dict[int, str]:
+    """One file for each of `clients`; the key of each."""
+    results = folder / FOLDER
+    results.mkdir(mode=0o700, exist_ok=True)
+    keys = {}
+    for client in clients:
+        keys[client] = secrets.token_hex(KEY_BYTES)
+        text = json.dumps(phone_result(analysis, client, verdict), indent=1, allow_nan=False) + "\n"
+        path = results / f"{keys[client]}.json"
+        write_atomically(path, lambda file, text=text: file.write(text))  # type: ignore[misc]
+        os.chmod(path, 0o600)
+    return keys
+
+
+def phone_result(analysis: Analysis, client: int, verdict: RunVerdict) -> Json:
+    """What one phone measured, per arm, beside the middle of all phones."""
+    run = analysis.run
+    return {
+        "schema": SCHEMA,
+        "run": run.id,
+        "started": run.started,
+        "complete": run.complete,
+        "simulated": run.simulated,
+        "pseudonym": pseudonym(client),
+        "seat": client + 1,
+        "phones": len(analysis.phones),
+        "arms": [_arm(analysis, arm, client) for arm in run.plan.arms],
+        "verdict": {
+            "code": verdict.code,
+            "sentence_en": verdict.sentence_en,
+            "sentence_id": verdict.sentence_id,
+        },
+    }
+
+
+def write_participants(folder: Path, participants: Sequence[Mapping[str, Any]]) -> None:
+    """`participants.json`: which pseudonym is whose. Readable by this user only, and in no export."""
+    text = json.dumps({"schema": SCHEMA, "participants": list(participants)}, indent=1) + "\n"
+    path = folder / "participants.json"
+    path.touch(mode=0o600)
+    write_atomically(path, lambda file: file.write(text))
+    os.chmod(path, 0o600)
+
+
+def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
+    """Delays of the trials that count; what became of every delivery of all of them, void ones included."""
+    trials = [
+        each
+        for each in analysis.trials
+        if each.record.spec.arm.name == arm.name and client in each.record.participants
+    ]
+    counted = [each for trial in trials if trial.in_comparison for each in _own(trial, client)]
+    delays_ms = [delay_ms(each) for each in counted if is_sample(each)]
+    outcomes = [each.outcome for trial in trials for each in _own(trial, client) if not each.warmup]
+    broadcasts = len(delays_ms)
+    return {
+        "arm": arm.name,
+        "title": arm_title(arm),
+        "transport": arm.transport,
+        "factors": dict(arm.factors),
+        "trials": len(trials),
+        "trials_valid": sum(trial.in_comparison for trial in trials),
+        "samples": len(delays_ms),
+        "delay_ms_p25": supported_quantile(delays_ms, 0.25, broadcasts=broadcasts),
+        "delay_ms_p50": supported_quantile(delays_ms, 0.50, broadcasts=broadcasts),
+        "delay_ms_p75": supported_quantile(delays_ms, 0.75, broadcasts=4 * broadcasts),
+        "delay_ms_p95": supported_quantile(delays_ms, 0.95, broadcasts=broadcasts),
+        "clock_bound_ms": max((_bound_ms(each) for each in counted if is_sample(each)), default=None),
+        "on_time": outcomes.count(Outcome.ON_TIME),
+        "late": outcomes.count(Outcome.LATE),
+        "replayed": outcomes.count(Outcome.REPLAYED),
+        "lost": outcomes.count(Outcome.LOST),
+        "asleep": sum(_slept(trial, client) for trial in trials),
+        "all_delay_ms_p50": _of_all(analysis, arm),
+    }
+
+
+def _own(trial: AnalysedTrial, client: int) -> list[Delivery]:
+    return [each for each in trial.record.deliveries if each.client == client]
+
+
+def _bound_ms(delivery: Delivery) -> float:
+    return (delivery.clock_bound_us or 0.0) / 1000
+
+
+def _slept(trial: AnalysedTrial, client: int) -> bool:
+    return any(each.client == client and each.asleep_ms > 0 for each in trial.record.conducts)
+
+
+def _of_all(analysis: Analysis, arm: Arm) -> float | None:
+    """The middle of every phone's samples at the largest count."""
+    rows = [row for row in analysis.summary if row.arm.name == arm.name]
+    return max(rows, key=lambda row: row.clients).delay_ms_p50 if rows else None
