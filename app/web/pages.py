@@ -1,30 +1,91 @@
-"""The pages: rendered once per request, in the reader's language, under a policy that lets nothing foreign in."""
+"""The phone's page and a phone's result: rendered once per request, in the reader's language."""
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
 import flask
 
+from app.core.errors import Unknown
 from app.core.version import VERSION
 from app.web import texts
 from app.web.here import services
 
 blueprint = flask.Blueprint("pages", __name__)
 
+JOIN_CODE_CHARS_MAX = 16
+
+RESULT_BYTES_MAX = 1_000_000
+
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{20,64}")
+"""At least 120 random bits: whoever has it may read, and nobody guesses it."""
+
 
 @blueprint.get("/")
 def phone() -> flask.Response:
-    """The page that a phone opens: receive, measure, post."""
+    """The page that a phone opens: receive, measure, join an experiment."""
+    return _page(
+        "index.html",
+        parts=("phone", "room"),
+        join_code=flask.request.args.get("code", "")[:JOIN_CODE_CHARS_MAX],
+        config={"clock_port": services().settings.clock_port or None, "run": services().run},
+    )
+
+
+@blueprint.get("/results/<run>/<key>")
+def result_page(run: str, key: str) -> flask.Response:
+    """What one phone measured, as long as the run is kept. The address is the only key to it."""
+    _result(run, key)
+    page = _page("result.html", parts=("result",), config={"result_url": f"/api/results/{run}/{key}"})
+    page.headers["X-Robots-Tag"] = "noindex"
+    return page
+
+
+@blueprint.get("/api/results/<run>/<key>")
+def result(run: str, key: str) -> flask.Response:
+    """The same as JSON."""
+    response = flask.jsonify(_result(run, key))
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _result(run: str, key: str) -> dict[str, Any]:
+    """Raises `Unknown`, the same for a wrong key and for a run that is gone."""
+    missing = Unknown("There is no such result here: the link is wrong, or the run was deleted.")
+    if not _RUN.fullmatch(run) or not _KEY.fullmatch(key):
+        raise missing
+    path = services().settings.runs_dir / run / "results" / f"{key}.json"
+    try:
+        with path.open("rb") as file:
+            found: dict[str, Any] = json.loads(file.read(RESULT_BYTES_MAX))
+    except (OSError, ValueError) as error:
+        raise missing from error
+    return found
+
+
+def _page(template: str, *, parts: tuple[str, ...], config: dict[str, Any], **values: Any) -> flask.Response:
     language = texts.language()
-    words = texts.catalogue(language, "phone")
-    config = {
-        "version": VERSION,
-        "clock_port": services().settings.clock_port or None,
-        "language": language,
-        "run": services().run,
-    }
-    page = flask.render_template("index.html", language=language, t=lambda key: words[key], config=config)
-    response = flask.Response(page, content_type="text/html; charset=utf-8")
+    words: dict[str, str] = {}
+    for part in parts:
+        words |= texts.catalogue(language, part)
+    page = flask.render_template(
+        template,
+        language=language,
+        t=lambda key: words[key],
+        config={"version": VERSION, "language": language, **config},
+        **values,
+    )
+    response = flask.Response(_without_indentation(page), content_type="text/html; charset=utf-8")
     response.headers["Content-Language"] = language
     response.headers["Vary"] = "Accept-Language"
     response.headers["Cache-Control"] = "no-cache"
     return response
+
+
+def _without_indentation(page: str) -> str:
+    """The same page, a quarter shorter; no template has text in which the start of a line counts."""
+    return re.sub(r"\n\s+", "\n", page)

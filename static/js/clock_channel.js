@@ -16,12 +16,15 @@ export const OPEN_TIMEOUT_MS = 900;
 /** An answer that takes longer would bound nothing. */
 export const ANSWER_TIMEOUT_MS = 2_000;
 
+/** Probes are numbered from 1. */
+const NUDGE = '{"probe":0}';
+
 /** `WebSocket.OPEN`, which a fake need not have. */
 const OPEN = 1;
 
 /**
  * @typedef {{
- *   port: number | null, hostname: string, WebSocket: new (url: string) => WebSocket,
+ *   port: number | null, hostname: string, isSecure?: boolean, WebSocket: new (url: string) => WebSocket,
  *   fetch: (url: string, options?: RequestInit) => Promise<Response>, nowUs: () => number, timers: Timers,
  * }} ClockChannelDependencies
  */
@@ -80,6 +83,14 @@ export class ClockChannel {
     return this.kind === "websocket" ? this.#probeWebSocket() : this.#probeHttp();
   }
 
+  /**
+   * A packet that only keeps a radio awake: a probe that nobody waits for, since browsers send nothing smaller. Where
+   * there is no WebSocket nothing is sent, as HTTP would ask the server that is being measured.
+   */
+  nudge() {
+    if (this.kind === "websocket") this.#socket?.send(NUDGE);
+  }
+
   close() {
     this.#socket?.close();
     this.#socket = null;
@@ -91,11 +102,11 @@ export class ClockChannel {
     resolve();
   }
 
-  /** @returns {WebSocket | null} null where the browser refuses, as a page on https does */
+  /** @returns {WebSocket | null} null where the browser refuses */
   #connect() {
-    const { WebSocket, hostname, port } = this.#dependencies;
+    const { WebSocket, hostname, port, isSecure } = this.#dependencies;
     try {
-      return new WebSocket(`ws://${hostname}:${port}/`);
+      return new WebSocket(`${isSecure ? "wss" : "ws"}://${hostname}:${port}/`);
     } catch {
       return null;
     }

@@ -7,6 +7,7 @@
 
 import { ClockSync } from "./clocksync.js";
 import { BURST_PROBE_COUNT, END_PROBE_COUNT, START_PROBE_COUNT, burstPeriodUs, burstUs } from "./probing.js";
+import { RoundTrips } from "./round_trips.js";
 
 /** @typedef {import("./clock_channel.js").ClockChannel} ClockChannel */
 /** @typedef {import("./clocksync.js").ClockReading} ClockReading */
@@ -16,6 +17,7 @@ import { BURST_PROBE_COUNT, END_PROBE_COUNT, START_PROBE_COUNT, burstPeriodUs, b
 /** One worker's clock. */
 export class ClockKeeper {
   #sync = new ClockSync();
+  #roundTrips = new RoundTrips();
   #channel;
   #nowUs;
   #timers;
@@ -32,7 +34,7 @@ export class ClockKeeper {
   #bursts = Promise.resolve();
 
   /**
-   * @param {Pick<ClockChannel, "kind" | "open" | "probe" | "close">} channel
+   * @param {Pick<ClockChannel, "kind" | "open" | "probe" | "nudge" | "close">} channel
    * @param {{
    *   nowUs: () => number, timers: Timers, random: () => number, onBurst: (startUs: number) => void,
    * }} dependencies `onBurst` gets when the burst that just ended began, client time
@@ -58,12 +60,20 @@ export class ClockKeeper {
     return this.askNow();
   }
 
-  /** A burst before its time: after an interruption the server may be another, with another timebase. */
-  async askNow() {
+  /**
+   * A burst before its time: after an interruption the server may be another, with another timebase; behind a trial
+   * its last samples want probes on both sides.
+   */
+  async askNow(probeCount = BURST_PROBE_COUNT) {
     if (!this.#isRunning) return;
     this.#timers.clearTimeout(this.#timer);
-    await this.#runBurst(BURST_PROBE_COUNT);
+    await this.#runBurst(probeCount);
     this.#scheduleNext();
+  }
+
+  /** A small packet that asks nothing, to keep a phone's radio awake. */
+  nudge() {
+    this.#channel.nudge();
   }
 
   /** A last burst behind the last sample; then the channel is closed. */
@@ -96,6 +106,16 @@ export class ClockKeeper {
   /** Over what the last answer came; stays when the channel is closed. */
   get kind() {
     return this.#kind;
+  }
+
+  /** How often the clock contradicted itself: it was set, or the device slept. */
+  get breakCount() {
+    return this.#sync.break_count;
+  }
+
+  /** How long the questions took. */
+  get roundTrips() {
+    return this.#roundTrips.read();
   }
 
   /** Whether a whole burst went without an answer. */
@@ -142,7 +162,7 @@ export class ClockKeeper {
     const answers = [];
     for (const dueUs of burstUs(probeCount, this.#random)) {
       await this.#sleepUntil(startUs + dueUs);
-      const answer = this.#askOnce();
+      const answer = this.#askOnce({ isFirst: answers.length === 0 });
       answers.push(answer);
       if (this.#channel.kind === "http" && !(await answer)) break;
     }
@@ -151,14 +171,19 @@ export class ClockKeeper {
     this.#onBurst(startUs);
   }
 
-  /** @returns {Promise<boolean>} whether an answer came */
-  async #askOnce() {
+  /**
+   * @param {{isFirst: boolean}} place in its burst
+   * @returns {Promise<boolean>} whether an answer came
+   */
+  async #askOnce(place) {
     const { kind } = this.#channel;
     const answer = await this.#channel.probe();
     if (!answer) return false;
     this.#kind = kind;
     this.#answeredCount += 1;
     this.#sync.add(answer.probe, answer.timebase);
+    const { t1_us, t2_us, t3_us, t4_us } = answer.probe;
+    this.#roundTrips.add(t4_us - t1_us - (t3_us - t2_us), place);
     return true;
   }
 

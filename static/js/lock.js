@@ -53,6 +53,11 @@ export class StreamLock {
     });
   }
 
+  /** Whether this tab has the stream. */
+  get isHeld() {
+    return this.#state === "held";
+  }
+
   release() {
     this.#state = "free";
   }

@@ -1,15 +1,20 @@
 /**
  * The page: starts and stops the worker, draws what it says, and tells it what was drawn when.
  *
- * For tests and the curious, `siar` in the console is a copy of the state: `siar.worker` (types.js, WorkerState) and
- * `siar.link`, what to add to this page's `performance.now()` to get the worker's (microseconds, with its bound).
+ * For tests and the curious, `siar` in the console is a copy of the state: `siar.worker` (types.js, WorkerState),
+ * `siar.room` (room_types.js, RoomState) and `siar.link`, what to add to this page's `performance.now()` to get the
+ * worker's (microseconds, with its bound).
  */
 
 import { CHANGE_AFTER_COUNT, CHANGE_AFTER_S } from "./alternation.js";
-import { ClockLink } from "./clock_link.js";
+import { byId as elementById } from "./elements.js";
 import { loadIdentity, saveIdentity } from "./identity.js";
+import { watchLifecycle } from "./lifecycle.js";
 import { StreamLock } from "./lock.js";
+import { askToNotify, canNotify, notify } from "./notices.js";
 import { randomId } from "./random_id.js";
+import { Received } from "./received.js";
+import { RoomPage } from "./room_page.js";
 import { makeTranslate } from "./texts.js";
 import { View } from "./view.js";
 
@@ -29,28 +34,41 @@ const timers = {
 };
 
 /** @type {import("./view.js").PageState} */
-const state = { worker: null, newest: null, problem: null, isStarting: false };
+const state = { worker: null, received: new Received(), problem: null, isStarting: false };
 
 const config = /** @type {Config} */ (JSON.parse(byId("siar-config").textContent ?? ""));
 const lock = new StreamLock(new BroadcastChannel(LOCK_CHANNEL), randomId(crypto), timers);
-const link = new ClockLink({ send, nowUs, timers });
 
 /** @type {Worker | null} */
 let worker = null;
+/** @type {import("./clock_link.js").ClockLink | null} loaded with the worker, which is not needed before */
+let link = null;
 /** @type {View} */
 let view;
+/** @type {RoomPage} */
+let room;
 let isDrawDue = false;
-/** @type {string | null} the newest notification, while it has not been drawn */
+/** @type {string | null} what came last, while it has not been drawn */
 let undrawnId = null;
 
-main().catch(() => {
+main().catch((error) => {
+  console.error(error);
   byId("load-failed").hidden = false;
 });
 
 async function main() {
-  const response = await fetch(`/static/i18n/${config.language}/phone.json`);
-  const t = makeTranslate(await response.json());
+  const [phone, roomTexts] = await Promise.all([loadTexts("phone"), loadTexts("room")]);
+  const t = makeTranslate({ ...phone, ...roomTexts });
   view = new View(document, { t, language: config.language });
+  room = new RoomPage({
+    document,
+    speech: { t, language: config.language },
+    config,
+    send,
+    claim,
+    timers,
+    drawSoon,
+  });
   byId("both-hint").textContent = t("choose.both_hint", {
     count: CHANGE_AFTER_COUNT,
     seconds: CHANGE_AFTER_S,
@@ -60,10 +78,19 @@ async function main() {
     ...(config.run ? [t("footer.run", { run: config.run })] : []),
   ].join(" · ");
   byId("plain-http").hidden = isSecureContext;
+  byId("notify").hidden = !canNotify();
+  byId("notify").addEventListener("click", onNotify);
   byId("control").addEventListener("submit", onToggle);
-  document.addEventListener("visibilitychange", () => send({ kind: "visibility", visible: isVisible() }));
+  watchLifecycle({ document, window }, onLifecycle);
   Object.defineProperty(globalThis, "siar", { get: snapshot });
+  room.start(loadIdentity(storage));
   drawSoon();
+}
+
+/** @param {string} part */
+async function loadTexts(part) {
+  const response = await fetch(`/static/i18n/${config.language}/${part}.json`);
+  return response.json();
 }
 
 /** @param {Event} event */
@@ -79,8 +106,17 @@ async function start() {
   state.isStarting = true;
   state.problem = null;
   drawSoon();
-  if (await lock.claim()) {
-    startWorker();
+  if (await claim()) {
+    // Not FormData, which leaves out what is disabled, as the choice is by now.
+    const { elements } = /** @type {HTMLFormElement} */ (byId("control"));
+    const chosen = /** @type {RadioNodeList} */ (elements.namedItem("choice"));
+    send({
+      kind: "start",
+      choice: /** @type {import("./types.js").Choice} */ (chosen.value),
+      config,
+      identity: loadIdentity(storage),
+      visible: isVisible(),
+    });
   } else {
     state.isStarting = false;
     state.problem = "second_tab";
@@ -88,18 +124,17 @@ async function start() {
   drawSoon();
 }
 
-function startWorker() {
+/**
+ * The device's one stream, and the worker that holds it.
+ *
+ * @returns {Promise<boolean>} false where another tab has it
+ */
+async function claim() {
+  if (!lock.isHeld && !(await lock.claim())) return false;
   worker ??= makeWorker();
-  // Not FormData, which leaves out what is disabled, as the choice is by now.
-  const { elements } = /** @type {HTMLFormElement} */ (byId("control"));
-  const chosen = /** @type {RadioNodeList} */ (elements.namedItem("choice"));
-  send({
-    kind: "start",
-    choice: /** @type {import("./types.js").Choice} */ (chosen.value),
-    config,
-    identity: loadIdentity(storage),
-    visible: isVisible(),
-  });
+  const { ClockLink } = await import("./clock_link.js");
+  link ??= new ClockLink({ send, nowUs, timers });
+  return true;
 }
 
 function makeWorker() {
@@ -121,30 +156,53 @@ function makeWorker() {
  * @param {number} receivedUs
  */
 function onMessage(message, receivedUs) {
-  if (message.kind === "pong") link.onPong(message, receivedUs);
+  if (message.kind === "pong") link?.onPong(message, receivedUs);
   else if (message.kind === "identity") saveIdentity(storage, message.identity);
+  else if (message.kind === "beacon") navigator.sendBeacon("/api/deliveries", asJson(message.body));
   else if (message.kind === "state") onState(message.state);
+  else if (message.kind === "room") onRoom(message.room);
+  else if (message.kind === "trial_arrival") onTrialArrival(message);
   else onArrival(message);
 }
 
 /** @param {import("./types.js").WorkerState} workerState */
 function onState(workerState) {
   state.worker = workerState;
-  if (workerState.phase !== "stopped") {
-    state.isStarting = false;
-    link.start();
-  } else if (!state.isStarting) {
-    // Not while the next session starts: then this is a late word of the last one.
+  // While it starts, "stopped" is a late word of the session before.
+  if (workerState.phase !== "stopped") state.isStarting = false;
+  holdWhileNeeded();
+}
+
+/** @param {import("./types.js").RoomState} roomState */
+function onRoom(roomState) {
+  room.onRoom(roomState);
+  holdWhileNeeded();
+}
+
+/** The stream is given up when neither listening nor the room needs it. */
+function holdWhileNeeded() {
+  const isListening = state.worker !== null && state.worker.phase !== "stopped";
+  if (isListening || room.isIn) {
+    link?.start();
+  } else if (!state.isStarting && !room.isJoining) {
     lock.release();
-    link.stop();
+    link?.stop();
   }
   drawSoon();
 }
 
 /** @param {Extract<ToPage, {kind: "arrival"}>} arrival */
 function onArrival({ notification, transport, reading }) {
-  state.newest = { notification, transport, reading };
+  state.received.add({ notification, transport, reading });
+  notify(notification);
   undrawnId = notification.id;
+  drawSoon();
+}
+
+/** @param {Extract<ToPage, {kind: "trial_arrival"}>} arrival */
+function onTrialArrival({ id, count }) {
+  room.onCount(count);
+  undrawnId = id;
   drawSoon();
 }
 
@@ -154,7 +212,8 @@ function drawSoon() {
   isDrawDue = true;
   requestAnimationFrame(() => {
     isDrawDue = false;
-    view.draw(state);
+    room.draw();
+    view.draw(state, { isAlone: !room.isIn });
     if (undrawnId !== null) tellDisplayed(undrawnId);
     undrawnId = null;
   });
@@ -162,8 +221,27 @@ function drawSoon() {
 
 /** @param {string} id */
 function tellDisplayed(id) {
-  const { offset_us, page_us } = link.read(nowUs());
-  if (offset_us !== null) send({ kind: "displayed", id, displayed_client_us: page_us + offset_us });
+  const displayedUs = toWorkerUs(nowUs());
+  if (displayedUs !== null) send({ kind: "displayed", id, displayed_client_us: displayedUs });
+}
+
+/** @param {import("./types.js").LifecycleEvent} event */
+function onLifecycle(event) {
+  send({ kind: "lifecycle", event, client_us: toWorkerUs(nowUs()) });
+  room.onLifecycle(event);
+}
+
+/**
+ * @param {number} pageUs
+ * @returns {number | null} the worker's time; null while the two are not linked
+ */
+function toWorkerUs(pageUs) {
+  const offset_us = link?.read(pageUs).offset_us ?? null;
+  return offset_us === null ? null : pageUs + offset_us;
+}
+
+async function onNotify() {
+  byId("notify").hidden = await askToNotify();
 }
 
 /** @param {ToWorker} message */
@@ -172,7 +250,17 @@ function send(message) {
 }
 
 function snapshot() {
-  return structuredClone({ worker: state.worker, problem: state.problem, link: link.read(nowUs()) });
+  return structuredClone({
+    worker: state.worker,
+    room: room.state,
+    problem: state.problem ?? room.problem,
+    link: link?.read(nowUs()) ?? null,
+  });
+}
+
+/** @param {string} text */
+function asJson(text) {
+  return new Blob([text], { type: "application/json" });
 }
 
 function isVisible() {
@@ -181,5 +269,5 @@ function isVisible() {
 
 /** @param {string} id */
 function byId(id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id));
+  return elementById(document, id);
 }

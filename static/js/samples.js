@@ -36,6 +36,7 @@ export function toSample(arrival, arrived, opened) {
     state: stateOf(arrival, arrived, replayed),
     outcome: outcomeOf(arrival, arrived, replayed),
     visible: arrival.visible,
+    lifecycle: arrival.lifecycle ?? (arrival.visible ? "visible" : "hidden"),
   };
 }
 
@@ -86,9 +87,9 @@ function isReplay({ notification, connection }, clock) {
  * @param {boolean} replayed
  * @returns {Sample["state"]}
  */
-function stateOf({ notification, connection, visible }, arrived, replayed) {
+function stateOf({ notification, connection, visible, polling_asked }, arrived, replayed) {
   if (!visible) return "hidden";
-  if (connection.carrier === "polling") return "polling";
+  if (connection.carrier === "polling" && !polling_asked) return "polling";
   if (replayed) return "replay";
   if (notification.data?.trial?.warmup === true) return "warmup";
   return arrived.state;

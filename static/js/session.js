@@ -82,9 +82,18 @@ export class Session {
     this.#connect();
   }
 
+  get choice() {
+    return this.#choice;
+  }
+
+  /** Whether it receives, or is about to. */
+  get isOn() {
+    return this.#phase !== "stopping" && this.#phase !== "stopped";
+  }
+
   /** Ends the stream, closes the clock behind the last sample, and sends what there is. */
   async stop() {
-    if (this.#phase === "stopping" || this.#phase === "stopped") return;
+    if (!this.isOn) return;
     this.#phase = "stopping";
     this.#disconnect();
     this.#dependencies.onChange();
@@ -270,9 +279,8 @@ export class Session {
   #problems() {
     /** @type {import("./types.js").Problem[]} */
     const problems = [];
-    const isOn = this.#phase !== "stopping" && this.#phase !== "stopped";
-    if (isOn && this.#failedTries >= FAILED_TRIES_TOLD) problems.push("server_away");
-    else if (isOn && this.#keeper.isSilent) problems.push("clock_silent");
+    if (this.isOn && this.#failedTries >= FAILED_TRIES_TOLD) problems.push("server_away");
+    else if (this.isOn && this.#keeper.isSilent) problems.push("clock_silent");
     else if (this.#dependencies.outbox.failedCount >= FAILED_TRIES_TOLD) problems.push("sending_fails");
     return problems;
   }

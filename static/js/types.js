@@ -66,12 +66,23 @@
 /** @typedef {{close: () => void}} Stream */
 
 /**
+ * Opens a stream behind a position (null: with what comes next) and keeps it open until it is closed.
+ *
+ * @typedef {(
+ *   transport: Transport,
+ *   wanted: {lastEventId: string | null, topics?: string[], transports?: string[]},
+ *   events: StreamEvents,
+ * ) => Stream} OpenStream
+ */
+
+/**
  * A notification that came in, before its delay is known.
  *
  * @typedef {{
  *   notification: Notification, connection: Connection, is_new: boolean, visible: boolean,
  *   received_client_us: number, displayed_client_us: number | null,
- * }} Arrival
+ *   lifecycle?: Lifecycle, polling_asked?: boolean,
+ * }} Arrival `polling_asked`: polling is what the trial is about, and no accident
  */
 
 /**
@@ -81,9 +92,37 @@
  *   id: string, transport: Transport, due_us: number, sent_us: number,
  *   received_client_us: number, displayed_client_us: number | null,
  *   clock_offset_us: number | null, clock_bound_us: number | null,
- *   state: SampleState, outcome: Outcome, visible: boolean,
+ *   state: SampleState, outcome: Outcome, visible: boolean, lifecycle: Lifecycle,
  * }} Sample
  */
+
+/** @typedef {"visible" | "hidden" | "frozen" | "resumed"} Lifecycle what the page was when something arrived */
+
+/**
+ * What happens to a page, by the browser's own names.
+ *
+ * @typedef {"visible" | "hidden" | "freeze" | "resume" | "pagehide" | "pageshow" | "online" | "offline"} LifecycleEvent
+ */
+
+/**
+ * What is known of the phone itself.
+ *
+ * @typedef {{
+ *   model?: string, browser?: string, secure_context: boolean, wake_lock: boolean, timer_step_us: number,
+ * }} DeviceFacts
+ */
+
+/**
+ * How a phone behaved in a trial; see conduct.js.
+ *
+ * @typedef {{
+ *   disconnects: number, hidden_ms: number, frozen_ms: number, suspended_ms: number, clock_steps: number,
+ *   expected_count: number, received_count: number, events: [number, string][],
+ *   device: DeviceFacts & {rtt_ms: number | null, radio_jitter_ms: number | null},
+ * }} Conduct
+ */
+
+/** @typedef {{name: string, model: string, join_code: string}} Wish what a phone says when it joins; "" is nothing */
 
 /**
  * What all samples of one batch have in common.
@@ -93,7 +132,7 @@
  * }} BatchContext
  */
 
-/** @typedef {BatchContext & {batch_id: string, samples: Sample[]}} Batch a batch but for its device */
+/** @typedef {BatchContext & {batch_id: string, samples: Sample[], conduct?: Conduct}} Batch a batch but for its device */
 
 /** @typedef {{delay_ms: number, bound_ms: number, sample_count: number}} MedianReading */
 
@@ -131,10 +170,16 @@
 
 /** @typedef {{version: string, clock_port: number | null, language: string, run: string | null}} Config */
 
+/** @typedef {import("./room_types.js").RoomState} RoomState */
+
 /**
  * @typedef {{kind: "start", choice: Choice, config: Config, identity: Identity | null, visible: boolean}
  *   | {kind: "stop"}
- *   | {kind: "visibility", visible: boolean}
+ *   | {kind: "join", config: Config, identity: Identity | null, visible: boolean, wish: Wish, facts: DeviceFacts}
+ *   | {kind: "leave"}
+ *   | {kind: "check"}
+ *   | {kind: "awake", awake: boolean}
+ *   | {kind: "lifecycle", event: LifecycleEvent, client_us: number | null}
  *   | {kind: "displayed", id: string, displayed_client_us: number}
  *   | {kind: "ping", t1_us: number}} ToWorker
  */
@@ -142,6 +187,9 @@
 /**
  * @typedef {{kind: "state", state: WorkerState}
  *   | {kind: "arrival", notification: Notification, transport: Transport, reading: ArrivalReading}
+ *   | {kind: "room", room: RoomState}
+ *   | {kind: "trial_arrival", id: string, count: number}
+ *   | {kind: "beacon", body: string}
  *   | {kind: "identity", identity: Identity}
  *   | {kind: "pong", t1_us: number, t2_us: number, t3_us: number}} ToPage
  */

@@ -1,5 +1,6 @@
 /** Draws the page's state. The page is a function of it: the same state gives the same page. */
 
+import { byId, drawRows, fromTemplate, part as partOf, setText } from "./elements.js";
 import { formatCount, formatTime } from "./format.js";
 import {
   clockWords,
@@ -21,7 +22,7 @@ import {
  * @typedef {{notification: Notification, transport: Transport, reading: import("./types.js").ArrivalReading}} Newest
  */
 
-/** @typedef {{worker: WorkerState | null, newest: Newest | null, problem: Problem | null, isStarting: boolean}} PageState */
+/** @typedef {{worker: WorkerState | null, received: import("./received.js").Received, problem: Problem | null, isStarting: boolean}} PageState */
 
 /** @type {Transport[]} */
 const TRANSPORTS = ["sse", "socketio"];
@@ -43,8 +44,14 @@ export class View {
     this.#tallies = { sse: this.#addTally("sse"), socketio: this.#addTally("socketio") };
   }
 
-  /** @param {PageState} state */
-  draw({ worker, newest, problem, isStarting }) {
+  /**
+   * @param {PageState} state
+   * @param {{isAlone: boolean}} where whether the phone is in no room: there the room's part of the page leads
+   */
+  draw({ worker, received, problem, isStarting }, { isAlone }) {
+    for (const id of ["control", "delays", "clock-card"]) this.#byId(id).hidden = !isAlone;
+    const [newest, ...earlier] = received.all;
+    this.#byId("received").hidden = !isAlone && newest === undefined;
     const { t } = this.#speech;
     const phase = worker?.phase ?? "ready";
     const isOff = phase === "ready" || phase === "stopped";
@@ -57,6 +64,23 @@ export class View {
     this.#drawProblems([...(problem ? [problem] : []), ...(worker?.problems ?? [])]);
     if (worker) this.#drawWorker(worker);
     if (newest) this.#drawNewest(newest);
+    this.#byId("earlier-title").hidden = earlier.length === 0;
+    drawRows(this.#byId("earlier"), earlier, {
+      keyOf: ({ notification }) => notification.id,
+      make: () => fromTemplate(this.#document, "earlier-template"),
+      draw: (row, each) => this.#drawEarlier(row, each),
+    });
+  }
+
+  /**
+   * @param {HTMLElement} row
+   * @param {Newest} each
+   */
+  #drawEarlier(row, { notification }) {
+    setText(partOf(row, "title"), notification.title);
+    setText(partOf(row, "body"), notification.body);
+    setText(partOf(row, "topic"), notification.topic);
+    setText(partOf(row, "time"), formatTime(notification.sent_us, this.#speech.language));
   }
 
   /** @param {Problem[]} problems */
@@ -70,7 +94,7 @@ export class View {
 
   /** @param {Problem} problem */
   #problemElement(problem) {
-    const element = this.#fromTemplate("problem-template");
+    const element = fromTemplate(this.#document, "problem-template");
     element.textContent = this.#speech.t(`problem.${problem}`);
     return element;
   }
@@ -116,7 +140,7 @@ export class View {
 
   /** @param {Transport} transport */
   #addTally(transport) {
-    const element = this.#fromTemplate("tally-template");
+    const element = fromTemplate(this.#document, "tally-template");
     element.dataset.transport = transport;
     setText(part(element, "tally", "name"), this.#speech.t(`transport.${transport}`));
     const [figure, note] = medianWords(null, this.#speech);
@@ -127,15 +151,8 @@ export class View {
   }
 
   /** @param {string} id */
-  #fromTemplate(id) {
-    const template = /** @type {HTMLTemplateElement} */ (this.#byId(id));
-    const copy = /** @type {DocumentFragment} */ (template.content.cloneNode(true));
-    return /** @type {HTMLElement} */ (copy.firstElementChild);
-  }
-
-  /** @param {string} id */
   #byId(id) {
-    return /** @type {HTMLElement} */ (this.#document.getElementById(id));
+    return byId(this.#document, id);
   }
 }
 
@@ -146,14 +163,4 @@ export class View {
  */
 function part(place, group, name) {
   return /** @type {HTMLElement} */ (place.querySelector(`[data-${group}="${name}"]`));
-}
-
-/**
- * Text that stays the same is not set again: a `role="status"` would be read out anew.
- *
- * @param {Element} element
- * @param {string} text
- */
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }

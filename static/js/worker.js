@@ -2,31 +2,32 @@
  * The worker: everything that is measured happens here, away from the page's drawing.
  *
  * With the page busy, stamps taken there were 27 ms late where a worker's were not. This file only wires: the world
- * (clock, sockets, timers) goes in here, and nowhere else.
+ * (clock, sockets, timers) goes in here, and nowhere else. Listening (session.js), the room (participation.js) and the
+ * transports are loaded when they are first wanted.
  */
 
-import { io } from "../vendor/socket.io-client-4.8.4/socket.io.esm.min.js";
 import { ClockChannel } from "./clock_channel.js";
 import { ClockKeeper } from "./clock_keeper.js";
-import { DeliveriesClient } from "./deliveries.js";
-import { askHistory, askPosition } from "./history.js";
+import { sendBatch } from "./deliveries.js";
+import { DeviceClient } from "./device_client.js";
 import { Outbox } from "./outbox.js";
+import { OutboxStore } from "./outbox_store.js";
 import { randomId } from "./random_id.js";
-import { Session } from "./session.js";
-import { openSocketIo } from "./transports/socketio.js";
-import { openSse } from "./transports/sse.js";
+import { makeOpenStream } from "./streams.js";
 
 /** @typedef {import("./types.js").ToPage} ToPage */
 /** @typedef {import("./types.js").ToWorker} ToWorker */
 
-/** Arrivals come one by one, the state at most this often. */
+/** Arrivals come one by one, the state at most this often; seldom while a trial is measured. */
 const STATE_PERIOD_MS = 200;
+const STATE_PERIOD_IN_TRIAL_MS = 1_000;
 
 const worker = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const { location } = worker;
 const nowUs = () => performance.now() * 1000;
+const wallUs = () => Date.now() * 1000;
 const random = Math.random;
-/** @type {import("./history.js").Fetch} `fetch` itself refuses to be called as a member of something else */
+/** @type {import("./device_client.js").Fetch} `fetch` itself refuses to be called as a member of something else */
 const ask = (url, options) => fetch(url, options);
 
 /** @type {import("./types.js").Timers} */
@@ -35,12 +36,41 @@ const timers = {
   clearTimeout: (timer) => clearTimeout(timer),
 };
 
-/** @type {Session | null} */
+const openStream = makeOpenStream(
+  {
+    sse: async () => {
+      const [{ openSse }, { askPosition }] = await Promise.all([
+        import("./transports/sse.js"),
+        import("./history.js"),
+      ]);
+      return (wanted, events) =>
+        openSse(wanted, events, { EventSource, askPosition: () => askPosition(ask), nowUs, timers, random });
+    },
+    socketio: async () => {
+      const [{ openSocketIo }, { io }] = await Promise.all([
+        import("./transports/socketio.js"),
+        import("../vendor/socket.io-client-4.8.4/socket.io.esm.min.js"),
+      ]);
+      return (wanted, events) =>
+        openSocketIo(wanted, events, { io, origin: location.origin, nowUs, timers, random });
+    },
+  },
+  { timers },
+);
+
+/** @type {import("./session.js").Session | null} */
 let session = null;
-/** @type {DeliveriesClient | null} */
-let client = null;
-/** @type {Outbox | null} the outbox outlives a session: what waits is still sent after Stop */
-let outbox = null;
+/** @type {import("./types.js").Choice | null} what goes on when the trials are over */
+let interrupted = null;
+/** @type {import("./participation.js").Participation | null} */
+let participation = null;
+/** @type {DeviceClient} */
+let device;
+/** @type {Outbox} the outbox outlives a session: what waits is still sent after Stop */
+let outbox;
+/** @type {import("./types.js").Config} */
+let config;
+let isVisible = true;
 /** @type {any} */
 let stateTimer = null;
 
@@ -57,21 +87,41 @@ worker.onmessage = (event) => {
 function onMessage(message, receivedUs) {
   if (message.kind === "ping")
     tell({ kind: "pong", t1_us: message.t1_us, t2_us: receivedUs, t3_us: nowUs() });
+  else if (message.kind === "displayed") onDisplayed(message);
+  else if (message.kind === "lifecycle") onLifecycle(message.event, message.client_us ?? receivedUs);
   else if (message.kind === "start") start(message);
   else if (message.kind === "stop") session?.stop();
-  else if (message.kind === "visibility") session?.setVisible(message.visible);
-  else if (message.kind === "displayed") session?.noteDisplayed(message.id, message.displayed_client_us);
+  else if (message.kind === "join") join(message);
+  else if (message.kind === "leave") participation?.leave();
+  else if (message.kind === "check") participation?.check();
+  else if (message.kind === "awake") participation?.setAwake(message.awake);
+}
+
+/** @param {{config: import("./types.js").Config, identity: import("./types.js").Identity | null, visible: boolean}} told */
+function begin(told) {
+  ({ config, visible: isVisible } = told);
+  device ??= new DeviceClient({
+    fetch: ask,
+    identity: told.identity,
+    onIdentity: (identity) => tell({ kind: "identity", identity }),
+  });
+  outbox ??= makeOutbox();
 }
 
 /** @param {Extract<ToWorker, {kind: "start"}>} message */
-async function start({ choice, config, identity, visible }) {
-  client ??= makeClient(identity);
-  outbox ??= makeOutbox(client);
+async function start(message) {
+  begin(message);
+  await listen(message.choice);
+}
+
+/** @param {import("./types.js").Choice} choice */
+async function listen(choice) {
+  const [{ Session }, { askHistory }] = await Promise.all([import("./session.js"), import("./history.js")]);
   const begun = new Session(
-    { choice, visible },
+    { choice, visible: isVisible },
     {
-      openStream,
-      makeKeeper: (onBurst) => makeKeeper(config.clock_port, onBurst),
+      openStream: (transport, lastEventId, events) => openStream(transport, { lastEventId }, events),
+      makeKeeper,
       outbox,
       tell,
       askHistory: (span) => askHistory(ask, span),
@@ -84,53 +134,104 @@ async function start({ choice, config, identity, visible }) {
   session = begun;
   tellState();
   // Its cookie tells the server on either transport which device this is.
-  await client.register();
+  await device.register();
   begun.start();
 }
 
-/** @type {import("./session.js").SessionDependencies["openStream"]} */
-function openStream(transport, lastEventId, events) {
-  return transport === "sse"
-    ? openSse({ lastEventId }, events, {
-        EventSource,
-        askPosition: () => askPosition(ask),
-        nowUs,
-        timers,
-        random,
-      })
-    : openSocketIo({ lastEventId }, events, { io, origin: location.origin, nowUs, timers, random });
+/** @param {Extract<ToWorker, {kind: "join"}>} message */
+async function join(message) {
+  begin(message);
+  if (participation !== null && participation.step !== "out") return;
+  const { Participation } = await import("./participation.js");
+  participation = new Participation(
+    { wish: message.wish, visible: isVisible },
+    {
+      device,
+      outbox,
+      keeper: makeKeeper(() => tellState()),
+      openStream,
+      fetch: ask,
+      facts: { ...message.facts, timer_step_us: timerStepUs() },
+      onTrials: interruptListening,
+      onArrival: (arrival) => tell({ kind: "trial_arrival", ...arrival }),
+      onChange: tellState,
+      nowUs,
+      wallUs,
+      timers,
+      random,
+    },
+  );
+  tellState();
+  await participation.join();
+}
+
+/** A trial is the only thing that a phone receives. */
+function interruptListening() {
+  if (session === null || !session.isOn) return;
+  interrupted = session.choice;
+  session.stop();
+}
+
+/** Behind the last trial the phone listens again as it did before. */
+function resumeListening() {
+  const phase = participation?.state().assignment?.phase;
+  const isOver = participation?.step === "out" || phase === "finished" || phase === "closed";
+  if (interrupted === null || !isOver || session?.isOn) return;
+  const choice = interrupted;
+  interrupted = null;
+  listen(choice);
 }
 
 /**
- * @param {number | null} port
- * @param {(startUs: number) => void} onBurst
+ * @param {import("./types.js").LifecycleEvent} event
+ * @param {number} atUs
  */
-function makeKeeper(port, onBurst) {
+function onLifecycle(event, atUs) {
+  if (event === "visible" || event === "hidden") isVisible = event === "visible";
+  session?.setVisible(isVisible);
+  participation?.noteLifecycle(event, atUs);
+}
+
+/** @param {Extract<ToWorker, {kind: "displayed"}>} message */
+function onDisplayed({ id, displayed_client_us }) {
+  session?.noteDisplayed(id, displayed_client_us);
+  participation?.noteDisplayed(id, displayed_client_us);
+}
+
+/** @param {(startUs: number) => void} onBurst */
+function makeKeeper(onBurst) {
   const { hostname } = location;
-  const channel = new ClockChannel({
-    port,
-    hostname,
-    WebSocket,
-    fetch: ask,
-    nowUs,
-    timers,
-  });
+  const isSecure = location.protocol === "https:";
+  const port = config.clock_port;
+  const channel = new ClockChannel({ port, hostname, isSecure, WebSocket, fetch: ask, nowUs, timers });
   return new ClockKeeper(channel, { nowUs, timers, random, onBurst });
 }
 
-/** @param {import("./types.js").Identity | null} identity */
-function makeClient(identity) {
-  return new DeliveriesClient({
-    fetch: ask,
-    identity,
-    onIdentity: (registered) => tell({ kind: "identity", identity: registered }),
+function makeOutbox() {
+  const store = new OutboxStore(worker.indexedDB);
+  const made = new Outbox({
+    send,
+    keep: (kept) => store.keep(kept),
+    newBatchId: () => randomId(crypto),
+    onChange: tellState,
+    timers,
+    random,
   });
+  store.load().then((kept) => made.restore(kept));
+  return made;
 }
 
-/** @param {DeliveriesClient} deliveries */
-function makeOutbox(deliveries) {
-  const send = (/** @type {import("./types.js").Batch} */ batch) => deliveries.send(batch);
-  return new Outbox({ send, newBatchId: () => randomId(crypto), onChange: tellState, timers, random });
+/**
+ * A page that is hidden may be frozen before its request is through, so the page's beacon takes the batch along; it
+ * counts once, whichever arrives.
+ *
+ * @param {import("./types.js").Batch} batch
+ */
+function send(batch) {
+  const identity = device.identity;
+  if (!isVisible && identity !== null)
+    tell({ kind: "beacon", body: JSON.stringify({ device: identity.device, ...batch }) });
+  return sendBatch(device, batch);
 }
 
 /** @param {ToPage} message */
@@ -139,8 +240,23 @@ function tell(message) {
 }
 
 function tellState() {
+  const periodMs = participation?.isMeasuring ? STATE_PERIOD_IN_TRIAL_MS : STATE_PERIOD_MS;
   stateTimer ??= setTimeout(() => {
     stateTimer = null;
+    if (participation) tell({ kind: "room", room: participation.state() });
+    resumeListening();
     if (session) tell({ kind: "state", state: session.state() });
-  }, STATE_PERIOD_MS);
+  }, periodMs);
+}
+
+/** The step of this browser's clock: the smallest difference that it shows. */
+function timerStepUs() {
+  let stepUs = Infinity;
+  let lastUs = nowUs();
+  for (let count = 0; count < 2_000; count += 1) {
+    const atUs = nowUs();
+    if (atUs > lastUs) stepUs = Math.min(stepUs, atUs - lastUs);
+    lastUs = atUs;
+  }
+  return Number.isFinite(stepUs) ? Math.round(stepUs * 10) / 10 : 0;
 }

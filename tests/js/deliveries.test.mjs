@@ -1,24 +1,25 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { DeliveriesClient } from "../../static/js/deliveries.js";
+import { sendBatch } from "../../static/js/deliveries.js";
+import { DeviceClient } from "../../static/js/device_client.js";
 
 const BATCH = { batch_id: "batch-one", samples: [] };
 const IDENTITY = { device: "d-1", token: "t-1" };
 
-/** A server that gives out `d-new` and answers batches with the statuses in turn. */
-function makeClient(statuses, identity = IDENTITY) {
+/** A server that gives out `d-new` and answers everything else with the statuses in turn. */
+function makeDevice(statuses, identity = IDENTITY) {
   const requests = [];
   const kept = [];
   const fetch = async (path, { headers, body }) => {
-    requests.push({ path, token: headers.Authorization ?? null, body: JSON.parse(body) });
+    requests.push({ path, token: headers.Authorization ?? null, body: body && JSON.parse(body) });
     if (path === "/api/devices") return Response.json({ device: "d-new", token: "t-new" }, { status: 201 });
     const status = statuses.shift();
     if (status === "unreachable") throw new TypeError("Failed to fetch");
     return new Response(null, { status });
   };
-  const client = new DeliveriesClient({ fetch, identity, onIdentity: (found) => kept.push(found) });
-  return { client, requests, kept };
+  const device = new DeviceClient({ fetch, identity, onIdentity: (found) => kept.push(found) });
+  return { device, requests, kept };
 }
 
 for (const [status, result] of [
@@ -26,6 +27,7 @@ for (const [status, result] of [
   [400, "refused"],
   [404, "refused"],
   [413, "refused"],
+  [403, "retry"],
   [408, "retry"],
   [429, "retry"],
   [500, "retry"],
@@ -33,30 +35,51 @@ for (const [status, result] of [
   ["unreachable", "retry"],
 ]) {
   test(`${status} means ${result}`, async () => {
-    const { client } = makeClient([status]);
+    const { device } = makeDevice([status]);
 
-    assert.equal(await client.send(BATCH), result);
+    assert.equal(await sendBatch(device, BATCH), result);
   });
 }
 
 test("a device without an identity gets one, keeps it, and posts in its name", async () => {
-  const { client, requests, kept } = makeClient([200], null);
+  const { device, requests, kept } = makeDevice([200], null);
 
-  await client.send(BATCH);
+  await sendBatch(device, BATCH);
 
   assert.deepEqual(kept, [{ device: "d-new", token: "t-new" }]);
   assert.deepEqual(requests[1], {
     path: "/api/deliveries",
-    token: "Bearer t-new",
+    token: "Bearer d-new.t-new",
     body: { device: "d-new", ...BATCH },
   });
 });
 
-test("a server that has forgotten the device is asked for a new identity, and gets the batch again", async () => {
-  const { client, requests } = makeClient([401, 200]);
+test("a server that has forgotten the device gives it a new identity, and gets the batch under that", async () => {
+  const { device, requests } = makeDevice([401, 200]);
 
-  assert.equal(await client.send(BATCH), "retry");
-  assert.equal(await client.send(BATCH), "accepted");
-  assert.equal(requests.at(-1).token, "Bearer t-new");
-  assert.equal(requests.at(-1).body.batch_id, BATCH.batch_id);
+  assert.equal(await sendBatch(device, BATCH), "accepted");
+
+  assert.deepEqual(
+    requests.map(({ path, token }) => [path, token]),
+    [
+      ["/api/deliveries", "Bearer d-1.t-1"],
+      ["/api/devices", null],
+      ["/api/deliveries", "Bearer d-new.t-new"],
+    ],
+  );
+  assert.deepEqual(requests[2].body, { device: "d-new", ...BATCH });
+});
+
+test("a device that is refused twice is not asked for a third time", async () => {
+  const { device, requests } = makeDevice([401, 401]);
+
+  assert.equal(await sendBatch(device, BATCH), "retry");
+
+  assert.equal(requests.length, 3);
+});
+
+test("an answer that is no JSON is an answer without a body", async () => {
+  const { device } = makeDevice([204]);
+
+  assert.deepEqual(await device.request("GET", "/api/assignment"), { status: 204, body: null });
 });

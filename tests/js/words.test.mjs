@@ -15,10 +15,10 @@ import {
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
-const catalogues = {
-  en: JSON.parse(read("static/i18n/en/phone.json")),
-  id: JSON.parse(read("static/i18n/id/phone.json")),
-};
+const PARTS = ["phone", "room", "result"];
+const catalogueOf = (language) =>
+  Object.assign({}, ...PARTS.map((part) => JSON.parse(read(`static/i18n/${language}/${part}.json`))));
+const catalogues = { en: catalogueOf("en"), id: catalogueOf("id") };
 const english = { t: makeTranslate(catalogues.en), language: "en" };
 const indonesian = { t: makeTranslate(catalogues.id), language: "id" };
 
@@ -98,7 +98,11 @@ test("no text is empty, and a value that is not given stays visible", () => {
 
 test("every key that page and modules use has a text", () => {
   const modules = readdirSync(new URL("static/js/", root)).filter((name) => name.endsWith(".js"));
-  const sources = ["templates/index.html", ...modules.map((name) => `static/js/${name}`)].map(read);
+  const sources = [
+    "templates/index.html",
+    "templates/result.html",
+    ...modules.map((name) => `static/js/${name}`),
+  ].map(read);
   const used = sources.flatMap((source) =>
     [...source.matchAll(/\bt\(\s*["']([a-z_.]+)["']/g)].map((match) => match[1]),
   );
@@ -108,12 +112,33 @@ test("every key that page and modules use has a text", () => {
 });
 
 test("every state, phase and problem that types.js names has a text", () => {
-  const types = read("static/js/types.js");
-  const names = (type) =>
-    [...types.matchAll(new RegExp(`@typedef \\{(.*)\\} ${type}\\b`, "g"))][0][1].match(/\w+/g);
+  const names = namesIn("static/js/types.js");
 
   for (const phase of names("Phase")) assert.ok(`status.${phase}` in catalogues.en, phase);
   for (const problem of names("Problem")) assert.ok(`problem.${problem}` in catalogues.en, problem);
   for (const state of names("SampleState"))
     assert.ok(state === "ok" || `state.${state}` in catalogues.en, state);
 });
+
+test("every step, check and problem of the room has a text", () => {
+  const problems = namesIn("static/js/room_types.js")("RoomProblem");
+  const checks = ["sse", "socketio", "clock"].flatMap((name) => [`${name}_ok`, `${name}_waiting`]);
+  const said = ["busy", "removed", "between", "paused", "finished", "finished_without", "closed"];
+
+  for (const problem of [...problems, "second_tab"])
+    assert.ok(`room.problem_${problem}` in catalogues.en, problem);
+  for (const check of [...checks, "sse_unreachable", "sse_buffered", "socketio_unreachable", "clock_silent"])
+    assert.ok(`room.check_${check}` in catalogues.en, check);
+  for (const mark of ["ok", "waiting", "advice"])
+    assert.ok(`room.check_screen_${mark}` in catalogues.en, mark);
+  for (const step of said) assert.ok(`room.say_${step}` in catalogues.en, step);
+  for (const state of ["connecting", "ready", "running", "posting", "resting"])
+    assert.ok(`room.round_${state}` in catalogues.en, state);
+});
+
+/** The names in a type of strings; it may take several lines. */
+function namesIn(path) {
+  const types = read(path).replaceAll(/\n \*\s*/g, " ");
+  return (type) =>
+    [...types.matchAll(new RegExp(`@typedef \\{([^{}]*)\\} ${type}\\b`, "g"))][0][1].match(/\w+/g);
+}

@@ -1,0 +1,72 @@
+"""Scripts, styles and texts without what only their readers need: comments, indentation, blank lines.
+
+The files stay as they are, and there is no build: each is stripped when it is first asked for, and again when it has
+changed. Pages are a good third lighter for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import flask
+import rcssmin
+import rjsmin
+from werkzeug.exceptions import NotFound
+from werkzeug.utils import safe_join
+
+blueprint = flask.Blueprint("assets", __name__)
+
+STATIC = Path(__file__).parents[2] / "static"
+
+ASSETS_KEPT_MAX = 256
+"""More than there are files."""
+
+CONTENT_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+}
+
+
+class Asset(NamedTuple):
+    """A stripped file."""
+
+    body: bytes
+    etag: str
+
+
+@blueprint.get("/static/<any(js, css, i18n):folder>/<path:name>")
+def asset(folder: str, name: str) -> flask.Response:
+    """One file, or 304 for whoever has it."""
+    path = safe_join(str(STATIC / folder), name)
+    suffix = Path(name).suffix
+    if path is None or suffix not in CONTENT_TYPES:
+        return flask.send_from_directory(STATIC / folder, name)
+    try:
+        found = _stripped(path, Path(path).stat().st_mtime_ns)
+    except OSError as error:
+        raise NotFound("There is no such file here.") from error
+    response = flask.Response(found.body, content_type=CONTENT_TYPES[suffix])
+    response.set_etag(found.etag)
+    response.headers["Cache-Control"] = "no-cache"  # ask each time: a new version is there at once
+    return response.make_conditional(flask.request)
+
+
+@functools.lru_cache(ASSETS_KEPT_MAX)
+def _stripped(path: str, _mtime_ns: int) -> Asset:
+    text = Path(path).read_text(encoding="utf-8")
+    body = strip(text, Path(path).suffix).encode()
+    return Asset(body, hashlib.sha256(body).hexdigest()[:32])
+
+
+def strip(text: str, suffix: str) -> str:
+    """The same script, style or catalogue, as short as it gets without renaming anything."""
+    if suffix == ".js":
+        return str(rjsmin.jsmin(text))
+    if suffix == ".css":
+        return str(rcssmin.cssmin(text))
+    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))

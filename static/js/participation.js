@@ -1,0 +1,423 @@
+/**
+ * A phone in a room, from Join to leaving: says how it is, hears what comes next, and does it.
+ *
+ *     join --> checks --> ready --> [ countdown --> trial, trial, ... ] --> finished
+ *              \------------------- asks for its assignment between trials --------/
+ *
+ * While a trial that it takes part in is running, the phone asks nothing (trial_session.js).
+ */
+
+import { Checkup } from "./checkup.js";
+import { SleepWatch } from "./sleep_watch.js";
+import { TrialSession } from "./trial_session.js";
+
+/** @typedef {import("./room_types.js").Assignment} Assignment */
+/** @typedef {import("./room_types.js").RoomProblem} RoomProblem */
+/** @typedef {import("./room_types.js").Trial} Trial */
+/** @typedef {import("./types.js").LifecycleEvent} LifecycleEvent */
+
+/** When the server said nothing else, or nothing at all. */
+const POLL_MS = 1_000;
+
+/** One request without an answer is a hiccup; from the second on the page says that the server is away. */
+const FAILED_TRIES_TOLD = 2;
+
+/** Of a suspend and of a jump of the wall clock: they are the same when they differ by less. */
+const JUMP_TOLERANCE_US = 100_000;
+
+/**
+ * @typedef {Omit<import("./trial_session.js").TrialDependencies, "keeper" | "onTimeOver"> & {
+ *   keeper: import("./clock_keeper.js").ClockKeeper,
+ *   device: Pick<import("./device_client.js").DeviceClient, "request">,
+ *   fetch: (url: string, options?: RequestInit) => Promise<Response>, wallUs: () => number,
+ *   onTrials: () => void,
+ * }} ParticipationDependencies `onTrials`: trials begin, so whatever else the phone receives has to end
+ */
+
+/** One phone's part in an experiment. */
+export class Participation {
+  #wish;
+  #dependencies;
+  #checkup;
+  #sleepWatch;
+  #isVisible;
+  #isAwake = false;
+  /** @type {"joining" | "in" | "out"} */
+  #step = "joining";
+  /** @type {Assignment | null} */
+  #assignment = null;
+  /** @type {RoomProblem | null} why joining was refused */
+  #refusal = null;
+  #failedTries = 0;
+  #sleptInTrial = false;
+  /** @type {TrialSession | null} */
+  #trial = null;
+  #isPosting = false;
+  /** @type {number | null} */
+  #trialDone = null;
+  /** @type {number | null} a trial that was called off, or is over: it is not opened again */
+  #trialClosed = null;
+  #offsetUs = 0;
+  /** @type {any} */
+  #timer = null;
+  #isAsking = false;
+
+  /**
+   * @param {{wish: import("./types.js").Wish, visible: boolean}} wanted
+   * @param {ParticipationDependencies} dependencies
+   */
+  constructor({ wish, visible }, dependencies) {
+    this.#wish = wish;
+    this.#isVisible = visible;
+    this.#dependencies = dependencies;
+    this.#checkup = new Checkup({ ...dependencies, onChange: () => this.#onChecks() });
+    this.#sleepWatch = new SleepWatch({
+      ...dependencies,
+      onGap: (durationUs, atUs) => this.#onGap(durationUs, atUs),
+      onJump: (byUs, atUs) => this.#onJump(byUs, atUs),
+    });
+  }
+
+  get step() {
+    return this.#step;
+  }
+
+  /** Whether a trial is being measured here, so that the page is to draw little. */
+  get isMeasuring() {
+    return this.#isSilent();
+  }
+
+  /** Take a seat; a seat that this device has already is given again. */
+  async join() {
+    const { name, model, join_code } = this.#wish;
+    const body = {
+      ...(name ? { name } : {}),
+      ...(model ? { model } : {}),
+      ...(join_code ? { join_code } : {}),
+    };
+    const { status } = await this.#dependencies.device.request("POST", "/api/participants", body);
+    if (status !== 201) {
+      this.#refusal = refusalOf(status);
+      this.#leaveStep();
+      return;
+    }
+    this.#step = "in";
+    this.#dependencies.keeper.start();
+    this.#sleepWatch.start();
+    this.#askIn(0);
+    this.#checkup.run();
+  }
+
+  /** Give the seat up. */
+  async leave() {
+    this.#leaveStep();
+    await this.#dependencies.device.request("DELETE", "/api/participants/me");
+  }
+
+  /** Look at everything again. */
+  check() {
+    this.#checkup.run();
+  }
+
+  /** @param {boolean} isAwake whether the page holds a wake lock */
+  setAwake(isAwake) {
+    this.#isAwake = isAwake;
+    this.#askSoon();
+  }
+
+  /**
+   * @param {LifecycleEvent} kind
+   * @param {number} atUs client time
+   */
+  noteLifecycle(kind, atUs) {
+    this.#trial?.noteLifecycle(kind, atUs);
+    if (kind === "hidden" || kind === "visible") this.#isVisible = kind === "visible";
+    if (kind === "hidden" && this.#trial) this.#sleptInTrial = true;
+    if (kind === "visible" || kind === "resume" || kind === "pageshow" || kind === "online") {
+      this.#sleepWatch.look();
+      this.#dependencies.keeper.wake();
+    }
+    this.#askSoon();
+    this.#dependencies.onChange();
+  }
+
+  /**
+   * @param {string} id
+   * @param {number} displayedUs client time
+   */
+  noteDisplayed(id, displayedUs) {
+    this.#trial?.noteDisplayed(id, displayedUs);
+  }
+
+  /** @returns {import("./room_types.js").RoomState} */
+  state() {
+    const assignment = this.#assignment;
+    return {
+      step: this.#step,
+      assignment,
+      ...this.#checkup.state(),
+      isReady: this.#isReady(),
+      problems: this.#problems(),
+      trial: this.#trialView(),
+      countdown_in_ms: this.#untilMs(assignment?.countdown_to_us ?? null),
+      remaining_ms: this.#untilMs(this.#trial?.endsUs ?? assignment?.trial?.ends_us ?? null),
+      clock_bound_ms: this.#boundMs(),
+    };
+  }
+
+  #leaveStep() {
+    const { timers, keeper, onChange } = this.#dependencies;
+    if (this.#step === "in") keeper.finish();
+    this.#step = "out";
+    timers.clearTimeout(this.#timer);
+    this.#sleepWatch.stop();
+    this.#trial?.close();
+    this.#trial = null;
+    onChange();
+  }
+
+  /** Ask before the next turn: something has changed. Not while a trial keeps the phone silent. */
+  #askSoon() {
+    if (this.#step === "in" && !this.#isSilent()) this.#askIn(0);
+  }
+
+  /** @param {number} delayMs */
+  #askIn(delayMs) {
+    const { timers } = this.#dependencies;
+    timers.clearTimeout(this.#timer);
+    this.#timer = timers.setTimeout(() => this.#ask(), delayMs);
+  }
+
+  async #ask() {
+    if (this.#isAsking || this.#step !== "in") return;
+    if (this.#isSilent()) return;
+    this.#isAsking = true;
+    const { status, body } = await this.#dependencies.device.request(
+      "POST",
+      "/api/assignment",
+      this.#report(),
+    );
+    this.#isAsking = false;
+    if (this.#step !== "in") return;
+    if (status === 200) this.#onAssignment(body);
+    else this.#failedTries += 1;
+    this.#dependencies.onChange();
+    if (this.#step === "in" && !this.#isSilent()) this.#askIn(this.#nextInMs());
+  }
+
+  /** While it takes part in a trial that has begun, until that is over. */
+  #isSilent() {
+    const trial = this.#trial;
+    return trial !== null && !this.#isPosting && (trial.hasBegun || trial.endsUs !== null);
+  }
+
+  /** Those who rest in a round are as silent as the others, without knowing more than its end. */
+  #nextInMs() {
+    const { random } = this.#dependencies;
+    const pollMs = this.#assignment?.poll_after_ms ?? POLL_MS;
+    const { trial } = this.#assignment ?? {};
+    const restMs = trial?.state === "running" && !trial.take_part ? this.#untilMs(trial.ends_us) : null;
+    const failedMs = this.#failedTries > 0 ? Math.min(8_000, POLL_MS * 2 ** this.#failedTries) * random() : 0;
+    return Math.max(pollMs * (0.8 + 0.2 * random()), failedMs, restMs ?? 0);
+  }
+
+  #report() {
+    const { keeper } = this.#dependencies;
+    const { rtt_ms, jitter_ms } = keeper.roundTrips;
+    const boundMs = this.#boundMs();
+    return {
+      checks: this.#checkup.state().checks,
+      ready: this.#isReady(),
+      visible: this.#isVisible,
+      awake: this.#isAwake,
+      connected: this.#trial?.isConnected ?? false,
+      ...(boundMs === null ? {} : { clock_bound_ms: boundMs }),
+      ...(rtt_ms === null ? {} : { rtt_ms }),
+      ...(jitter_ms === null ? {} : { jitter_ms }),
+      ...(this.#trial?.isReady && !this.#isPosting ? { trial_ready: this.#trial.index } : {}),
+      ...(this.#trialDone === null ? {} : { trial_done: this.#trialDone }),
+    };
+  }
+
+  /** How well the clock is known; null while it is not. */
+  #boundMs() {
+    const { state, bound_us } = this.#dependencies.keeper.status();
+    return state === "ok" || state === "wide_u" ? Number(bound_us) / 1000 : null;
+  }
+
+  #isReady() {
+    return this.#isVisible && this.#checkup.isPassed;
+  }
+
+  /** @param {Assignment} assignment */
+  #onAssignment(assignment) {
+    const before = this.#assignment;
+    this.#failedTries = 0;
+    this.#assignment = assignment;
+    this.#offsetUs = assignment.server_us - this.#dependencies.nowUs();
+    if (before?.run !== assignment.run) {
+      this.#trialDone = null;
+      this.#trialClosed = null;
+    }
+    if (!assignment.you.joined || assignment.you.removed) {
+      this.#leaveStep();
+    } else {
+      this.#follow(assignment);
+    }
+  }
+
+  /** @param {Assignment} assignment */
+  #follow({ phase, run, trial }) {
+    if (phase === "countdown" || trial !== null) this.#dependencies.onTrials();
+    const current = this.#trial;
+    if (current !== null) {
+      if (this.#isPosting) return;
+      if (trial?.index === current.index && trial.state !== "collect") current.setEnd(trial.ends_us);
+      else if (trial?.index === current.index) this.#endTrial();
+      else this.#callOff(current);
+    }
+    if (this.#trial === null && run !== null && this.#isNew(trial))
+      this.#beginTrial(run, /** @type {Trial} */ (trial));
+  }
+
+  /** @param {Trial | null} trial */
+  #isNew(trial) {
+    if (trial === null || !trial.take_part || trial.state === "collect") return false;
+    return trial.index !== this.#trialDone && trial.index !== this.#trialClosed;
+  }
+
+  /**
+   * @param {string} run
+   * @param {Trial} trial
+   */
+  #beginTrial(run, trial) {
+    this.#sleptInTrial = false;
+    this.#trial = new TrialSession(
+      { run, trial, visible: this.#isVisible },
+      {
+        ...this.#dependencies,
+        onChange: () => {
+          this.#dependencies.onChange();
+          this.#askSoon();
+        },
+        onTimeOver: () => this.#endTrial(),
+      },
+    );
+    this.#trial.setEnd(trial.ends_us);
+  }
+
+  async #endTrial() {
+    const trial = this.#trial;
+    if (trial === null || this.#isPosting) return;
+    this.#isPosting = true;
+    this.#dependencies.onChange();
+    await trial.end();
+    this.#isPosting = false;
+    this.#trial = null;
+    this.#trialDone = this.#trialClosed = trial.index;
+    this.#dependencies.onChange();
+    this.#askSoon();
+  }
+
+  /** The runner went on without this trial: it was void for another reason. */
+  #callOff(/** @type {TrialSession} */ trial) {
+    trial.close();
+    this.#trialClosed = trial.index;
+    this.#trial = null;
+  }
+
+  #onChecks() {
+    this.#dependencies.onChange();
+    this.#askSoon();
+  }
+
+  /**
+   * @param {number} durationUs
+   * @param {number} atUs
+   */
+  #onGap(durationUs, atUs) {
+    if (this.#trial) this.#sleptInTrial = true;
+    this.#trial?.conduct.noteGap(durationUs, atUs);
+    this.#dependencies.keeper.wake();
+    this.#askSoon();
+  }
+
+  /**
+   * Asleep, or was the wall clock set? The server's clock has gone on past ours only when we slept.
+   *
+   * @param {number} byUs
+   * @param {number} atUs
+   */
+  async #onJump(byUs, atUs) {
+    const { keeper, nowUs } = this.#dependencies;
+    const before = keeper.read(atUs, { live: true }).offset_us;
+    await keeper.wake();
+    const after = keeper.read(nowUs(), { live: true }).offset_us;
+    const hasSlept = before === null || after === null || Math.abs(after - before - byUs) < JUMP_TOLERANCE_US;
+    if (hasSlept && byUs > 0) {
+      this.#sleptInTrial = this.#trial !== null;
+      this.#trial?.conduct.noteSuspended(byUs, atUs);
+    } else {
+      this.#trial?.conduct.noteWallStep(atUs);
+    }
+  }
+
+  /** @returns {import("./room_types.js").TrialView | null} */
+  #trialView() {
+    const trial = this.#trial;
+    const assigned = this.#assignment?.trial ?? null;
+    if (assigned === null) return null;
+    const isMine = trial?.index === assigned.index;
+    return {
+      index: assigned.index,
+      transport: assigned.transport,
+      state: !isMine
+        ? "resting"
+        : this.#isPosting
+          ? "posting"
+          : this.#stepOf(/** @type {TrialSession} */ (trial)),
+      received_count: trial?.receivedCount ?? 0,
+      expected_count: assigned.expected_count,
+      isConnected: trial?.isConnected ?? false,
+    };
+  }
+
+  /** @param {TrialSession} trial */
+  #stepOf(trial) {
+    if (trial.hasBegun || trial.endsUs !== null) return "running";
+    return trial.isReady ? "ready" : "connecting";
+  }
+
+  /** @returns {RoomProblem[]} */
+  #problems() {
+    if (this.#refusal !== null) return [this.#refusal];
+    if (this.#failedTries >= FAILED_TRIES_TOLD) return ["server_away"];
+    /** @type {RoomProblem[]} */
+    const problems = [];
+    if (!this.#isVisible) problems.push("hidden");
+    if (this.#sleptInTrial) problems.push("slept");
+    if (this.#trial?.hasBegun && !this.#trial.isConnected && !this.#isPosting) problems.push("disconnected");
+    return problems;
+  }
+
+  /**
+   * @param {number | null} serverUs
+   * @returns {number | null} milliseconds from now; by the clock where it is known, else by the last answer
+   */
+  #untilMs(serverUs) {
+    if (serverUs === null) return null;
+    const { keeper, nowUs } = this.#dependencies;
+    const atUs = nowUs();
+    const offsetUs = keeper.read(atUs, { live: true }).offset_us ?? this.#offsetUs;
+    return Math.max(0, (serverUs - offsetUs - atUs) / 1000);
+  }
+}
+
+/**
+ * @param {number} status
+ * @returns {RoomProblem}
+ */
+function refusalOf(status) {
+  if (status === 403) return "code_wrong";
+  return status === 409 ? "room_closed" : "server_away";
+}

@@ -1,0 +1,28 @@
+/** The page of one phone's result: loads it once and draws it. */
+
+import { byId, setText } from "./elements.js";
+import { drawResult, loadResult, verdictOf } from "./result_view.js";
+import { makeTranslate } from "./texts.js";
+
+const config = JSON.parse(byId(document, "siar-config").textContent ?? "");
+
+main().catch((error) => {
+  console.error(error);
+  byId(document, "load-failed").hidden = false;
+});
+
+async function main() {
+  const { language, result_url } = config;
+  const texts = await (await fetch(`/static/i18n/${language}/result.json`)).json();
+  const t = makeTranslate(texts);
+  const result = await loadResult((url) => fetch(url), result_url);
+  if (result === null) throw new Error("the result did not load");
+  const place = byId(document, "result-drawing");
+  setText(
+    byId(document, "who"),
+    t("result.who", { name: result.name ?? result.pseudonym, seat: result.seat }),
+  );
+  setText(byId(document, "run"), t("result.run", { run: result.run }));
+  setText(byId(document, "verdict"), verdictOf(result, language));
+  drawResult(place, result, { t, language });
+}

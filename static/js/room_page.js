@@ -1,0 +1,221 @@
+/**
+ * The room's part of the page: looks for an experiment, joins it, and draws what the worker says of it.
+ *
+ * It keeps the screen awake while the phone is in the room, and posts nothing itself but what a person asks for.
+ */
+
+import { DeviceClient } from "./device_client.js";
+import { readFacts } from "./device_facts.js";
+import { byId } from "./elements.js";
+import { saveIdentity } from "./identity.js";
+import { stepOf } from "./room_steps.js";
+import { RoomView } from "./room_view.js";
+import { RoomWatch } from "./room_watch.js";
+import { WakeLock } from "./wake_lock.js";
+
+/** @typedef {import("./room_types.js").Assignment} Assignment */
+/** @typedef {import("./room_types.js").RoomState} RoomState */
+/** @typedef {import("./types.js").Identity} Identity */
+
+/** A countdown that changes twice within what the eye sees as one. */
+const COUNTDOWN_LOOK_MS = 100;
+
+/**
+ * @typedef {{
+ *   document: Document, speech: import("./words.js").Speech, config: import("./types.js").Config,
+ *   send: (message: import("./types.js").ToWorker) => void, claim: () => Promise<boolean>,
+ *   timers: import("./types.js").Timers, drawSoon: () => void,
+ * }} RoomPageDependencies `claim`: make this tab the one that receives; false where another one does
+ */
+
+/** What the page knows of the room, and what a person does about it. */
+export class RoomPage {
+  #dependencies;
+  #view;
+  #wakeLock;
+  /** @type {RoomWatch | null} */
+  #watch = null;
+  /** @type {DeviceClient | null} */
+  #device = null;
+  /** @type {Assignment | null} as this page saw it before it joined */
+  #seen = null;
+  /** @type {RoomState | null} */
+  #state = null;
+  /** @type {number} page time at which `#state` came, milliseconds */
+  #heardMs = 0;
+  #count = 0;
+  #isJoining = false;
+  /** @type {"second_tab" | null} */
+  #problem = null;
+  /** @type {"ask" | "done" | "failed" | null} */
+  #forgetting = null;
+  /** @type {any} */
+  #timer = null;
+
+  /** @param {RoomPageDependencies} dependencies */
+  constructor(dependencies) {
+    const { document, speech } = dependencies;
+    this.#dependencies = dependencies;
+    this.#view = new RoomView(document, speech);
+    this.#wakeLock = new WakeLock(navigator, (awake) => dependencies.send({ kind: "awake", awake }));
+    this.#on("room-join", "submit", () => this.#join());
+    this.#on("check-again", "click", () => dependencies.send({ kind: "check" }));
+    this.#on("leave", "click", () => dependencies.send({ kind: "leave" }));
+    this.#on("forget", "click", () => this.#forget());
+    const code = new URLSearchParams(location.search).get("code") ?? "";
+    /** @type {HTMLInputElement} */ (byId(document, "join-code")).value = code;
+  }
+
+  /** Look for an experiment in this device's name. @param {Identity | null} identity */
+  start(identity) {
+    const { timers, drawSoon } = this.#dependencies;
+    this.#device = new DeviceClient({
+      fetch: (url, options) => fetch(url, options),
+      identity,
+      onIdentity: (found) => saveIdentity(() => localStorage, found),
+    });
+    this.#watch = new RoomWatch({
+      device: this.#device,
+      timers,
+      onAssignment: (assignment) => {
+        this.#seen = assignment;
+        // Reloaded, or thrown out of memory and back: the seat is still this phone's.
+        if (assignment.you.joined && !this.isIn && !this.#isJoining && this.#problem === null) this.#join();
+        drawSoon();
+      },
+    });
+    if (document.visibilityState === "visible") this.#watch.start();
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  get problem() {
+    return this.#problem;
+  }
+
+  get isJoining() {
+    return this.#isJoining;
+  }
+
+  /** Whether this phone has a seat, so that the room leads. */
+  get isIn() {
+    return this.#state?.step === "in";
+  }
+
+  /** @param {RoomState} state */
+  onRoom(state) {
+    const wasIn = this.isIn;
+    this.#state = state;
+    this.#heardMs = performance.now();
+    if (state.step !== "joining") this.#isJoining = false;
+    this.#count = state.trial?.received_count ?? 0;
+    if (state.step === "in") this.#onIn();
+    else if (wasIn || state.step === "out") this.#onOut(state);
+    this.#tick();
+  }
+
+  /** @param {number} count notifications of the trial that are here */
+  onCount(count) {
+    this.#count = count;
+  }
+
+  /** @param {import("./types.js").LifecycleEvent} event */
+  onLifecycle(event) {
+    if (event === "visible") {
+      this.#wakeLock.renew();
+      if (!this.isIn) this.#watch?.start();
+    } else if (event === "hidden") {
+      this.#watch?.stop();
+    }
+  }
+
+  draw() {
+    this.#view.draw({
+      step: stepOf(this.#state, this.#seen),
+      assignment: (this.isIn ? this.#state?.assignment : this.#seen) ?? this.#seen,
+      room: this.#state,
+      count: this.#count,
+      sinceMs: performance.now() - this.#heardMs,
+      isJoining: this.#isJoining,
+      problem: this.#problem,
+      forgetting: this.#forgetting,
+      wakeLock: this.#wakeLock.isHeld ? "held" : this.#wakeLock.isPossible ? "waiting" : "impossible",
+      isSecure: isSecureContext,
+    });
+  }
+
+  #onIn() {
+    this.#watch?.stop();
+    this.#wakeLock.hold();
+  }
+
+  /** @param {RoomState} state */
+  #onOut({ assignment }) {
+    // The worker's last word is newer than what this page saw before it joined.
+    if (assignment !== null) this.#seen = { ...assignment, you: { ...assignment.you, joined: false } };
+    this.#wakeLock.release();
+    this.#watch?.start();
+  }
+
+  /** Draw on between two words of the worker, as long as a countdown runs or time is shown. */
+  #tick() {
+    const { timers, drawSoon } = this.#dependencies;
+    timers.clearTimeout(this.#timer);
+    drawSoon();
+    if (this.#state?.step !== "in") return;
+    const isCounting = this.#state.countdown_in_ms !== null;
+    if (isCounting) this.#timer = timers.setTimeout(() => this.#tick(), COUNTDOWN_LOOK_MS);
+  }
+
+  async #join() {
+    const { document, config, send, claim, drawSoon } = this.#dependencies;
+    if (this.#isJoining || this.isIn) return;
+    this.#isJoining = true;
+    this.#problem = null;
+    drawSoon();
+    const facts = await readFacts(navigator);
+    await this.#device?.register();
+    if (await claim()) {
+      const field = (/** @type {string} */ id) =>
+        /** @type {HTMLInputElement} */ (byId(document, id)).value.trim();
+      send({
+        kind: "join",
+        config,
+        identity: this.#device?.identity ?? null,
+        visible: document.visibilityState === "visible",
+        wish: { name: field("join-name"), model: facts.model ?? "", join_code: field("join-code") },
+        facts,
+      });
+    } else {
+      this.#isJoining = false;
+      this.#problem = "second_tab";
+    }
+    drawSoon();
+  }
+
+  /** The first press asks, the second one does it. */
+  async #forget() {
+    const { drawSoon } = this.#dependencies;
+    if (this.#forgetting !== "ask") {
+      this.#forgetting = "ask";
+    } else {
+      const answer = await this.#device?.request("DELETE", "/api/deliveries");
+      this.#forgetting = answer?.status === 200 ? "done" : "failed";
+    }
+    drawSoon();
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} event
+   * @param {() => void} action
+   */
+  #on(id, event, action) {
+    byId(this.#dependencies.document, id).addEventListener(event, (happened) => {
+      happened.preventDefault();
+      action();
+    });
+  }
+}

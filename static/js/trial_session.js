@@ -1,0 +1,288 @@
+/**
+ * One trial on this phone: exactly the transport under test, and the clock channel.
+ *
+ *     open --> connected, clock known: ready --> arrivals ... --> all here, or the time is over --> close
+ *                                                                 --> closing probes --> samples and conduct posted
+ *
+ * Reconnecting and resuming are the transport's own (transports/): what was missed meanwhile comes as replays.
+ */
+
+import { ConductRecord } from "./conduct.js";
+import { END_PROBE_COUNT } from "./probing.js";
+import { toSample } from "./samples.js";
+
+/** @typedef {import("./types.js").Arrival} Arrival */
+/** @typedef {import("./types.js").Connection} Connection */
+/** @typedef {import("./types.js").Notification} Notification */
+/** @typedef {import("./room_types.js").Trial} Trial */
+
+/** Behind the last due time the server's CPU is still being read; posts wait until it is done. */
+export const QUIET_AFTER_LAST_US = 500_000;
+
+/** So that a room of phones does not post as one. */
+export const QUIET_SPREAD_US = 500_000;
+
+/** Behind the trial's end: what comes with the last moment is still heard. */
+export const END_MARGIN_US = 200_000;
+
+/** For the factor "warm radio". */
+export const NUDGE_PERIOD_MS = 100;
+
+/** Duplicates beyond this are only counted by the server that sends them. */
+const ARRIVALS_SPARE = 500;
+
+/**
+ * @typedef {{
+ *   openStream: import("./types.js").OpenStream,
+ *   keeper: Pick<import("./clock_keeper.js").ClockKeeper, "askNow" | "nudge" | "read" | "status" | "timebaseAt"
+ *     | "kind" | "breakCount" | "roundTrips">,
+ *   outbox: Pick<import("./outbox.js").Outbox, "add" | "addConduct" | "emptied">,
+ *   facts: import("./types.js").DeviceFacts,
+ *   onArrival: (arrival: {id: string, count: number}) => void,
+ *   onChange: () => void,
+ *   onTimeOver: () => void,
+ *   nowUs: () => number, timers: import("./types.js").Timers, random: () => number,
+ * }} TrialDependencies `onTimeOver`: everything has come, or nothing more will; whoever holds the trial ends it
+ */
+
+/** From opening the transport to the last post. */
+export class TrialSession {
+  #run;
+  #trial;
+  #dependencies;
+  #conduct;
+  #breaksBefore;
+  /** @type {import("./types.js").Stream} */
+  #stream;
+  /** @type {Connection | null} */
+  #connection = null;
+  #isConnected = false;
+  #isVisible;
+  #isEnded = false;
+  /** @type {Arrival[]} */
+  #arrivals = [];
+  /** @type {Set<number>} */
+  #seqs = new Set();
+  /** @type {number | null} server time */
+  #endsUs = null;
+  /** @type {any} */
+  #endTimer;
+  /** @type {any} */
+  #nudgeTimer;
+
+  /**
+   * @param {{run: string, trial: Trial, visible: boolean}} wanted
+   * @param {TrialDependencies} dependencies
+   */
+  constructor({ run, trial, visible }, dependencies) {
+    this.#run = run;
+    this.#trial = trial;
+    this.#dependencies = dependencies;
+    this.#isVisible = visible;
+    this.#breaksBefore = dependencies.keeper.breakCount;
+    this.#conduct = new ConductRecord({ visible, startUs: dependencies.nowUs() });
+    const { transport, topic, factors } = trial;
+    this.#stream = dependencies.openStream(
+      transport,
+      {
+        lastEventId: null,
+        topics: [topic],
+        transports: factors.polling ? ["polling", "websocket"] : ["websocket"],
+      },
+      {
+        onOpen: (connection) => this.#onOpen(connection),
+        onNotification: (notification, receivedUs) => this.#onNotification(notification, receivedUs),
+        onGap: () => {},
+        onDown: () => this.#onDown(),
+      },
+    );
+    if (factors.radio === "warm") this.#nudge();
+  }
+
+  get index() {
+    return this.#trial.index;
+  }
+
+  get conduct() {
+    return this.#conduct;
+  }
+
+  get isConnected() {
+    return this.#isConnected;
+  }
+
+  /** Whether measuring may begin: in front, connected, and the clock is known. */
+  get isReady() {
+    const { state } = this.#dependencies.keeper.status();
+    return this.#isConnected && this.#isVisible && (state === "ok" || state === "wide_u");
+  }
+
+  /** Whether a notification of it has come; from then on nothing is asked of the server. */
+  get hasBegun() {
+    return this.#arrivals.length > 0;
+  }
+
+  /** When it ends for certain, server time; null while nobody knows. */
+  get endsUs() {
+    return this.#endsUs;
+  }
+
+  /** Notifications that are here, each counted once, warm-up included. */
+  get receivedCount() {
+    return this.#seqs.size;
+  }
+
+  /**
+   * The server said when it ends.
+   *
+   * @param {number | null} endsUs server time
+   */
+  setEnd(endsUs) {
+    if (endsUs === null || endsUs === this.#endsUs) return;
+    this.#endsUs = endsUs;
+    this.#endAt(endsUs + END_MARGIN_US);
+  }
+
+  /**
+   * @param {import("./types.js").LifecycleEvent} kind
+   * @param {number} atUs client time
+   */
+  noteLifecycle(kind, atUs) {
+    this.#conduct.note(kind, atUs);
+    if (kind === "visible" || kind === "hidden") this.#isVisible = kind === "visible";
+  }
+
+  /**
+   * When the page drew it.
+   *
+   * @param {string} id
+   * @param {number} displayedUs client time
+   */
+  noteDisplayed(id, displayedUs) {
+    const arrival = this.#arrivals.find(({ notification, is_new }) => is_new && notification.id === id);
+    if (arrival) arrival.displayed_client_us ??= displayedUs;
+  }
+
+  /** Close the transport, measure the clock once more, and post everything; settles when it has arrived. */
+  async end() {
+    if (this.#isEnded) return;
+    this.close();
+    const { keeper, outbox, nowUs } = this.#dependencies;
+    const conduct = this.#conduct.read(nowUs());
+    await keeper.askNow(END_PROBE_COUNT);
+    for (const arrival of this.#arrivals) {
+      const arrived = keeper.read(arrival.received_client_us);
+      const opened = keeper.read(arrival.connection.opened_client_us);
+      outbox.add(toSample(arrival, arrived, opened), this.#context(arrival.received_client_us));
+    }
+    outbox.addConduct(this.#conductOf(conduct), this.#context(nowUs()));
+    await outbox.emptied();
+  }
+
+  /** Only close: the trial was called off, or the phone leaves. */
+  close() {
+    const { timers } = this.#dependencies;
+    this.#isEnded = true;
+    this.#isConnected = false;
+    timers.clearTimeout(this.#endTimer);
+    timers.clearTimeout(this.#nudgeTimer);
+    this.#stream.close();
+  }
+
+  /** @param {Connection} connection */
+  #onOpen(connection) {
+    const { keeper, onChange } = this.#dependencies;
+    // Behind an interruption the server may be another, and the radio slept.
+    if (this.#connection !== null) keeper.askNow();
+    this.#connection = connection;
+    this.#isConnected = true;
+    onChange();
+  }
+
+  #onDown() {
+    if (this.#isConnected) this.#conduct.noteDisconnect(this.#dependencies.nowUs());
+    this.#isConnected = false;
+    this.#dependencies.onChange();
+  }
+
+  /**
+   * @param {Notification} notification
+   * @param {number} receivedUs
+   */
+  #onNotification(notification, receivedUs) {
+    const { run, trial, seq } = notification.data?.trial ?? {};
+    if (this.#connection === null || run !== this.#run || trial !== this.#trial.index) return;
+    if (this.#arrivals.length >= this.#trial.expected_count + ARRIVALS_SPARE) return;
+    const isNew = !this.#seqs.has(seq);
+    this.#seqs.add(seq);
+    this.#arrivals.push({
+      notification,
+      connection: this.#connection,
+      is_new: isNew,
+      visible: this.#isVisible,
+      lifecycle: this.#conduct.stateAt(receivedUs),
+      polling_asked: Boolean(this.#trial.factors.polling),
+      received_client_us: receivedUs,
+      displayed_client_us: null,
+    });
+    this.#foresee(notification.due_us, seq);
+    if (isNew) this.#dependencies.onArrival({ id: notification.id, count: this.#seqs.size });
+  }
+
+  /**
+   * The schedule is known from any of its notifications: when the last one is due, and when waiting for it ends.
+   *
+   * @param {number} dueUs server time
+   * @param {number} seq
+   */
+  #foresee(dueUs, seq) {
+    const { expected_count, rate_hz, drain_ms } = this.#trial;
+    const lastDueUs = dueUs + ((expected_count - 1 - seq) * 1e6) / rate_hz;
+    if (this.#endsUs === null) this.setEnd(Math.round(lastDueUs + drain_ms * 1000));
+    if (this.#seqs.size < expected_count) return;
+    const spreadUs = QUIET_SPREAD_US * this.#dependencies.random();
+    this.#endAt(lastDueUs + QUIET_AFTER_LAST_US + spreadUs);
+  }
+
+  /** @param {number} serverUs */
+  #endAt(serverUs) {
+    const { keeper, nowUs, timers, onTimeOver } = this.#dependencies;
+    const { offset_us } = keeper.read(nowUs(), { live: true });
+    // Without a clock just now: what came last was due a moment ago, so what is left is about this much.
+    const last = this.#arrivals.at(-1);
+    const offsetUs = offset_us ?? (last ? last.notification.due_us - last.received_client_us : null);
+    const waitMs = offsetUs === null ? this.#trial.drain_ms : (serverUs - offsetUs - nowUs()) / 1000;
+    timers.clearTimeout(this.#endTimer);
+    if (!this.#isEnded) this.#endTimer = timers.setTimeout(onTimeOver, Math.max(0, waitMs));
+  }
+
+  #nudge() {
+    const { keeper, timers } = this.#dependencies;
+    keeper.nudge();
+    this.#nudgeTimer = timers.setTimeout(() => this.#nudge(), NUDGE_PERIOD_MS);
+  }
+
+  /** @param {number} atUs client time */
+  #context(atUs) {
+    const { keeper } = this.#dependencies;
+    return {
+      run: this.#run,
+      trial: this.#trial.index,
+      clock_channel: keeper.kind,
+      timebase: keeper.timebaseAt(atUs),
+    };
+  }
+
+  /** @param {ReturnType<ConductRecord["read"]>} conduct */
+  #conductOf(conduct) {
+    const { keeper, facts } = this.#dependencies;
+    const { rtt_ms, radio_jitter_ms } = keeper.roundTrips;
+    return {
+      ...conduct,
+      clock_steps: keeper.breakCount - this.#breaksBefore,
+      expected_count: this.#trial.expected_count,
+      received_count: this.#seqs.size,
+      device: { ...facts, rtt_ms, radio_jitter_ms },
+    };
+  }
+}
