@@ -157,6 +157,8 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
         file.write(order.plan_json)
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner, and has no name
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    if order.certificate:
+        environment.setdefault("SSL_CERT_FILE", order.certificate)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     try:
         process = subprocess.Popen(
@@ -169,7 +171,6 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
                 "PYTHONPATH": os.pathsep.join(paths),
                 "PYTHONUNBUFFERED": "1",
                 "SIAR_ADMIN_TOKEN": order.token,  # Among the arguments every user of the machine could read it.
-                **({"SSL_CERT_FILE": order.certificate} if order.certificate else {}),
             },
             start_new_session=True,  # Ctrl-C is for the server, which ends its runner in order.
         )

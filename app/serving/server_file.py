@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from app.core.errors import Unfit
+from app.settings import Settings
 
 FILE_NAME = ".server.json"
 
@@ -29,6 +30,13 @@ class ServerFile:
     """Root of the server's processes."""
     authority: str = ""
     """Path of the certificate by which a client knows it, where it speaks TLS."""
+
+
+def own_url(settings: Settings) -> str:
+    """Where a process of this machine reaches the server with these settings."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def write(runs_dir: Path, server: ServerFile) -> None:

@@ -17,8 +17,8 @@ from app.core.scenario import Plan, plan_to_json
 from app.experiment import naming
 from app.room.room import UNDER_WAY, Phase
 from app.runners import Order, Runner
+from app.serving import server_file
 from app.serving.offload import blocking
-from app.settings import Settings
 from app.web.here import services
 
 RUNNING = "running"
@@ -43,7 +43,7 @@ def start(plan: Plan, *, phones: int | None) -> str:
         Order(
             run=run,
             plan_json=json.dumps(plan_to_json(plan)),
-            url=own_url(here.settings),
+            url=server_file.own_url(here.settings),
             runs_dir=here.settings.runs_dir,
             token=here.settings.admin_token,
             certificate=here.settings.tls_authority or here.settings.tls_cert,
@@ -117,13 +117,6 @@ def exported(folder: Path) -> tuple[IO[bytes], int]:
     size_bytes = file.seek(0, os.SEEK_END)
     file.seek(0)
     return file, size_bytes
-
-
-def own_url(settings: Settings) -> str:
-    """Where a process of this machine reaches this server."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    scheme = "https" if settings.tls_cert else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def _check_in_room(run: str) -> None:

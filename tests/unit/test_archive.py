@@ -1,0 +1,275 @@
+"""Runs on disk: listed whatever is in the folder, deleted with undo, exported without anybody's identity."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from app.archive import retention
+from app.archive.export import Pseudonyms, export
+from app.archive.folders import folder_of, read_file
+from app.archive.shelf import Shelf
+from app.archive.summary import TEXT_CHARS_MAX
+from app.archive.trash import DAY_S, KEPT_DAYS, Trash
+from app.core.errors import Conflict, StoreError, Unknown
+from app.measure.store import Store
+from tests.support.stored_run import DEVICES, NAMES, store_run
+
+RUN = "2026-01-01T00-00-00-0001"
+
+
+def make_old(folder: Path, *, days: float) -> None:
+    """As if nothing had been written for so long."""
+    for path in [*folder.rglob("*"), folder]:
+        found = path.stat()
+        os.utime(path, (found.st_atime - days * DAY_S, found.st_mtime - days * DAY_S))
+
+
+def test_a_finished_run_is_one_line(tmp_path: Path) -> None:
+    store_run(tmp_path, RUN)
+
+    (line,) = Shelf(tmp_path).newest()
+
+    assert (line.id, line.state, line.complete, line.simulated) == (RUN, "complete", True, False)
+    assert (line.phones, line.profile, line.started) == (2, "demo", "2026-01-01T00:00:00Z")
+    assert line.verdict
+    assert "2 clients" in line.verdict
+
+
+def test_a_run_without_a_result_is_incomplete_and_one_without_a_store_damaged(tmp_path: Path) -> None:
+    (store_run(tmp_path, RUN) / "result.json").unlink()
+    (tmp_path / "2026-01-01T00-00-00-0002").mkdir()
+    (tmp_path / "live-2026-01-02T03-04-05-abcd").mkdir()
+
+    found = {each.id: each for each in Shelf(tmp_path).newest()}
+
+    assert found[RUN].state == "incomplete"
+    assert found["2026-01-01T00-00-00-0002"].state == "damaged"
+    assert "run.sqlite" in (found["2026-01-01T00-00-00-0002"].verdict or "")
+    assert str(tmp_path) not in (found["2026-01-01T00-00-00-0002"].verdict or "")
+    assert found["live-2026-01-02T03-04-05-abcd"].state == "live"
+    assert found["live-2026-01-02T03-04-05-abcd"].started == "2026-01-02T03:04:05Z"
+
+
+def test_the_newest_come_first_and_no_more_than_are_asked_for(tmp_path: Path) -> None:
+    names = ["2026-01-01T00-00-00-0001", "live-2026-01-02T00-00-00-0002", "2026-01-03T00-00-00-0003"]
+    for name in names:
+        (tmp_path / name).mkdir()
+
+    assert [each.id for each in Shelf(tmp_path).newest()] == names[::-1]
+    assert [each.id for each in Shelf(tmp_path).newest(1)] == names[-1:]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{" * 100_000,
+        '{"run": {"started": 7}}',
+        '{"run":{"started":"x","complete":true,"simulated":true},"plan":{},"comparison":[],"conditions":{}}',
+        "\udcff",
+    ],
+)
+def test_a_result_that_is_none_makes_a_damaged_run_and_no_failure(tmp_path: Path, text: str) -> None:
+    (tmp_path / RUN).mkdir()
+    (tmp_path / RUN / "result.json").write_bytes(text.encode(errors="surrogateescape"))
+
+    (line,) = Shelf(tmp_path).newest()
+
+    assert line.state == "damaged"
+
+
+def test_what_a_hostile_result_says_is_cut(tmp_path: Path) -> None:
+    (tmp_path / RUN).mkdir()
+    long = "x" * 1_000_000
+    result = {
+        "run": {"started": long, "complete": True, "simulated": False},
+        "plan": {"profile": long},
+        "comparison": [{"family": "confirmatory", "clients": 1, "text": long}],
+        "conditions": {"participants": [{}] * 3},
+    }
+    (tmp_path / RUN / "result.json").write_text(json.dumps(result))
+
+    (line,) = Shelf(tmp_path).newest()
+
+    assert {len(each or "") for each in (line.started, line.profile, line.verdict)} == {TEXT_CHARS_MAX}
+
+
+def test_links_pipes_and_strange_names_are_no_runs(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    store_run(elsewhere, RUN)
+    runs = tmp_path / "runs"
+    (runs / ".trash").mkdir(parents=True)
+    (runs / "a b").mkdir()
+    (runs / "linked").symlink_to(elsewhere / RUN)
+    (runs / "file").write_text("no folder")
+    (runs / "piped").mkdir()
+    os.mkfifo(runs / "piped" / "result.json")
+    (runs / "lured").mkdir()
+    (runs / "lured" / "result.json").symlink_to(elsewhere / RUN / "result.json")
+
+    found = {each.id: each.state for each in Shelf(runs).newest()}
+
+    assert found == {"piped": "damaged", "lured": "damaged"}
+    with pytest.raises(Unknown):
+        folder_of(runs, "linked")
+    with pytest.raises(StoreError, match="link"):
+        read_file(runs / "lured" / "result.json", bytes_max=1000)
+    with pytest.raises(StoreError):
+        read_file(runs / "piped" / "result.json", bytes_max=1000)
+
+
+@pytest.mark.parametrize(
+    "run", ["", ".", "..", "../runs", "a/b", "/etc", ".trash", "a\0b", "x" * 65, "-rf", "a\n"]
+)
+def test_no_id_leads_anywhere_else(tmp_path: Path, run: str) -> None:
+    for use in (Trash(tmp_path).throw, Trash(tmp_path).restore, Shelf(tmp_path).one):
+        with pytest.raises(Unknown):
+            use(run)
+
+
+def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
+    folder = store_run(tmp_path, RUN)
+    shelf = Shelf(tmp_path)
+    assert shelf.one(RUN).complete
+    result = json.loads((folder / "result.json").read_text())
+    result["run"]["complete"] = False
+    (folder / "result.json").write_text(json.dumps(result))
+
+    assert shelf.one(RUN).state == "incomplete"
+
+
+def test_a_deleted_run_can_be_brought_back_whole(tmp_path: Path) -> None:
+    folder = store_run(tmp_path, RUN)
+    before = sorted(path.name for path in folder.rglob("*"))
+    trash, shelf = Trash(tmp_path), Shelf(tmp_path)
+
+    trash.throw(RUN)
+    assert shelf.newest() == []
+    with pytest.raises(Unknown):
+        trash.throw(RUN)
+
+    trash.restore(RUN)
+    assert [each.id for each in shelf.newest()] == [RUN]
+    assert sorted(path.name for path in folder.rglob("*")) == before
+    with pytest.raises(Unknown):
+        trash.restore(RUN)
+
+
+def test_neither_deleting_nor_bringing_back_overwrites_a_run(tmp_path: Path) -> None:
+    trash = Trash(tmp_path)
+    store_run(tmp_path, RUN)
+    trash.throw(RUN)
+    store_run(tmp_path, RUN)
+
+    with pytest.raises(Conflict):
+        trash.restore(RUN)
+    with pytest.raises(Conflict):
+        trash.throw(RUN)
+
+
+def test_a_run_that_is_being_written_is_not_deleted(tmp_path: Path) -> None:
+    folder = store_run(tmp_path, RUN)
+    (folder / "result.json").unlink()
+
+    with pytest.raises(Conflict, match="being written"):
+        Trash(tmp_path).throw(RUN)
+    make_old(folder, days=1)
+    Trash(tmp_path).throw(RUN)
+
+
+def test_the_trash_is_emptied_after_a_week_and_not_before(tmp_path: Path) -> None:
+    trash = Trash(tmp_path)
+    make_old(store_run(tmp_path, RUN), days=400)
+    trash.throw(RUN)
+    assert trash.purge() == [], "its days count from when it was thrown away"
+
+    make_old(tmp_path / ".trash" / RUN, days=KEPT_DAYS + 1)
+    assert trash.purge() == [RUN]
+    assert not (tmp_path / ".trash" / RUN).exists()
+
+
+def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_path: Path) -> None:
+    live, now, fresh = (
+        "live-2026-01-01T00-00-00-0002",
+        "live-2026-01-01T00-00-00-0003",
+        "2026-02-01T00-00-00-0004",
+    )
+    experiment = store_run(tmp_path, RUN)
+    for name in (live, now):
+        (tmp_path / name).mkdir()
+    for folder in (experiment, tmp_path / live, tmp_path / now):
+        make_old(folder, days=31)
+    store_run(tmp_path, fresh)
+
+    swept = retention.sweep(tmp_path, days=30, keep=now)
+
+    assert (swept.thrown, swept.nameless, swept.purged) == ((live,), (RUN,), ())
+    assert not (experiment / "participants.json").exists()
+    assert (tmp_path / fresh / "participants.json").exists()
+    assert Shelf(tmp_path).one(RUN).complete
+    assert (tmp_path / now).exists()
+
+
+def test_an_export_holds_no_identity_and_every_figure(tmp_path: Path) -> None:
+    folder = store_run(tmp_path / "runs", RUN)
+
+    with export(folder) as file, zipfile.ZipFile(file) as packed:
+        names = sorted(name.removeprefix(f"{RUN}/") for name in packed.namelist())
+        packed.extractall(tmp_path / "unpacked")
+
+    unpacked = tmp_path / "unpacked" / RUN
+    assert names == ["README.txt", "deliveries.csv", "report.html", "result.json", "run.sqlite", "trials.csv"]
+    for path in unpacked.iterdir():
+        for secret in (*DEVICES, *NAMES):
+            assert secret.encode() not in path.read_bytes(), f"{secret} is in {path.name}"
+    with Store.open(unpacked) as exported, Store.open(folder) as stored:
+        assert exported.load() == stored.load()
+
+
+def test_an_exported_store_names_devices_by_pseudonym_and_is_still_append_only(tmp_path: Path) -> None:
+    folder = store_run(tmp_path, RUN)
+    with export(folder) as file, zipfile.ZipFile(file) as packed:
+        path = Path(packed.extract(f"{RUN}/run.sqlite", tmp_path / "unpacked"))
+
+    database = sqlite3.connect(path)
+    try:
+        assert {row[0] for row in database.execute("SELECT device FROM client_batch")} == {"P1", "P2"}
+        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+            database.execute("UPDATE client_batch SET device = 'x'")
+    finally:
+        database.close()
+
+
+def test_what_lies_in_a_run_s_folder_by_chance_is_not_exported(tmp_path: Path) -> None:
+    folder = store_run(tmp_path, RUN)
+    (folder / "passwords.txt").write_text("secret")
+    (folder / "trials.csv").unlink()
+    (folder / "trials.csv").symlink_to("/etc/passwd")
+
+    with pytest.raises(StoreError, match="link"):
+        export(folder)
+    (folder / "trials.csv").unlink()
+    with export(folder) as file, zipfile.ZipFile(file) as packed:
+        assert not any("passwords" in name or "trials.csv" in name for name in packed.namelist())
+
+
+def test_a_run_that_holds_nothing_cannot_be_exported(tmp_path: Path) -> None:
+    (tmp_path / RUN).mkdir()
+
+    with pytest.raises(Unknown):
+        export(tmp_path / RUN)
+
+
+def test_a_device_has_one_pseudonym_and_what_only_looks_like_one_has_none() -> None:
+    pseudonyms = Pseudonyms({DEVICES[0]: "P1"})
+
+    text = pseudonyms.apply(f"{DEVICES[0]} {DEVICES[1]} {DEVICES[1]} d-0123 and-0123456789abcdef")
+
+    assert text == "P1 device-2 device-2 d-0123 and-0123456789abcdef"
