@@ -13,6 +13,7 @@ from app import settings as settings_module
 from app.services import Services, build
 from app.settings import Settings
 from app.web import (
+    assets,
     assignment,
     authority,
     deliveries,
@@ -71,6 +72,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     errors.register(app)
     for view in (
         pages,
+        assets,
         operator_pages,
         authority,
         events,
