@@ -8,12 +8,15 @@ import flask
 
 from app.core.version import VERSION
 from app.core.wire import BODY_CHARS_MAX, DEFAULT_TOPIC, TITLE_CHARS_MAX, TOPIC_PATTERN
-from app.web import texts
+from app.web import auth, texts
 
 blueprint = flask.Blueprint("operator_pages", __name__)
 
 SHARED = "experiment"
 """The catalogue that both pages use beside their own."""
+
+HTML_TOPIC_PATTERN = TOPIC_PATTERN.pattern.replace("-]", r"\-]")
+"""HTML's patterns are of the `v` kind, in which a hyphen at the end of a class must be escaped too."""
 
 
 @blueprint.get("/admin")
@@ -22,25 +25,26 @@ def admin() -> flask.Response:
 
     A one-time key in the address is left to the page's script, which spends it and takes it out of the address bar.
     """
+    config = {"signed_in": auth.session() is not None}
     limits = {"title_chars_max": TITLE_CHARS_MAX, "body_chars_max": BODY_CHARS_MAX}
-    topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": TOPIC_PATTERN.pattern}
-    return _page("admin", **limits, **topics)
+    topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": HTML_TOPIC_PATTERN}
+    return _page("admin", config, **limits, **topics)
 
 
 @blueprint.get("/screen")
 def screen() -> flask.Response:
     """The big screen; `GET /api/screen` tells its script whether the key in the address is good."""
-    return _page("screen", key=flask.request.args.get("key", ""))
+    return _page("screen", {}, key=flask.request.args.get("key", ""))
 
 
-def _page(name: str, **values: Any) -> flask.Response:
+def _page(name: str, config: dict[str, Any], **values: Any) -> flask.Response:
     language = texts.language()
     words = {**texts.catalogue(language, SHARED), **texts.catalogue(language, name)}
     page = flask.render_template(
         f"{name}.html",
         language=language,
         t=lambda key: words[key],
-        config={"version": VERSION, "language": language},
+        config={"version": VERSION, "language": language, **config},
         **values,
     )
     response = flask.Response(page, content_type="text/html; charset=utf-8")

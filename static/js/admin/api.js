@@ -10,7 +10,7 @@ const ANSWER_TIMEOUT_MS = 15_000;
 export class Api {
   #fetch;
 
-  /** @param {typeof fetch} fetch */
+  /** @param {(path: string, request: RequestInit) => Promise<Response>} fetch */
   constructor(fetch) {
     this.#fetch = fetch;
   }

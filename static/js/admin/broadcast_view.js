@@ -3,6 +3,7 @@
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
 import { formatBoundMs, formatCount, formatMs, formatTime } from "../format.js";
 import { curlLine, publishOf, receiversOf } from "./broadcast.js";
+import { nameOf } from "./names.js";
 import { receiptWords } from "./receipt.js";
 
 /** @typedef {import("./types.js").PageState} PageState */
@@ -56,7 +57,7 @@ export class BroadcastView {
       keyOf: ({ device }) => device,
       make: () => fromTemplate(document, "receipt-row-template"),
       draw: (row, { device, name, transport, delay_ms, bound_ms, outcome }) => {
-        setText(part(row, "name"), name ?? device);
+        setText(part(row, "name"), nameOf({ device, name }, this.#speech));
         setText(part(row, "transport"), t(`transport.${transport}`));
         const isKnown = delay_ms !== null && bound_ms !== null;
         const delay = isKnown && {

@@ -7,6 +7,7 @@
 import { failureWords, isGood } from "./api.js";
 import { RECEIVERS_UNASKED_MAX, mergeHistory, receiversOf } from "./broadcast.js";
 import { readHistory } from "./history.js";
+import { isolatedName } from "./names.js";
 import { ReceiptFollower } from "./receipt.js";
 
 /** @typedef {import("./api.js").Answer} Answer */
@@ -76,10 +77,11 @@ export class Desk {
    * The page was opened, perhaps by a one-time link.
    *
    * @param {string | null} key
+   * @param {boolean} isSignedIn whether it came with a session
    */
-  async arrive(key) {
-    if (key !== null && (await this.#signIn({ body: { key } }, "sign_in.link_used"))) return;
-    if (isGood(await this.#api.ask("GET", "/api/room"))) await this.#enter();
+  async arrive(key, isSignedIn) {
+    if (isSignedIn) await this.#enter();
+    else if (key !== null) await this.#signIn({ body: { key } }, "sign_in.link_used");
     else this.#set({ session: "out" });
   }
 
@@ -220,10 +222,14 @@ export class Desk {
       this.#set({ is_changing: false });
   }
 
-  /** The same experiment once more, in a new random order. */
+  /** The same experiment once more; the server draws a new order. */
   async runAgain() {
     const { plan, wanted_count } = this.state.room ?? {};
-    if (plan && wanted_count) await this.openExperiment({ plan: fresh(plan), phones: wanted_count });
+    if (plan && wanted_count)
+      await this.openExperiment({
+        plan: /** @type {import("./types.js").Plan} */ (plan),
+        phones: wanted_count,
+      });
   }
 
   /** @param {boolean} is_changing */
@@ -249,11 +255,11 @@ export class Desk {
   }
 
   /** @param {import("./types.js").OperatorSeat} seat */
-  async removeParticipant({ device, name }) {
+  async removeParticipant(seat) {
     const { t } = this.#speech;
-    const shown = `\u2068${name}\u2069`;
-    if (!(await this.#question(t("question.remove", { name: shown }), t("seat.remove")))) return;
-    await this.#act("DELETE", `/api/room/participants/${encodeURIComponent(device)}`);
+    const name = isolatedName(seat, this.#speech);
+    if (!(await this.#question(t("question.remove", { name }), t("seat.remove")))) return;
+    await this.#act("DELETE", `/api/room/participants/${encodeURIComponent(seat.device)}`);
   }
 
   async putAway() {
@@ -331,16 +337,4 @@ export class Desk {
     Object.assign(this.state, change);
     this.#onChange();
   }
-}
-
-/**
- * The plan without what made its order: a repetition draws a new one.
- *
- * @param {Partial<import("./types.js").Plan>} plan
- */
-function fresh(plan) {
-  return /** @type {import("./types.js").Plan} */ ({
-    ...plan,
-    seed: crypto.getRandomValues(new Uint32Array(1))[0],
-  });
 }

@@ -3,6 +3,7 @@
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
 import { formatBoundMs, formatCount } from "../format.js";
 import { msOrNothing } from "../screen/words.js";
+import { nameOf } from "./names.js";
 
 /** @typedef {import("./types.js").Device} Device */
 /** @typedef {import("./types.js").Speech} Speech */
@@ -75,17 +76,6 @@ export class DevicesView {
     button.setAttribute("aria-label", t("devices.disconnect_label", { name }));
     button.onclick = () => this.#onDisconnect(device);
   }
-}
-
-/**
- * The name that it has in the room, else the end of its id, which is all that is known.
- *
- * @param {Device} device
- * @param {Speech} speech
- */
-export function nameOf({ device, name }, { t }) {
-  if (name) return name;
-  return device === null ? t("devices.unknown") : `…${device.slice(-6)}`;
 }
 
 /**

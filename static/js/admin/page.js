@@ -41,7 +41,7 @@ async function main() {
   /** @type {AdminView} */
   let view;
   const desk = new Desk({
-    api: new Api((...request) => fetch(...request)),
+    api: new Api((path, request) => fetch(path, request)),
     speech,
     clock,
     timers,
@@ -61,7 +61,7 @@ async function main() {
   desk.onSession = (isIn) => pollers.forEach((poller) => (isIn ? poller.start() : poller.stop()));
   desk.onActed = () => pollers.forEach((poller) => poller.askNow());
   Object.defineProperty(globalThis, "siarAdmin", { get: () => structuredClone(desk.state) });
-  await desk.arrive(takeKey());
+  await desk.arrive(takeKey(), config.signed_in);
   setInterval(() => view.draw(desk.state), DRAW_EVERY_MS);
 }
 

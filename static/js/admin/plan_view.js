@@ -13,6 +13,9 @@ import { clientCounts, fieldsOf, isChanged, lengthS, planWith } from "./plan.js"
 
 const NUMBERS = /** @type {const} */ (["blocks", "notifications", "gap_ms", "payload_bytes"]);
 
+/** As a plan from a file is called: it is not the preset any more. */
+const CHANGED_PROFILE = "plan";
+
 const LISTS = /** @type {const} */ (["arms", "radio"]);
 
 export class PlanView {
@@ -91,6 +94,7 @@ export class PlanView {
     if (!plan.arms || !plan.rate_hz) return;
     const ran = /** @type {Plan} */ (plan);
     this.fill({ id: "", title_key: "", text_key: "", plan: ran, length_s, built_in: false }, phones);
+    this.#field("phones").focus();
   }
 
   /** The same preset for another number of phones; what was changed in the form stays. */
@@ -118,10 +122,12 @@ export class PlanView {
 
   /** @param {Preset} base */
   #plan(base) {
-    const plan = planWith(base.plan, this.#fields());
-    const phones = Number(this.#field("phones").value) || 1;
-    // A preset came for this number; of another plan the counts follow the number of phones.
-    return this.#isOurs(base) ? plan : { ...plan, client_counts: clientCounts(phones) };
+    const fields = this.#fields();
+    const plan = planWith(base.plan, fields);
+    if (isChanged(base.plan, fields)) plan.profile = CHANGED_PROFILE;
+    // A preset came for this number of phones; of another plan the counts follow it.
+    if (!this.#isOurs(base)) plan.client_counts = clientCounts(Number(this.#field("phones").value) || 1);
+    return plan;
   }
 
   /** @param {Preset} preset */

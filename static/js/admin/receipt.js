@@ -2,6 +2,7 @@
 
 import { formatCount, formatMs } from "../format.js";
 import { isGood } from "./api.js";
+import { isolatedName } from "./names.js";
 
 /** @typedef {import("./types.js").Followed} Followed */
 /** @typedef {import("./types.js").Speech} Speech */
@@ -74,7 +75,8 @@ export class ReceiptFollower {
  * @param {Followed} followed
  * @param {Speech} speech
  */
-export function receiptWords({ receipt, is_over }, { t, language }) {
+export function receiptWords({ receipt, is_over }, speech) {
+  const { t, language } = speech;
   const { recipients_count, delivered_count, slowest } = receipt;
   const counts = {
     delivered: formatCount(delivered_count, language),
@@ -87,8 +89,7 @@ export function receiptWords({ receipt, is_over }, { t, language }) {
       ? ""
       : t("receipt.slowest", {
           delay: formatMs(slowest.delay_ms, language),
-          // Isolated: a name written from right to left must not turn the sentence around.
-          name: `\u2068${slowest.name ?? slowest.device}\u2069`,
+          name: isolatedName(slowest, speech),
         });
   const isMissing = is_over && delivered_count < recipients_count;
   return [t("receipt.delivered", counts), slowestWords, isMissing ? t("receipt.missing") : ""].join("");

@@ -8,6 +8,9 @@ import { formatCount } from "../format.js";
 
 const RUNNING = "running";
 
+/** Runs of these states have a report. */
+const WRITTEN = ["complete", "incomplete"];
+
 export class RunsView {
   #speech;
   #acts;
@@ -67,9 +70,7 @@ export class RunsView {
     setText(part(row, "started"), startedWords(run, this.#speech));
     setText(part(row, "facts"), factsWords(run, this.#speech));
     setText(part(row, "verdict"), verdictWords(run, this.#speech));
-    part(row, "open").hidden = isRunning;
-    part(row, "export").hidden = isRunning;
-    part(row, "compare").hidden = isRunning;
+    for (const name of ["open", "export", "compare"]) part(row, name).hidden = !WRITTEN.includes(run.state);
     part(row, "delete").hidden = isRunning;
     part(row, "stop").hidden = !isRunning;
   }
@@ -90,10 +91,8 @@ function startedWords({ id, started }, { language }) {
  * @param {Speech} speech
  */
 export function factsWords({ id, profile, phones, simulated, state }, { t, language }) {
-  const who =
-    phones === null || phones === undefined
-      ? ""
-      : t(simulated ? "runs.clients" : "runs.phones", { count: formatCount(phones, language) });
+  const phonesWords = phones ? t("runs.phones", { count: formatCount(phones, language) }) : "";
+  const who = simulated ? t("runs.clients") : phonesWords;
   return [t(`state.${state}`), profile ?? "", who, id].filter(Boolean).join(" · ");
 }
 

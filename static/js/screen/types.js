@@ -30,7 +30,7 @@
  * @typedef {{
  *   index: number, block: number, clients: number, transport: string, state: "connect" | "running" | "collect",
  *   expected_count?: number, rate_hz?: number, drain_ms?: number,
- *   first_due_us: number | null, ends_us: number | null, participants?: (string | number)[],
+ *   first_due_us: number | null, ends_us: number | null, seats?: number[],
  * }} Trial
  */
 

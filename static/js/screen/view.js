@@ -135,11 +135,22 @@ export class ScreenView {
       keyOf: (seat) => String(seat.seat),
       make: () => fromTemplate(this.#document, "there-template"),
       draw: (row, seat) => {
-        const isMissing = seat.away || seat.visible === false;
-        row.dataset.state = isMissing ? "away" : "there";
+        const state = stateOf(seat, room.trial);
+        row.dataset.state = state;
         setText(part(row, "name"), seat.name);
-        setText(part(row, "state"), isMissing ? t(seat.away ? "seat.away" : "seat.hidden") : "");
+        setText(part(row, "state"), state === "there" ? "" : t(`seat.${state}`));
       },
     });
   }
+}
+
+/**
+ * @param {Seat} seat
+ * @param {import("./types.js").Trial | null} trial
+ * @returns {"away" | "hidden" | "rests" | "there"}
+ */
+function stateOf({ seat, away, visible }, trial) {
+  if (away) return "away";
+  if (visible === false) return "hidden";
+  return trial?.seats && !trial.seats.includes(seat) ? "rests" : "there";
 }

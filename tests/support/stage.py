@@ -1,0 +1,143 @@
+"""Puts the room through what phones and runner would do, by HTTP alone: pages that only look on cannot tell.
+
+Nothing is measured here. Whoever tests measuring uses real phones (tests/support/phone.py, tests/browser).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.server import RunningServer
+
+RUN = "2026-11-21T10-00-00-5ca9"
+
+PLAN: dict[str, Any] = {
+    "arms": [{"name": "sse", "transport": "sse"}, {"name": "socketio", "transport": "socketio"}],
+    "client_counts": [1, 3, 6],
+    "blocks": 8,
+    "notifications": 30,
+    "warmup_notifications": 5,
+    "rate_hz": 10.0,
+    "payload_bytes": 512,
+    "seed": 1,
+    "profile": "classroom",
+}
+
+GOOD = {
+    "checks": {"sse": "ok", "socketio": "ok", "clock": "ok"},
+    "ready": True,
+    "visible": True,
+    "awake": True,
+    "clock_bound_ms": 0.63,
+    "rtt_ms": 4.2,
+    "jitter_ms": 2.4,
+}
+"""What a phone says when everything is well."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """A server's room, with devices that do as they are told."""
+
+    server: RunningServer
+    credentials: dict[str, str] = field(default_factory=dict)
+    """What proves each device."""
+
+    def operate(self, method: str, path: str, body: Any = None) -> Any:
+        """A request of the operator or the runner; the answer."""
+        status, answer = self.server.request(method, path, body)
+        assert status in (200, 201, 202), answer
+        return answer
+
+    def open(self, *, wanted_count: int = 6, length_s: float = 520, **more: Any) -> None:
+        """Let phones gather."""
+        body = {"run": RUN, "wanted_count": wanted_count, "length_s": length_s, "plan": PLAN, **more}
+        self.operate("POST", "/api/room", body)
+
+    def join(self, name: str, *, model: str | None = None, **report: Any) -> str:
+        """A device that joins and says of itself what `report` holds; its id."""
+        status, registered = self.server.request("POST", "/api/devices", {})
+        assert status == 201, registered
+        device: str = registered["device"]
+        self.credentials[device] = f"{device}.{registered['token']}"
+        status, joined = self._as_device("POST", "/api/participants", device, {"name": name, "model": model})
+        assert status == 201, joined
+        self.report(device, **report)
+        return device
+
+    def report(self, device: str, **report: Any) -> None:
+        """Have a device say how it is."""
+        status, answer = self._as_device("POST", "/api/assignment", device, report)
+        assert status == 200, answer
+
+    def begin(self) -> None:
+        """Start with who is ready, and skip the countdown as a runner may."""
+        self.operate("POST", "/api/room/start")
+        self.operate("PUT", "/api/room/progress", {"phase": "running"})
+
+    def trial(self, state: str, *, transport: str = "sse", ends_in_s: float | None = None) -> None:
+        """What phones are to do."""
+        now_us = self.operate("GET", "/api/room")["server_us"]
+        ends_us = None if ends_in_s is None else now_us + round(ends_in_s * 1e6)
+        trial = {
+            "index": 4,
+            "block": 0,
+            "clients": len(self.credentials),
+            "transport": transport,
+            "expected_count": 35,
+            "warmup_count": 5,
+            "rate_hz": 10.0,
+            "drain_ms": 2000,
+            "topic": "trial.4",
+            "state": state,
+            "participants": sorted(self.credentials),
+            "first_due_us": None if ends_us is None else now_us,
+            "ends_us": ends_us,
+        }
+        self.operate("PUT", "/api/room/trial", trial)
+
+    def between_trials(self) -> None:
+        """Nobody is to do anything."""
+        self.server.request("PUT", "/api/room/trial", raw=b"null")
+
+    def progress(self, **more: Any) -> None:
+        """How far it is, with results of both arms."""
+        said = {"round": 5, "rounds": 48, "remaining_s": 312, "results": results(), **more}
+        self.operate("PUT", "/api/room/progress", said)
+
+    def finish(self, **more: Any) -> None:
+        """It is over."""
+        sentence_en = "SSE and Socket.IO are equivalent on these phones: within 1 ms at 1, 3 and 6."
+        sentence_id = "SSE dan Socket.IO setara pada ponsel ini: dalam 1 ms pada 1, 3, dan 6."
+        result = {
+            "verdict": {"code": "equivalent", "sentence_en": sentence_en, "sentence_id": sentence_id},
+            "table": {"headings": ["Phones", "SSE", "Socket.IO"], "rows": [["1", "3.1", "3.3"], ["6", "4.6", 4.9]]},
+            "downloads": [{"name": "report.html", "url": f"/api/runs/{RUN}/report"}],
+            **more,
+        }
+        self.operate("POST", "/api/room/finish", result)
+
+    def _as_device(self, method: str, path: str, device: str, body: Any) -> tuple[int, Any]:
+        return self.server.request(method, path, body, token=self.credentials[device])
+
+
+def results() -> dict[str, Any]:
+    """Results of three client counts, as a runner sums them up."""
+    return {
+        arm: {
+            str(clients): {
+                "delay_ms_p50": base + 0.35 * clients,
+                "delay_ms_p25": base + 0.2 * clients - 0.7,
+                "delay_ms_p75": base + 0.6 * clients + 0.9,
+                "cpu_us_per_delivery": cpu + 90 / clients,
+                "delivered": 90 * clients,
+                "late": 1,
+                "lost": 0,
+                "asleep": 2 if clients == 6 else 0,
+                "blocks": 3,
+            }
+            for clients in (1, 3, 6)
+        }
+        for arm, base, cpu in (("sse", 2.6, 41.0), ("socketio", 3.0, 58.0))
+    }
