@@ -79,12 +79,12 @@ class Runner:
     def bury(self) -> None:
         """Keep the last words, let go of the files."""
         self._last_words = self.last_words()
-        self.log.close()
         with contextlib.suppress(OSError):
             os.unlink(self.plan_path)
         if self.process.stdin is not None:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
+        self.log.close()
 
     def to_json(self) -> dict[str, Any]:
         """What the operator is told of it."""

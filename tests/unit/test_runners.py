@@ -1,0 +1,150 @@
+"""The runner as a child: one at a time, told to stop in order, its last words kept. With real processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import Conflict
+from app.runners import REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
+
+WAIT_S = 20
+
+SLEEPS = """
+import sys, time
+print("waiting", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("stopped in order", flush=True)
+    sys.exit(130)
+"""
+
+UNTIL_INPUT_ENDS = "import sys; sys.stdin.read(); print('the server has gone')"
+
+
+def order(run: str = "r1", **changes: object) -> Order:
+    values: dict[str, object] = {
+        "run": run,
+        "plan_json": '{"profile": "test"}',
+        "url": "http://127.0.0.1:1",
+        "runs_dir": Path("runs"),
+        "token": "secret-token",
+        "certificate": "",
+        "phones": None,
+    }
+    return Order(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def program(text: str) -> list[str]:
+    """A child that ignores the flags of a runner."""
+    return [sys.executable, "-P", "-c", text]
+
+
+@pytest.fixture
+def runners() -> Iterator[Runners]:
+    made = Runners()
+    yield made
+    last = made.running()
+    if last is not None:
+        last.process.kill()
+        last.process.wait()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < deadline_s, "it did not come to that"
+        time.sleep(0.01)
+
+
+def until_buried(runner: Runner) -> None:
+    until(lambda: runner.log.closed)
+
+
+def test_what_a_runner_said_last_can_still_be_asked_for(runners: Runners) -> None:
+    runner = runners.start(
+        order(), command=program("import sys; print('x' * 9000); sys.exit('siar: no phones came')")
+    )
+    until_buried(runner)
+
+    told = runner.to_json()
+    assert (told["state"], told["exit_code"]) == ("ended", 1)
+    assert told["last_words"].endswith("siar: no phones came")
+    assert len(told["last_words"]) <= WORDS_BYTES_MAX
+    assert runners.of("r1") is runner
+    assert runners.running() is None
+
+
+def test_a_second_runner_is_refused_while_one_runs(runners: Runners) -> None:
+    first = runners.start(order("r1"), command=program(SLEEPS))
+
+    with pytest.raises(Conflict, match="r1"):
+        runners.start(order("r2"), command=program(SLEEPS))
+
+    assert runners.running() is first
+
+
+def test_a_runner_is_stopped_in_order(runners: Runners) -> None:
+    runner = runners.start(order(), command=program(SLEEPS))
+    until(lambda: runner.last_words() == "waiting")
+
+    runners.stop("r1")
+    until_buried(runner)
+
+    assert runner.process.returncode == 130
+    assert runner.last_words().endswith("stopped in order")
+    with pytest.raises(Conflict):
+        runners.stop("r1")
+
+
+def test_what_is_not_under_way_cannot_be_stopped(runners: Runners) -> None:
+    with pytest.raises(Conflict, match="not under way"):
+        runners.stop("another")
+
+
+def test_a_runner_reads_the_end_of_its_input_when_the_server_goes(runners: Runners) -> None:
+    runner = runners.start(order(), command=program(UNTIL_INPUT_ENDS))
+    assert runner.process.stdin is not None
+
+    runner.process.stdin.close()  # As the kernel does, whatever ends the server.
+    until_buried(runner)
+
+    assert runner.last_words() == "the server has gone"
+
+
+def test_the_server_hears_of_each_end_once() -> None:
+    ended: list[str] = []
+    runners = Runners(on_end=lambda runner: ended.append(runner.order.run))
+
+    runners.start(order("r1"), command=program("pass"))
+    until(lambda: ended == ["r1"])
+    runners.start(order("r2"), command=program("pass"))
+
+    until(lambda: ended == ["r1", "r2"])
+
+
+def test_the_token_is_in_no_argument_and_the_plan_is_gone_with_the_runner(runners: Runners) -> None:
+    tell = "import os, sys; print(os.environ['SIAR_ADMIN_TOKEN'], sys.argv[-2:], open(sys.argv[-1]).read())"
+    runner = runners.start(order(), command=program(tell))
+    until_buried(runner)
+
+    assert runner.last_words().startswith("secret-token ['--plan', ")
+    assert runner.last_words().endswith('{"profile": "test"}')
+    assert "secret-token" not in str(runner.process.args)
+    assert not os.path.exists(runner.plan_path)
+    assert "secret-token" not in repr(runner)
+
+
+def test_runners_are_remembered_up_to_a_bound(runners: Runners) -> None:
+    for number in range(REMEMBERED_MAX + 1):
+        runner = runners.start(order(f"r{number}"), command=program("pass"))
+        runner.process.wait()
+
+    assert runners.of("r0") is None
+    assert runners.of(f"r{REMEMBERED_MAX}") is not None
