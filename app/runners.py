@@ -61,7 +61,7 @@ class Runner:
     log: IO[bytes] = field(repr=False)
     plan_path: str
     stop_asked: bool = False
-    _last_words: str | None = None
+    _last_words: str | None = field(default=None, repr=False)
 
     @property
     def is_over(self) -> bool:
