@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.core.errors import Conflict
+from app.serving import mode
 from app.serving.spawn import spawn
 
 ROOT = Path(__file__).parents[1]
@@ -181,6 +182,11 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
     return Runner(order, process, log, plan_path)
 
 
+def _server_pid() -> int:
+    """Root of the server's processes: gunicorn's master where one of our workers runs, else this process."""
+    return os.getpid() if mode.current() == mode.THREADS else os.getppid()
+
+
 def _command(order: Order) -> list[str]:
     clients = ["--clients"] if order.phones is None else ["--phones", str(order.phones)]
     return [
@@ -188,6 +194,6 @@ def _command(order: Order) -> list[str]:
         "--url", order.url,
         "--run", order.run,
         "--runs-dir", str(order.runs_dir.resolve()),
-        "--pid", str(os.getppid()),
+        "--pid", str(_server_pid()),
         *clients,
     ]  # fmt: skip
