@@ -218,7 +218,10 @@ export class Participation {
     const { trial } = this.#assignment ?? {};
     const restMs = trial?.state === "running" && !trial.take_part ? this.#untilMs(trial.ends_us) : null;
     const failedMs = this.#failedTries > 0 ? Math.min(8_000, POLL_MS * 2 ** this.#failedTries) * random() : 0;
-    return Math.max(pollMs * (0.8 + 0.2 * random()), failedMs, restMs ?? 0);
+    // Its own part is posted already: what is left of the drain time concerns those who miss something.
+    const isDone = trial !== null && trial?.index === this.#trialDone;
+    const waitMs = isDone ? Math.min(pollMs, POLL_MS) : pollMs;
+    return Math.max(waitMs * (0.8 + 0.2 * random()), failedMs, restMs ?? 0);
   }
 
   #report() {

@@ -20,7 +20,7 @@ async function main() {
   const place = byId(document, "result-drawing");
   setText(
     byId(document, "who"),
-    t("result.who", { name: result.name ?? result.pseudonym, seat: result.seat }),
+    t("result.who", { name: result.pseudonym, seat: result.seat, phones: result.phones }),
   );
   setText(byId(document, "run"), t("result.run", { run: result.run }));
   setText(byId(document, "verdict"), verdictOf(result, language));

@@ -10,15 +10,16 @@ import { formatCount, formatMs } from "./format.js";
  * One arm of the experiment, as this phone saw it.
  *
  * @typedef {{
- *   name: string, transport: import("./types.js").Transport,
+ *   arm: string, title: string, transport: import("./types.js").Transport,
  *   delay_ms_p25: number | null, delay_ms_p50: number | null, delay_ms_p75: number | null, delay_ms_p95: number | null,
- *   on_time: number, late: number, lost: number, asleep: number,
- * }} ArmResult
+ *   all_delay_ms_p50: number | null, samples: number,
+ *   on_time: number, late: number, replayed: number, lost: number, asleep: number,
+ * }} ArmResult `asleep`: trials that this phone slept through; `all_delay_ms_p50`: of every phone
  */
 
 /**
  * @typedef {{
- *   run: string, pseudonym: string, seat: number, name?: string, arms: ArmResult[],
+ *   run: string, pseudonym: string, seat: number, phones: number, arms: ArmResult[],
  *   verdict?: {code: string, sentence_en: string, sentence_id: string} | null,
  * }} Result
  */
@@ -140,8 +141,10 @@ function table(arms, { t, language }) {
   const rows = /** @type {const} */ ([
     ["median", "delay_ms_p50"],
     ["p95", "delay_ms_p95"],
+    ["all", "all_delay_ms_p50"],
     ["on_time", "on_time"],
     ["late", "late"],
+    ["replayed", "replayed"],
     ["lost", "lost"],
     ["asleep", "asleep"],
   ]);
@@ -170,8 +173,8 @@ function figure(value, key, language) {
  * @param {ArmResult} arm
  * @param {Speech["t"]} t
  */
-function nameOf({ name, transport }, t) {
-  return name === transport ? t(`transport.${transport}`) : name;
+function nameOf({ arm, title, transport }, t) {
+  return arm === transport ? t(`transport.${transport}`) : title;
 }
 
 /**

@@ -47,7 +47,7 @@ export class RoomPage {
   #isJoining = false;
   /** @type {"second_tab" | null} */
   #problem = null;
-  /** @type {"ask" | "done" | "failed" | null} */
+  /** @type {"ask" | "done" | "later" | "failed" | null} */
   #forgetting = null;
   /** @type {any} */
   #timer = null;
@@ -202,7 +202,8 @@ export class RoomPage {
       this.#forgetting = "ask";
     } else {
       const answer = await this.#device?.request("DELETE", "/api/deliveries");
-      this.#forgetting = answer?.status === 200 ? "done" : "failed";
+      const isLater = answer?.status === 409 || answer?.status === 429;
+      this.#forgetting = answer?.status === 200 ? "done" : isLater ? "later" : "failed";
     }
     drawSoon();
   }

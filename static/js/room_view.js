@@ -16,7 +16,7 @@ import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "./roo
 /**
  * @typedef {{
  *   step: Step, assignment: Assignment | null, room: RoomState | null, count: number, sinceMs: number,
- *   isJoining: boolean, problem: "second_tab" | null, forgetting: "ask" | "done" | "failed" | null,
+ *   isJoining: boolean, problem: "second_tab" | null, forgetting: "ask" | "done" | "later" | "failed" | null,
  *   wakeLock: "held" | "waiting" | "impossible", isSecure: boolean,
  * }} RoomPageState `sinceMs`: since the worker said so
  */
@@ -137,8 +137,9 @@ export class RoomView {
   #drawBig(/** @type {RoomPageState} */ { step, room, assignment, count, sinceMs }) {
     const { language } = this.#speech;
     const leftMs = Math.max(0, (room?.countdown_in_ms ?? 0) - sinceMs);
+    const isResting = step === "round" && room?.trial?.state === "resting";
     const figure = step === "countdown" ? Math.ceil(leftMs / 1000) : count;
-    setText(this.#byId("big-figure"), formatCount(figure, language));
+    setText(this.#byId("big-figure"), isResting ? "" : formatCount(figure, language));
     setText(this.#byId("big-words"), roundWords(step, room, this.#speech));
     setText(this.#byId("big-round"), leftWords(assignment, this.#speech));
   }

@@ -49,7 +49,7 @@ export class View {
    * @param {{isAlone: boolean}} where whether the phone is in no room: there the room's part of the page leads
    */
   draw({ worker, received, problem, isStarting }, { isAlone }) {
-    for (const id of ["control", "delays", "clock-card"]) this.#byId(id).hidden = !isAlone;
+    for (const id of ["tagline", "control", "delays", "clock-card"]) this.#byId(id).hidden = !isAlone;
     const [newest, ...earlier] = received.all;
     this.#byId("received").hidden = !isAlone && newest === undefined;
     const { t } = this.#speech;
