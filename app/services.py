@@ -34,6 +34,10 @@ from app.source import Trials
 from app.transports.socket_io import SocketIoTransport
 from app.transports.sse import SseTransport
 
+FORGET_PER_S = 0.5
+FORGET_AT_ONCE = 30
+"""A class that leaves, each deleting its own."""
+
 
 class Requests:
     """HTTP requests so far, the transports' own included; a trial counts those that came in between."""
@@ -75,6 +79,8 @@ class Services:
     """Wrong codes, by address."""
     practice: Practice
     receipts: Receipts
+    forget_rate: Rate
+    """Of requests to delete what was recorded: each looks through all runs."""
     operators: Operators
     archive: Shelf
     trash: Trash
@@ -163,6 +169,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         join_guesses=Guesses(clock.now_us),
         practice=Practice(room, trials),
         receipts=Receipts(),
+        forget_rate=Rate(per_s=FORGET_PER_S, burst=FORGET_AT_ONCE),
         operators=Operators(
             token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
         ),

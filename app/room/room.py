@@ -136,6 +136,15 @@ class Room:
                 self.seats.free(device)
             self._changed()
 
+    def forget(self, device: str) -> None:
+        """Keep nothing of `device`: its owner asks. Its seat is free; it may join again."""
+        with self.lock:
+            self.leave(device)
+            self.reports.forget(device)
+            if self.result is not None:
+                others = {each: url for each, url in self.result.get("results", {}).items() if each != device}
+                self.result = {**self.result, "results": others}
+
     def report(self, device: str, report: Mapping[str, Any]) -> None:
         """Take in what a device says of itself, in the room or not."""
         with self.lock:

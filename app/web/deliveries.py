@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Any, Literal
 
 import flask
 import msgspec
+from werkzeug.exceptions import TooManyRequests
 
 from app import clock
+from app.archive.forget import forget_device
 from app.core.delivery import SampleState
-from app.core.errors import Malformed, Unknown
+from app.core.errors import Conflict, Malformed, StoreError, Unknown
 from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX
 from app.deliveries import COOKIE
 from app.practice import is_practice
+from app.room.room import UNDER_WAY
+from app.serving.offload import blocking
 from app.web import body
 from app.web.auth import require_device
+from app.web.device import require_registered
 from app.web.here import services
+
+logger = logging.getLogger("siar.deliveries")
 
 blueprint = flask.Blueprint("deliveries", __name__)
 
@@ -139,6 +147,35 @@ def post() -> flask.Response:
     if fresh:
         _tell(batch.device, said["samples"])
     return flask.jsonify(accepted=len(batch.samples) if fresh else 0, duplicate=not fresh)
+
+
+@blueprint.delete("/api/deliveries")
+def forget() -> flask.Response:
+    """Delete what was recorded about this device, in every run that is kept here, and on this server."""
+    device = require_registered()
+    parts = services()
+    wait_us = parts.forget_rate.wait_us(clock.monotonic_us())
+    if wait_us:
+        raise TooManyRequests(
+            "Others ask for the same; try again in some seconds.", retry_after=-(-wait_us // 1_000_000)
+        )
+    if parts.room.phase in UNDER_WAY or parts.trials.active() is not None:
+        raise Conflict("An experiment is measuring; ask again when it is over, and everything is deleted.")
+    removal = blocking(forget_device, parts.settings.runs_dir, device)
+    receipts_count = parts.receipts.forget(device)
+    parts.room.forget(device)
+    if removal.failed:
+        logger.error("Not everything about a device could be deleted in: %s", ", ".join(removal.failed))
+        raise StoreError("Some runs could not be written, so not everything is deleted; tell the operator.")
+    return body.answer(
+        runs_count=len(removal.runs),
+        batches_count=removal.rows.batches,
+        samples_count=removal.rows.samples,
+        deliveries_count=removal.rows.deliveries,
+        spooled_count=removal.spooled,
+        results_count=removal.results,
+        receipts_count=receipts_count,
+    )
 
 
 def _check_parts(batch: Batch) -> None:

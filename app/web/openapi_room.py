@@ -33,6 +33,7 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("put", "/api/room/trial"): ("What phones are to do next, or null (runner)", "200", _JSON),
     ("put", "/api/room/progress"): ("How far the experiment is (runner)", "200", _JSON),
     ("post", "/api/room/finish"): ("How it ended (runner)", "200", _JSON),
+    ("delete", "/api/deliveries"): ("Delete what was recorded about this device (device)", "200", _JSON),
     ("get", "/api/screen"): ("What the big screen shows; by its link", "200", _JSON),
     ("get", "/api/devices"): ("Who is connected (operator)", "200", _JSON),
     ("delete", "/api/devices/{device}"): ("Cut a device off (operator)", "200", _JSON),

@@ -1,0 +1,161 @@
+"""A participant has what was recorded about it deleted: its rows, its name, its result; and nobody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.archive.forget import forget_device, removed_count
+from app.core.conduct import Conduct
+from app.core.errors import StoreError
+from app.measure.forget import Forgotten, forget
+from app.measure.store import FILE_NAME, ClientBatch, RunHead, Store
+from tests.support import records
+
+MINE, OTHER = "d-00000000000000aa", "d-00000000000000bb"
+RUN = "2026-11-21T10-40-07-a1b2"
+
+
+def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
+    """Two phones, one trial: what a runner leaves behind."""
+    folder = runs_dir / run
+    head = RunHead(run, "2026-11-21T10:40:07Z", records.plan(), {}, simulated=False)
+    first = records.trial(0)
+    deliveries = tuple(
+        replace(first.deliveries[0], client=client, seq=seq) for client in (0, 1) for seq in (0, 1)
+    )
+    trial = replace(
+        first, deliveries=deliveries, participants=(0, 1), conducts=(Conduct(client=0), Conduct(client=1))
+    )
+    with Store.create(folder, head) as store:
+        store.add_trial(trial)
+        store.add_batches([a_batch(MINE), a_batch(OTHER)])
+        store.finish(ended="2026-11-21T10:41:00Z")
+    participants = [
+        {"client": client, "device": device, "name": name, "pseudonym": f"phone-{client + 1}"}
+        for client, (device, name) in enumerate(((MINE, "Siti"), (OTHER, "Budi")))
+    ]
+    (folder / "participants.json").write_text(json.dumps({"schema": 1, "participants": participants}))
+    (folder / "results").mkdir()
+    for seat, key in ((1, "mine"), (2, "other")):
+        (folder / "results" / f"{key}.json").write_text(json.dumps({"seat": seat}))
+    (folder / "deliveries.csv").write_text("run,client,seq\r\nr,0,0\r\nr,1,0\r\nr,10,0\r\n")
+    lines = [json.dumps({"device": each, "batch": {}}, separators=(",", ":")) for each in (MINE, OTHER)]
+    (folder / "spool.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def a_batch(device: str) -> ClientBatch:
+    sample = {"id": "e.1", "transport": "sse", "due_us": 1, "sent_us": 2, "state": "ok", "outcome": "on_time"}
+    return ClientBatch(
+        device=device, batch_id="batch-0001", received_us=3, run=RUN, trial=0, samples=(sample,)
+    )
+
+
+def rows(folder: Path, statement: str) -> list[tuple[object, ...]]:
+    with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as database:
+        return database.execute(statement).fetchall()
+
+
+def test_everything_of_the_device_is_gone_and_nothing_of_the_others(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+
+    removal = forget_device(tmp_path, MINE)
+
+    assert removal.rows == Forgotten(batches=1, samples=1, deliveries=2)
+    assert (removal.runs, removal.results, removal.spooled, removal.failed) == ([RUN], 1, 1, [])
+    assert not [
+        path.name for path in folder.rglob("*") if path.is_file() and MINE.encode() in path.read_bytes()
+    ]
+    assert "Siti" not in (folder / "participants.json").read_text()
+    assert "Budi" in (folder / "participants.json").read_text()
+    assert [path.name for path in (folder / "results").iterdir()] == ["other.json"]
+    with (folder / "deliveries.csv").open(newline="") as file:
+        assert [row[1] for row in csv.reader(file)] == ["client", "1", "10"]
+    assert rows(folder, "SELECT DISTINCT client FROM delivery") == [(1,)]
+    assert rows(folder, "SELECT client FROM conduct") == [(1,)]
+    assert rows(folder, "SELECT device FROM client_batch") == [(OTHER,)]
+    assert rows(folder, "SELECT count(*) FROM client_sample") == [(1,)]
+
+
+def test_the_store_is_append_only_again_afterwards(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    forget_device(tmp_path, MINE)
+
+    with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as database:
+        for table in ("delivery", "client_sample", "conduct"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                database.execute(f"DELETE FROM {table}")
+
+
+def test_the_spool_keeps_its_length_since_places_in_it_are_noted(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    before = (folder / "spool.jsonl").read_bytes()
+
+    forget_device(tmp_path, MINE)
+
+    after = (folder / "spool.jsonl").read_bytes()
+    assert len(after) == len(before)
+    assert [bool(line.strip()) for line in after.splitlines()] == [False, True]
+
+
+def test_a_run_says_how_many_had_themselves_deleted(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    assert removed_count(folder) == 0
+
+    forget_device(tmp_path, MINE)
+    forget_device(tmp_path, MINE)
+    forget_device(tmp_path, OTHER)
+
+    assert removed_count(folder) == 2
+
+
+def test_the_trash_is_looked_through_too(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path / ".trash")
+
+    forget_device(tmp_path, MINE)
+
+    assert rows(folder, "SELECT device FROM client_batch") == [(OTHER,)]
+
+
+def test_a_stranger_changes_nothing(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    removal = forget_device(tmp_path, "d-00000000000000cc")
+
+    assert (removal.runs, removal.rows) == ([], Forgotten())
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_that_cannot_be_written_is_named_and_the_others_are_done(tmp_path: Path) -> None:
+    an_experiment(tmp_path, "damaged")
+    (tmp_path / "damaged" / "participants.json").write_text("{")
+    whole = an_experiment(tmp_path)
+
+    removal = forget_device(tmp_path, MINE)
+
+    assert removal.failed == ["damaged"]
+    assert rows(whole, "SELECT device FROM client_batch") == [(OTHER,)]
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    outside = an_experiment(tmp_path / "outside")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "linked").symlink_to(outside)
+
+    assert forget_device(tmp_path / "runs", MINE).runs == []
+    assert rows(outside, "SELECT count(*) FROM client_batch") == [(2,)]
+
+
+def test_a_store_that_is_no_store_is_an_error_and_not_a_silence(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"no database at all, and long enough to tell" * 10)
+
+    with pytest.raises(StoreError):
+        forget(tmp_path / FILE_NAME, MINE, None)
