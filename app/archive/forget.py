@@ -55,12 +55,12 @@ class Removal:
     """Runs that could not be written; somebody has to look."""
 
 
-def forget_device(runs_dir: Path, device: str) -> Removal:
-    """Delete what was recorded about `device` wherever it is."""
+def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Removal:
+    """Delete what was recorded about `device` wherever it is; a recorder may be writing the run `live`."""
     removal = Removal()
     for folder in _folders(runs_dir):
         try:
-            found = _forget_in(folder, device, removal)
+            found = _forget_in(folder, device, removal, is_live=folder.name == live)
         except (SiarError, OSError, ValueError, csv.Error):
             removal.failed.append(folder.name)
         else:
@@ -69,14 +69,16 @@ def forget_device(runs_dir: Path, device: str) -> Removal:
     return removal
 
 
-def _forget_in(folder: Path, device: str, removal: Removal) -> bool:
+def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) -> bool:
     """Whether this run held anything."""
     names = _names(folder)
     mine = [each for each in names if each["device"] == device]
     client = mine[0].get("client") if mine else None
     # The spool first: what is taken from it into the store meanwhile is deleted there behind it.
     spooled = _blank_lines(folder / SPOOL, device)
-    rows = _forget_rows(folder, device, client, spool_bytes=_size(folder / SPOOL) if spooled else 0)
+    rows = _forget_rows(
+        folder, device, client, spool_bytes=_size(folder / SPOOL) if spooled and is_live else 0
+    )
     results = 0
     if isinstance(client, int):
         results = _delete_results(folder / RESULTS, seat=client + 1)

@@ -161,7 +161,8 @@ def forget() -> flask.Response:
         )
     if parts.room.phase in UNDER_WAY or parts.trials.active() is not None:
         raise Conflict("An experiment is measuring; ask again when it is over, and everything is deleted.")
-    removal = blocking(forget_device, parts.settings.runs_dir, device)
+    live = parts.run if parts.settings.recorder else None
+    removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
     receipts_count = parts.receipts.forget(device)
     parts.room.forget(device)
     if removal.failed:
