@@ -3,6 +3,7 @@
 The master fixes the time base, starts the clock channel and the recorder, and ends them; the worker does the rest.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -11,9 +12,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from app import catalogues, clock, settings
+from app.archive import retention
 from app.broker.make import check_broker
 from app.core.errors import SiarError
-from app.serving import companions, descriptors
+from app.doctor import subject
+from app.serving import companions, descriptors, server_file
 
 try:
     _settings = settings.read(os.environ)
@@ -127,18 +130,37 @@ def when_ready(server):  # type: ignore[no-untyped-def]
         "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
     )
     _keeper.watch(lambda: not server.LISTENERS)
+    if _settings.operator_key:  # By `serve`: an experiment's own server is not to be found in its place.
+        _say_where()
+    # The server of a test or a demo leaves old runs alone.
+    if _settings.retention_days and _settings.parent_pipe_fd is None:
+        retention.every_day(
+            _settings.runs_dir,
+            days=_settings.retention_days,
+            keep=os.environ["SIAR_RUN"],
+            warn=server.log.warning,
+        )
     if _settings.self_check:
         _look_at_itself()
 
 
 def child_exit(server, worker):  # type: ignore[no-untyped-def]
     """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
-    os.environ.pop("SIAR_OPERATOR_KEY", None)
+    os.environ["SIAR_FIRST_LINK"] = "0"
+
+
+def _say_where():  # type: ignore[no-untyped-def]
+    here = subject.subject_of(_settings)
+    trusted = _settings.tls_authority or _settings.tls_cert
+    with contextlib.suppress(OSError):  # `serve` has looked whether the folder can be written to.
+        server_file.write(
+            _settings.runs_dir,
+            server_file.ServerFile(here.url(here.local()), _settings.admin_token, os.getpid(), trusted),
+        )
 
 
 def _look_at_itself():  # type: ignore[no-untyped-def]
-    # Imported here, since only `serve` asks for it.
-    from app.doctor import after_start, subject
+    from app.doctor import after_start  # Only `serve` asks for it.
 
     words = catalogues.Words(catalogues.terminal_language(os.environ, _settings.language))
     after_start.watch(
@@ -151,5 +173,7 @@ def _look_at_itself():  # type: ignore[no-untyped-def]
 
 def on_exit(server):  # type: ignore[no-untyped-def]
     """After the last worker."""
+    if _settings.operator_key:
+        server_file.remove(_settings.runs_dir, pid=os.getpid())
     if _keeper is not None:
         _keeper.close()

@@ -1,0 +1,111 @@
+"""`./siar runs` and `./siar link`: what an operator at a terminal does with runs and links."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from app.archive.trash import DAY_S
+from tests.support.server import ROOT, free_port, running_server
+from tests.support.stored_run import store_run
+
+OLD, NEW = "2025-01-01T00-00-00-0001", "2026-01-01T00-00-00-0002"
+
+
+def siar(runs_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`./siar ...` with its runs in `runs_dir`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "app", *arguments],
+        env={**kept, "PYTHONPATH": str(ROOT), "SIAR_RUNS_DIR": str(runs_dir)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path) -> Path:
+    """An old run and a new one."""
+    for run in (OLD, NEW):
+        store_run(tmp_path / "runs", run)
+    for path in [*(tmp_path / "runs" / OLD).rglob("*"), tmp_path / "runs" / OLD]:
+        os.utime(path, (0, path.stat().st_mtime - 100 * DAY_S))
+    return tmp_path / "runs"
+
+
+def test_the_list_is_one_line_per_run_newest_first(runs_dir: Path) -> None:
+    lines = siar(runs_dir, "runs").stdout.splitlines()
+
+    assert [line.split()[0] for line in lines] == [NEW, OLD]
+    assert "2 phones  complete" in lines[0]
+
+
+def test_prune_names_old_runs_and_moves_them_only_when_told_to(runs_dir: Path) -> None:
+    shown = siar(runs_dir, "runs", "prune")
+    assert shown.stdout.startswith(f"{OLD}\n")
+    assert "--yes" in shown.stdout
+    assert (runs_dir / OLD).exists()
+
+    done = siar(runs_dir, "runs", "prune", "--yes")
+
+    assert done.returncode == 0
+    assert "1 moved into the trash" in done.stdout
+    assert not (runs_dir / OLD).exists()
+    assert (runs_dir / NEW).exists()
+    assert siar(runs_dir, "runs", "restore", OLD).returncode == 0
+    assert (runs_dir / OLD / "run.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("prune", "--older-than", "-1"), "--older-than"),
+        (("prune", "--older-than", "nan"), "--older-than"),
+        (("restore",), "RUN"),
+        (("restore", "../runs"), "trash"),
+        (("list", NEW), "siar report"),
+    ],
+)
+def test_a_mistake_gets_a_sentence(runs_dir: Path, arguments: tuple[str, ...], word: str) -> None:
+    done = siar(runs_dir, "runs", *arguments)
+
+    assert done.returncode == 2
+    assert word in done.stderr
+
+
+def test_without_a_server_there_is_no_link(tmp_path: Path) -> None:
+    done = siar(tmp_path, "link")
+
+    assert done.returncode == 3
+    assert "siar serve" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_server_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Path) -> None:
+    port = free_port()
+    command = ("-m", "app", "serve", "--host", "127.0.0.1", "--no-check")
+    with running_server(tmp_path, command=command, port=port) as server:
+        place = server.runs_dir / ".server.json"
+        assert place.stat().st_mode & 0o777 == 0o600
+
+        links = [siar(server.runs_dir, "link").stdout.strip() for _ in range(2)]
+
+        pattern = rf"http://127\.0\.0\.1:{port}/admin\?key=[\w-]{{22}}"
+        assert all(re.fullmatch(pattern, link) for link in links)
+        assert links[0] != links[1]
+        key = links[1].rpartition("=")[2].encode()
+        request = urllib.request.Request(
+            f"{server.url}/api/sessions",
+            data=b'{"key":"' + key + b'"}',
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert answer.status == 201
+    assert not place.exists()
