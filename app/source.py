@@ -68,7 +68,7 @@ class Trial:
     disturbances: int = 0
     """Requests that were answered during it."""
     requests_before: int = 0
-    """The server's count of requests when it began."""
+    """The server's count of requests when it began: at its order, then at its first notification."""
     failure: str | None = None
     paths: set[str] = field(default_factory=set)
     """How connections of its transport were written to when it began and when it ended."""
@@ -198,6 +198,8 @@ class Trials:
             timer.wait_until(due)
             if trial.state not in ("running", "done"):
                 return
+            if seq == 0:  # Phones ask what to do until they know that it runs: that disturbs nothing yet.
+                trial.requests_before = self._requests_answered()
             sent = self._broker.publish(draft).notification
             trial.published.append((seq, sent.offset, due, sent.sent_us))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -16,6 +17,10 @@ from app.core.errors import Conflict, Malformed, SiarError, Unfit, Unknown
 USER_AGENT = "siar-builtin/1 (simulated)"
 
 _ERRORS: Mapping[int, type[SiarError]] = {400: Malformed, 404: Unknown, 409: Conflict, 422: Malformed}
+
+
+NULL: Final = object()
+"""As a body: JSON's null, where Python's `None` means that there is no body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,15 @@ def ask(
         session.verify = (
             os.environ.get("SSL_CERT_FILE") or True
         )  # what trust_env would have looked at, and more
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         response = session.request(
-            method, url, json=body, headers=headers, timeout=timeout_s, allow_redirects=False
+            method,
+            url,
+            data=None if body is None else json.dumps(None if body is NULL else body).encode(),
+            headers=headers,
+            timeout=timeout_s,
+            allow_redirects=False,
         )
         try:
             return response.status_code, response.json() if response.content else None

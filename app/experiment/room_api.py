@@ -8,7 +8,7 @@ from typing import Any
 from app import clock
 from app.core.clocksync import Probe
 from app.core.errors import Unfit
-from app.experiment.api import Operator, ask
+from app.experiment.api import NULL, Operator, ask
 from app.measure.store import StampedProbe
 
 Room = Mapping[str, Any]
@@ -34,7 +34,7 @@ class RoomOperator(Operator):
 
     def put_trial(self, trial: Mapping[str, Any] | None) -> None:
         """Tell phones what to do next; `None` between trials."""
-        self._ask("PUT", "/api/room/trial", trial)
+        self._ask("PUT", "/api/room/trial", NULL if trial is None else trial)
 
     def put_progress(self, progress: Mapping[str, Any]) -> None:
         """Tell everybody how far it is."""
