@@ -32,6 +32,8 @@ LINKS_MAX = 16
 SECRET_BYTES = 16
 """128 random bits."""
 
+RUNNER_TOKEN_BYTES = 24
+
 GUESSES_MAX = 5
 GUESSES_US = 60_000_000
 """So many wrong ones from an address within a minute, then it waits."""
@@ -125,6 +127,8 @@ class Operators:
 
     def __init__(self, *, token: str, first_key: str = "", now_us: NowUs = clock.monotonic_us) -> None:
         self._token = token.encode()
+        self.runner_token = secrets.token_urlsafe(RUNNER_TOKEN_BYTES)
+        """For the runner that this server starts: it shares its address with whoever guesses on this machine."""
         self._links = Tickets(count_max=LINKS_MAX, age_s=LINK_S, now_us=now_us)
         self._sessions = Tickets(count_max=SESSIONS_MAX, age_s=SESSION_S, now_us=now_us)
         self._guesses = Guesses(now_us)
@@ -135,6 +139,10 @@ class Operators:
         """Whether `token` is the operator's. Raises `TooManyGuesses`; no token at all is no guess."""
         if not token:
             return False
+        if hmac.compare_digest(
+            token.encode(), self.runner_token.encode()
+        ):  # Too long to be guessed: no wait.
+            return True
         self._guesses.check(address)
         is_right = hmac.compare_digest(token.encode(), self._token)
         if not is_right:

@@ -6,6 +6,7 @@ The runner is told to stop by SIGINT, and by the end of its standard input, whic
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -68,6 +69,11 @@ class Runner:
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self.process.poll() is not None
+
+    def plan(self) -> dict[str, Any]:
+        """What it was told to run, as plain values."""
+        found: dict[str, Any] = json.loads(self.order.plan_json)
+        return found
 
     def last_words(self) -> str:
         """The end of what it said."""

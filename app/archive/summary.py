@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -69,6 +70,10 @@ class _Result(msgspec.Struct):
     conditions: _Conditions
 
 
+class _OnlyPlan(msgspec.Struct):
+    plan: dict[str, Any]
+
+
 _result = msgspec.json.Decoder(_Result)
 
 
@@ -82,6 +87,15 @@ def summarise(folder: Path) -> RunSummary:
         return _unfinished(folder)
     except SiarError as error:
         return _line(folder, state="damaged", verdict=str(error).replace(str(folder), folder.name))
+
+
+def plan_of(folder: Path) -> dict[str, Any] | None:
+    """A finished run's plan as plain values, to run it again; `None` where there is no result to read it from."""
+    try:
+        raw = read_file(folder / RESULT, bytes_max=RESULT_BYTES_MAX)
+        return msgspec.json.decode(raw, type=_OnlyPlan).plan
+    except (SiarError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _finished(folder: Path) -> RunSummary:

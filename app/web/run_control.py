@@ -45,7 +45,7 @@ def start(plan: Plan, *, phones: int | None) -> str:
             plan_json=json.dumps(plan_to_json(plan)),
             url=server_file.own_url(here.settings),
             runs_dir=here.settings.runs_dir,
-            token=here.settings.admin_token,
+            token=here.operators.runner_token,
             certificate=here.settings.tls_authority or here.settings.tls_cert,
             phones=phones,
         )
@@ -97,7 +97,7 @@ def line_of(runner: Runner) -> RunSummary:
         started=None,
         state="incomplete" if runner.is_over else RUNNING,
         complete=False,
-        profile=json.loads(runner.order.plan_json)["profile"],
+        profile=runner.plan()["profile"],
         simulated=runner.order.phones is None,
         phones=runner.order.phones or 0,
         verdict=None,

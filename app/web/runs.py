@@ -10,7 +10,7 @@ import flask
 import msgspec
 
 from app.archive.folders import folder_of, read_file
-from app.archive.summary import RunSummary
+from app.archive.summary import RunSummary, plan_of
 from app.core.errors import Conflict, Malformed, Unknown
 from app.core.scenario import Plan
 from app.experiment.presets import PHONES_MAX, plan_by_fields, preset, preset_plan
@@ -69,10 +69,12 @@ def start() -> flask.Response:
 
 @blueprint.get("/<run>")
 def one(run: str) -> flask.Response:
-    """A run's line, and how its runner is, if this server started it."""
+    """A run's line and plan, and how its runner is, if this server started it."""
     runner = services().runners.of(run)
+    plan = None if runner is None else runner.plan()
     try:
         summary = run_control.as_it_is(blocking(services().archive.one, run))
+        plan = plan or blocking(plan_of, folder_of(services().settings.runs_dir, run))
     except Unknown:
         if runner is None:
             raise
@@ -80,6 +82,7 @@ def one(run: str) -> flask.Response:
     return _json(
         {
             **msgspec.to_builtins(summary),
+            "plan": plan,
             "runner": None if runner is None else runner.to_json(),
             "downloads": _downloads(summary),
         }

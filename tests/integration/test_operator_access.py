@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.cookies import Morsel, SimpleCookie
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -95,6 +96,22 @@ def test_the_first_link_opens_one_session(server: RunningServer) -> None:
     assert status == 403
     assert "siar link" in answer["detail"]
     assert not second.cookies
+
+
+@pytest.mark.slow
+def test_a_worker_that_takes_another_s_place_does_not_open_the_first_link_again(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, operator_key=FIRST_KEY) as server:
+        old = Browser(server)
+        assert old.sign_in(FIRST_KEY)[0] == 201
+        master = psutil.Process(server.process.pid)
+        workers = [each for each in master.children() if "wsgi:app" in each.cmdline()]
+        for worker in workers:
+            worker.kill()
+        psutil.wait_procs(workers, 10)
+
+        assert Browser(server, source="127.0.2.2").sign_in(FIRST_KEY)[0] == 403
+        assert old.ask("GET", "/api/room")[0] == 401, "sessions ended with the worker that knew them"
+        assert Browser(server).sign_in(new_key(server))[0] == 201
 
 
 def test_a_new_link_names_the_host_under_which_it_was_asked_for(server: RunningServer) -> None:

@@ -49,6 +49,15 @@ def test_the_list_has_the_contract_s_members_newest_first(server: RunningServer)
     }  # fmt: skip
 
 
+def test_a_run_comes_with_the_plan_to_run_it_again(server: RunningServer) -> None:
+    status, found = server.request("GET", f"/api/runs/{RUN}")
+
+    assert status == 200
+    assert found["plan"]["client_counts"] == [2]
+    assert found["runner"] is None
+    assert [each["name"] for each in found["downloads"]] == ["report", "export.zip"]
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

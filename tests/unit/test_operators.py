@@ -118,6 +118,12 @@ def test_wrong_tokens_that_come_slowly_never_wait(operators: Operators, clock: S
     assert operators.is_token("right", address=HERE)
 
 
+def test_the_server_s_own_runner_never_waits_for_a_guesser_on_its_machine(operators: Operators) -> None:
+    guess_wrong(operators, GUESSES_MAX)
+
+    assert operators.is_token(operators.runner_token, address=HERE)
+
+
 def test_one_guesser_does_not_make_others_wait(operators: Operators) -> None:
     guess_wrong(operators, GUESSES_MAX)
 
