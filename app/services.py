@@ -116,36 +116,8 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         per_address_max=settings.connections_per_address_max,
         loopback_is_exempt=not settings.trusted_proxies,
     )
-    socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
-    sse = SseTransport(
-        fanout,
-        broker,
-        admission,
-        socket_options=socket_options,
-        retry_ms=settings.retry_ms,
-        heartbeat_s=settings.heartbeat_s,
-        queue_max=settings.queue_notifications_max,
-    )
     devices = Devices(settings.runs_dir)
-    socketio = SocketIoTransport(
-        app,
-        fanout,
-        broker,
-        ping_interval_s=settings.ping_interval_s,
-        ping_timeout_s=settings.ping_timeout_s,
-        queue_max=settings.queue_notifications_max,
-        compression=settings.compression,
-        direct=settings.fanout == "direct" and broadcaster.loop.is_possible,
-        socket_options=socket_options,
-        admission=admission,
-        limits=IncomingLimits(
-            packet_bytes_max=settings.packet_bytes_max,
-            packets_per_s=settings.packets_per_s_max,
-            packets_burst_max=10 * settings.packets_per_s_max,
-        ),
-        topics_max=settings.topics_per_client_max,
-        identify=lambda: devices.from_cookie(flask.request.cookies.get(COOKIE)),
-    )
+    sse, socketio = _transports(app, settings, fanout, broker, admission, devices)
     run = settings.run or live_run_id()
     requests = Requests()
     room = Room()
@@ -177,6 +149,46 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         trash=Trash(settings.runs_dir),
         runners=Runners(on_end=lambda runner: room.give_up(runner.order.run)),
     )
+
+
+def _transports(
+    app: flask.Flask,
+    settings: Settings,
+    fanout: Fanout,
+    broker: Broker,
+    admission: Admission,
+    devices: Devices,
+) -> tuple[SseTransport, SocketIoTransport]:
+    socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
+    sse = SseTransport(
+        fanout,
+        broker,
+        admission,
+        socket_options=socket_options,
+        retry_ms=settings.retry_ms,
+        heartbeat_s=settings.heartbeat_s,
+        queue_max=settings.queue_notifications_max,
+    )
+    socketio = SocketIoTransport(
+        app,
+        fanout,
+        broker,
+        ping_interval_s=settings.ping_interval_s,
+        ping_timeout_s=settings.ping_timeout_s,
+        queue_max=settings.queue_notifications_max,
+        compression=settings.compression,
+        direct=settings.fanout == "direct" and fanout.broadcaster.loop.is_possible,
+        socket_options=socket_options,
+        admission=admission,
+        limits=IncomingLimits(
+            packet_bytes_max=settings.packet_bytes_max,
+            packets_per_s=settings.packets_per_s_max,
+            packets_burst_max=10 * settings.packets_per_s_max,
+        ),
+        topics_max=settings.topics_per_client_max,
+        identify=lambda: devices.from_cookie(flask.request.cookies.get(COOKIE)),
+    )
+    return sse, socketio
 
 
 def live_run_id() -> str:
