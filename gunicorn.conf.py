@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from app import catalogues, clock, settings
+from app import clock, settings
 from app.archive import retention
 from app.broker.make import check_broker
 from app.core.errors import SiarError
@@ -160,15 +160,9 @@ def _say_where():  # type: ignore[no-untyped-def]
 
 
 def _look_at_itself():  # type: ignore[no-untyped-def]
-    from app.doctor import after_start  # Only `serve` asks for it.
-
-    words = catalogues.Words(catalogues.terminal_language(os.environ, _settings.language))
-    after_start.watch(
-        subject.subject_of(_settings),
-        words,
-        lambda line: print(line, flush=True),
-        authority=_settings.tls_authority or None,
-    )
+    # A process of its own: a thread here could hold a lock, such as one of OpenSSL's, in the moment a worker is forked,
+    # and that worker would wait for it for ever. It ends by itself; gunicorn reaps it.
+    companions.start_self_check()
 
 
 def on_exit(server):  # type: ignore[no-untyped-def]

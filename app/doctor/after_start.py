@@ -1,16 +1,23 @@
-"""A service looks at itself once it is ready, as a client would, and says in the terminal what it saw."""
+"""A service that has just started is looked at as a client sees it, and what was seen is said in its terminal.
+
+    python -P -m app.doctor.after_start     (with the service's own settings in the environment)
+
+A short-lived child of the service: it ends when it has said its lines, or when its parent does.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
-from collections.abc import Callable
 
 from app import clock
-from app.catalogues import Words
+from app import settings as settings_module
+from app.catalogues import Words, terminal_language
 from app.doctor import ask, examine, show, steady_clock
 from app.doctor.finding import Finding, State
 from app.doctor.machine import Machine
-from app.doctor.subject import Subject
+from app.doctor.subject import Subject, subject_of
 
 READY_TIMEOUT_S = 60.0
 """What takes longer has said why itself."""
@@ -18,18 +25,16 @@ READY_TIMEOUT_S = 60.0
 _POLL_S = 0.1
 
 
-def watch(
-    subject: Subject, words: Words, say: Callable[[str], None], *, authority: str | None = None
-) -> None:
-    """Start looking, in a thread of its own that ends by itself."""
+def main() -> int:
+    """Wait until it is ready, look, say."""
     since = clock.readings()
-
-    def look() -> None:
-        if _is_ready(subject):
-            for line in report(_findings(subject, since, authority), words):
-                say(line)
-
-    threading.Thread(target=look, name="siar-self-check", daemon=True).start()
+    settings = settings_module.read(os.environ)
+    subject = subject_of(settings)
+    if _is_ready(subject, parent_pid=os.getppid()):
+        words = Words(terminal_language(os.environ, settings.language))
+        findings = _findings(subject, since, settings.tls_authority or None)
+        print("\n".join(report(findings, words)), flush=True)
+    return 0
 
 
 def report(findings: list[Finding], words: Words) -> list[str]:
@@ -50,11 +55,11 @@ def _findings(subject: Subject, since: clock.Readings, authority: str | None) ->
     return [*findings, examine.of_clock(since, Machine())]
 
 
-def _is_ready(subject: Subject) -> bool:
-    """Once it answers; false when it does not in a minute."""
+def _is_ready(subject: Subject, *, parent_pid: int) -> bool:
+    """Once it answers; false when it does not in a minute, or ended."""
     url = subject.url(subject.local())
     until_us = clock.monotonic_us() + round(READY_TIMEOUT_S * 1e6)
-    while clock.monotonic_us() < until_us:
+    while clock.monotonic_us() < until_us and os.getppid() == parent_pid:
         try:
             if ask.get(url, "/readyz")[0] == 200:
                 return True
@@ -62,3 +67,7 @@ def _is_ready(subject: Subject) -> bool:
             pass  # Not yet: that is what is waited for.
         threading.Event().wait(_POLL_S)
     return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

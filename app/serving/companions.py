@@ -141,6 +141,15 @@ def tell_to_end(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
 
 
+def start_self_check() -> subprocess.Popen[bytes]:
+    """The process that looks at a new server as a client would; it speaks in the server's terminal and ends by itself."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.doctor.after_start"],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for the server, with which it ends
+    )
+
+
 def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
     """End a companion: politely by its standard input, then not."""
     tell_to_end(process)
