@@ -1,0 +1,129 @@
+"""How regularly notifications came: gaps, spikes, and what never came. No statistics, only counts and shares.
+
+gap      time between two arrivals at one client, less the period of the plan: what was waited beyond it. Needs one
+         clock, the client's own, and no synchronisation. A lost notification makes a gap of one period.
+         Source: the edge-device study's Table II (gaps > 2 s, > 5 s), which subtracts nothing.
+spike    a delay above 500 ms. Source: the Redis study. Its 920 spikes were at most a handful of independent
+         events, so distinct notifications are counted beside the deliveries.
+missing  an expected notification without a usable sample: lost, replayed, hidden, or stamped by an unknown clock.
+         Blank and never 0. Source: the edge-device study's missing rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from app.analysis.metrics import ARRIVED, by_client, delay_ms, is_sample
+from app.analysis.statistics import quantile
+from app.core.delivery import Delivery
+from app.core.scenario import Plan, arm_plan
+from app.core.trial import TrialRecord
+
+GAP_S_LIMITS = (2.0, 5.0)
+SPIKE_MS_MIN = 500.0
+
+_US = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalFigures:
+    """The regularity of one trial. Shares are of `intervals`, `samples` and `expected`; `None` where that is 0."""
+
+    intervals: int
+    """Pairs of consecutive arrivals at the same client."""
+    interval_ms_p50: float | None
+    """Between two arrivals at one client, period included; all clients' intervals together."""
+    interval_ms_p95: float | None
+    interval_ms_max: float | None
+    gaps_over_2s: int
+    gaps_over_5s: int
+    gap_over_2s_share: float | None
+    gap_over_5s_share: float | None
+    samples: int
+    spikes_over_500ms: int
+    """Deliveries."""
+    spike_share: float | None
+    spike_events: int
+    """Distinct notifications among them: a broadcast that is late for all is one event."""
+    expected: int
+    missing_share: float | None
+    """1 - samples / expected."""
+
+
+def arrival_figures(record: TrialRecord, plan: Plan) -> ArrivalFigures:
+    """The figures of one trial; warm-up is left out of them."""
+    measured = [each for each in record.deliveries if not each.warmup]
+    period_s = 1 / arm_plan(plan, record.spec.arm).rate_hz
+    intervals_s = [value for own in by_client(measured).values() for value in intervals_of(own)]
+    samples = [each for each in measured if is_sample(each)]
+    spikes = [each for each in samples if delay_ms(each) > SPIKE_MS_MIN]
+    has_begun = record.completed or record.published > 0
+    expected = plan.notifications * record.spec.clients if has_begun else 0
+    two, five = (sum(each - period_s > limit for each in intervals_s) for limit in GAP_S_LIMITS)
+    return ArrivalFigures(
+        intervals=len(intervals_s),
+        interval_ms_p50=_ms(quantile(intervals_s, 0.5)),
+        interval_ms_p95=_ms(quantile(intervals_s, 0.95)),
+        interval_ms_max=_ms(max(intervals_s, default=None)),
+        gaps_over_2s=two,
+        gaps_over_5s=five,
+        gap_over_2s_share=share(two, len(intervals_s)),
+        gap_over_5s_share=share(five, len(intervals_s)),
+        samples=len(samples),
+        spikes_over_500ms=len(spikes),
+        spike_share=share(len(spikes), len(samples)),
+        spike_events=len({each.seq for each in spikes}),
+        expected=expected,
+        missing_share=share(expected - len(samples), expected),
+    )
+
+
+def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures | None:
+    """Counts added up, shares of the sums; of the intervals' quantiles the median, of their maximum the largest."""
+    if not figures:
+        return None
+    intervals, samples, expected = (
+        sum(getattr(each, name) for each in figures) for name in ("intervals", "samples", "expected")
+    )
+    two, five = sum(each.gaps_over_2s for each in figures), sum(each.gaps_over_5s for each in figures)
+    spikes = sum(each.spikes_over_500ms for each in figures)
+    return ArrivalFigures(
+        intervals=intervals,
+        interval_ms_p50=quantile(_known(each.interval_ms_p50 for each in figures), 0.5),
+        interval_ms_p95=quantile(_known(each.interval_ms_p95 for each in figures), 0.5),
+        interval_ms_max=max(_known(each.interval_ms_max for each in figures), default=None),
+        gaps_over_2s=two,
+        gaps_over_5s=five,
+        gap_over_2s_share=share(two, intervals),
+        gap_over_5s_share=share(five, intervals),
+        samples=samples,
+        spikes_over_500ms=spikes,
+        spike_share=share(spikes, samples),
+        spike_events=sum(each.spike_events for each in figures),
+        expected=expected,
+        missing_share=share(expected - samples, expected),
+    )
+
+
+def intervals_of(deliveries: Iterable[Delivery]) -> list[float]:
+    """Seconds between consecutive first arrivals at one client, by its own clock."""
+    stamps: dict[int, float] = {}
+    for each in deliveries:
+        if each.outcome in ARRIVED and each.received_client_us is not None:
+            stamps.setdefault(each.seq, each.received_client_us)
+    return [(after - before) / _US for before, after in pairwise(sorted(stamps.values()))]
+
+
+def share(part: int, whole: int) -> float | None:
+    """A share; `None` of nothing, since 0 of 0 is no data."""
+    return part / whole if whole else None
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

@@ -1,0 +1,69 @@
+"""Display delay: from a notification's stamp in the worker to its paint on the page, by one clock.
+
+    display delay = displayed_client_us - received_client_us, in ms
+
+It is the phone's own share and the same for every transport (`measurement.md` section 6: p from a task behind
+requestAnimationFrame; p50 about 10 ms at 60 Hz). The published study mixes it into its delays. Hidden pages paint nothing:
+only arrivals seen on a visible page count, and the others are counted beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.analysis.metrics import supported_quantile
+from app.analysis.statistics import median
+from app.core.delivery import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRow:
+    """The display delays of one transport."""
+
+    transport: str
+    devices: int
+    painted: int
+    """First arrivals on a visible page with both stamps."""
+    unpainted: int
+    """First arrivals without them."""
+    display_ms_p50: float | None
+    """Median over devices of each one's median, so that each counts alike."""
+    display_ms_p95: float | None
+    """Of all painted arrivals; needs 100 broadcasts."""
+
+
+def display_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[DisplayRow, ...]:
+    """One row per transport; a sample has the columns of `client_sample` and its batch's `device`."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for sample in samples:
+        if sample["outcome"] in (Outcome.ON_TIME, Outcome.LATE):
+            found.setdefault(sample["transport"], []).append(sample)
+    return tuple(_row(transport, own) for transport, own in sorted(found.items()))
+
+
+def display_ms(sample: Mapping[str, Any]) -> float | None:
+    """One sample's display delay; `None` where it was not painted or not visible."""
+    painted, received = sample.get("displayed_client_us"), sample.get("received_client_us")
+    if painted is None or received is None or not sample.get("visible", True):
+        return None
+    return float(painted - received) / 1000
+
+
+def _row(transport: str, samples: list[Mapping[str, Any]]) -> DisplayRow:
+    by_device: dict[str, list[float]] = {}
+    broadcasts = set()
+    for sample in samples:
+        if (value := display_ms(sample)) is not None:
+            by_device.setdefault(sample["device"], []).append(value)
+            broadcasts.add(sample["id"])
+    painted = [value for own in by_device.values() for value in own]
+    return DisplayRow(
+        transport=transport,
+        devices=len({sample["device"] for sample in samples}),
+        painted=len(painted),
+        unpainted=len(samples) - len(painted),
+        display_ms_p50=median([value for own in by_device.values() if (value := median(own)) is not None]),
+        display_ms_p95=supported_quantile(painted, 0.95, broadcasts=len(broadcasts)),
+    )

@@ -1,0 +1,153 @@
+"""Second by second, as the edge-device study did it: its Table I (levels) and Table II (zeros, intervals, gaps).
+
+A second has a value, or a 0, or none; the three shares add up to 1. The study took missing values for "zero traffic"
+in its text while its own zero rate is 0.000; here, blank is never 0:
+
+    down_kbps    8 * payload bytes received / 1000 in that second (the study's eq. 3); 0 when nothing came
+    delay_ms     mean delay of what came in it; blank when nothing came
+    jitter_ms    RFC 3550's J after the last arrival in it (the study's eq. 1); blank when nothing came
+
+Seconds count from the first measured notification's due time, in the server's time base; a last one that is not
+whole is left out, unless it is the only one, and what arrives behind the last counts to it. Arrivals without a known clock cannot be put into a second: they make the
+client's whole trial blank, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+
+from app.analysis.arrivals import GAP_S_LIMITS, intervals_of, share
+from app.analysis.metrics import ARRIVED, JITTER_GAIN, by_client
+from app.analysis.statistics import mean, quantile
+from app.core.delivery import Delivery
+from app.core.scenario import Plan, arm_plan
+from app.core.trial import TrialRecord
+
+Series = tuple[float | None, ...]
+"""A value per second; `None` where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """One client in one trial, a value per second."""
+
+    client: int
+    down_kbps: Series
+    delay_ms: Series
+    jitter_ms: Series
+    intervals_s: tuple[float, ...]
+    """Between consecutive arrivals."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """A column of the study's Table I; levels are of the seconds that have a value."""
+
+    seconds: int
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    min: float | None
+    max: float | None
+    missing_rate: float | None
+    """Seconds without a value over all seconds."""
+    zero_rate: float | None
+    """Seconds with exactly 0 over all seconds (Table II)."""
+    nonzero_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRow:
+    """The lower half of the study's Table II. Nothing is subtracted from an interval, as there."""
+
+    intervals: int
+    median_s: float | None
+    p95_s: float | None
+    max_s: float | None
+    over_2s_rate: float | None
+    over_5s_rate: float | None
+
+
+def telemetry(record: TrialRecord, plan: Plan) -> tuple[Telemetry, ...]:
+    """Every client of a trial, second by second; empty where nothing was due."""
+    measured = [each for each in record.deliveries if not each.warmup]
+    if not measured:
+        return ()
+    own_plan = arm_plan(plan, record.spec.arm)
+    start_us = min(each.due_us for each in measured)
+    length_s = (max(each.due_us for each in measured) - start_us) / 1e6 + 1 / own_plan.rate_hz
+    seconds = max(1, floor(length_s + 1e-6))
+    return tuple(
+        _of_client(client, own, start_us=start_us, seconds=seconds, payload_bytes=own_plan.payload_bytes)
+        for client, own in sorted(by_client(measured).items())
+    )
+
+
+def level_row(series: Sequence[Series]) -> LevelRow:
+    """All seconds of several series together, as the study pooled its sessions: descriptive."""
+    values = [value for own in series for value in own]
+    known = [value for value in values if value is not None]
+    zeros = known.count(0.0)
+    return LevelRow(
+        seconds=len(values),
+        mean=mean(known),
+        p50=quantile(known, 0.5),
+        p95=quantile(known, 0.95),
+        min=min(known, default=None),
+        max=max(known, default=None),
+        missing_rate=share(len(values) - len(known), len(values)),
+        zero_rate=share(zeros, len(values)),
+        nonzero_rate=share(len(known) - zeros, len(values)),
+    )
+
+
+def interval_row(found: Sequence[Telemetry]) -> IntervalRow:
+    """All intervals of several clients and trials together."""
+    values = [value for each in found for value in each.intervals_s]
+    over_2s, over_5s = (sum(value > limit for value in values) for limit in GAP_S_LIMITS)
+    return IntervalRow(
+        intervals=len(values),
+        median_s=quantile(values, 0.5),
+        p95_s=quantile(values, 0.95),
+        max_s=max(values, default=None),
+        over_2s_rate=share(over_2s, len(values)),
+        over_5s_rate=share(over_5s, len(values)),
+    )
+
+
+def _of_client(
+    client: int, deliveries: Sequence[Delivery], *, start_us: int, seconds: int, payload_bytes: int
+) -> Telemetry:
+    arrived = [each for each in deliveries if each.outcome in ARRIVED]
+    intervals_s = tuple(intervals_of(arrived))
+    if any(each.received_us is None for each in arrived):
+        blank: Series = (None,) * seconds
+        return Telemetry(client, blank, blank, blank, intervals_s)
+    counts = [0] * seconds
+    delays: list[list[float]] = [[] for _ in range(seconds)]
+    jitters: list[float | None] = [None] * seconds
+    jitter_us, before_us = 0.0, 0.0
+    for place, each in enumerate(sorted(arrived, key=_received_us)):
+        second = max(0, min(floor((_received_us(each) - start_us) / 1e6), seconds - 1))
+        transit_us = _received_us(each) - (each.due_us if each.sent_us is None else each.sent_us)
+        if place:
+            jitter_us += (abs(transit_us - before_us) - jitter_us) * JITTER_GAIN
+            jitters[second] = jitter_us / 1000
+        before_us = transit_us
+        counts[second] += 1
+        delays[second].append((_received_us(each) - each.due_us) / 1000)
+    return Telemetry(
+        client=client,
+        down_kbps=tuple(8 * payload_bytes * count / 1000 for count in counts),
+        delay_ms=tuple(mean(own) for own in delays),
+        jitter_ms=tuple(jitters),
+        intervals_s=intervals_s,
+    )
+
+
+def _received_us(delivery: Delivery) -> float:
+    received_us = delivery.received_us
+    assert received_us is not None, "clients with an unknown clock were left out above"
+    return received_us

@@ -1,0 +1,202 @@
+"""Gaps, spikes, missing ones, seconds, places and paint: each figure by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.analysis.arrivals import arrival_figures, pooled
+from app.analysis.display import display_ms, display_rows
+from app.analysis.positions import position_figures, slope_us
+from app.analysis.telemetry import interval_row, level_row, telemetry
+from app.core.delivery import Delivery, SampleState
+from app.core.instrument import ConnectionRecord, InstrumentRecord
+from tests.unit.support_run import EPOCH_US, a_delivery, a_plan, a_trial
+
+SLOW = replace(a_plan(client_counts=(1, 2), notifications=4, warmup=0), rate_hz=1.0)
+"""A notification each second."""
+
+
+def arrivals(*delays_ms: float | None, client: int = 0) -> list[Delivery]:
+    return [
+        a_delivery(client=client, seq=seq, due_ms=seq * 1000.0, delay_ms=delay)
+        for seq, delay in enumerate(delays_ms)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("delays_ms", "intervals", "over_2s", "over_5s", "longest_ms"),
+    [
+        ((1.0, 1.0, 1.0, 1.0), 3, 0, 0, 1000.0),
+        ((1.0, 2001.0, 1001.0, 1.0), 3, 0, 0, 3000.0),  # the third and fourth came with the second
+        (
+            (1.0, None, None, 1.0),
+            1,
+            0,
+            0,
+            3000.0,
+        ),  # of 3 s, 1 s was to be waited
+        ((1.0, None, None, 1.5), 1, 1, 0, 3000.5),
+        ((1.0, None, None, 4001.0), 1, 1, 1, 7000.0),
+        ((None, None, None, None), 0, 0, 0, None),
+    ],
+)
+def test_gaps_count_what_was_waited_beyond_the_period(
+    delays_ms: tuple[float | None, ...], intervals: int, over_2s: int, over_5s: int, longest_ms: float | None
+) -> None:
+    figures = arrival_figures(a_trial(arrivals(*delays_ms), plan=SLOW), SLOW)
+
+    assert (figures.intervals, figures.gaps_over_2s, figures.gaps_over_5s) == (intervals, over_2s, over_5s)
+    assert figures.interval_ms_max == pytest.approx(longest_ms)
+    assert figures.gap_over_2s_share == (over_2s / intervals if intervals else None)
+
+
+def test_a_broadcast_that_is_late_for_all_is_one_spike_event() -> None:
+    rows = arrivals(501.0, 1.0, 500.0, 1.0) + arrivals(800.0, 1.0, 1.0, 900.0, client=1)
+
+    figures = arrival_figures(a_trial(rows, plan=SLOW, clients=2), SLOW)
+
+    assert (figures.spikes_over_500ms, figures.spike_events) == (3, 2)
+    assert figures.spike_share == 3 / 8
+
+
+def test_what_has_no_usable_sample_is_missing_and_not_zero() -> None:
+    rows = [*arrivals(1.0, None, 1.0), a_delivery(seq=3, due_ms=3000.0, state=SampleState.HIDDEN)]
+
+    figures = arrival_figures(a_trial(rows, plan=SLOW), SLOW)
+
+    assert figures.missing_share == 0.5
+    assert figures.samples == 2
+
+
+def test_pooling_adds_counts_up_and_takes_shares_of_the_sums() -> None:
+    one = arrival_figures(a_trial(arrivals(1.0, None, None, 1.5), plan=SLOW), SLOW)
+    other = arrival_figures(a_trial(arrivals(1.0, 1.0, 1.0, 1.0), plan=SLOW), SLOW)
+
+    both = pooled([one, other])
+
+    assert both is not None
+    assert (both.intervals, both.gap_over_2s_share, both.missing_share) == (4, 0.25, 0.25)
+    assert pooled([]) is None
+
+
+def test_a_trial_that_never_began_has_no_shares() -> None:
+    figures = arrival_figures(a_trial([], plan=SLOW, completed=False, published=0), SLOW)
+
+    assert (figures.expected, figures.missing_share, figures.spike_share) == (0, None, None)
+
+
+def test_a_second_without_arrivals_is_zero_traffic_and_blank_delay() -> None:
+    rows = arrivals(1.0, None, 3.0, 5.0)
+
+    (found,) = telemetry(a_trial(rows, plan=SLOW), SLOW)
+
+    assert found.down_kbps == (2.048, 0.0, 2.048, 2.048)  # 256 bytes are 2,048 bits
+    assert found.delay_ms == pytest.approx((1.0, None, 3.0, 5.0))
+    # RFC 3550: 2 ms / 16, then (2 - 0.125) / 16 more; the first arrival has nothing to differ from.
+    assert found.jitter_ms == pytest.approx((None, None, 0.125, 0.2421875))
+    assert found.intervals_s == pytest.approx((2.002, 1.002))
+
+
+def test_an_arrival_that_no_second_can_be_given_blanks_its_client() -> None:
+    rows = [*arrivals(1.0, 1.0, 1.0), a_delivery(seq=3, due_ms=3000.0, bound_ms=None)]
+
+    (found,) = telemetry(a_trial(rows, plan=SLOW), SLOW)
+
+    assert set(found.down_kbps) == {None}
+    assert level_row([found.down_kbps]).missing_rate == 1.0
+
+
+def test_levels_are_of_the_seconds_that_have_a_value_and_rates_of_all() -> None:
+    row = level_row([(4.0, 0.0, None, 2.0), (None, 6.0)])
+
+    assert (row.seconds, row.mean, row.p50, row.min, row.max) == (6, 3.0, 3.0, 0.0, 6.0)
+    assert (row.missing_rate, row.zero_rate, row.nonzero_rate) == (2 / 6, 1 / 6, 3 / 6)
+    assert level_row([]).missing_rate is None
+
+
+def test_intervals_of_all_clients_are_taken_together_and_nothing_is_subtracted() -> None:
+    rows = arrivals(1.0, None, None, 1.0) + arrivals(1.0, 1.0, 1.0, 1.0, client=1)
+
+    row = interval_row(telemetry(a_trial(rows, plan=SLOW, clients=2), SLOW))
+
+    assert (row.intervals, row.median_s, row.max_s) == (4, 1.0, 3.0)
+    assert (row.over_2s_rate, row.over_5s_rate) == (0.25, 0.0)
+
+
+def written(order: list[list[int]], step_us: int) -> InstrumentRecord:
+    """Connections of clients that were written to in these orders, a step apart."""
+    clients = sorted(order[0])
+    return InstrumentRecord(
+        connections=tuple(
+            ConnectionRecord(
+                client=client,
+                address="127.0.0.1",
+                port=1,
+                accepted=tuple(
+                    (seq, EPOCH_US + seq * 1_000_000 + 100 + places.index(client) * step_us)
+                    for seq, places in enumerate(order)
+                ),
+            )
+            for client in clients
+        )
+    )
+
+
+def test_each_place_further_back_waits_one_write_longer() -> None:
+    rows = [row for client in range(3) for row in arrivals(1.0, 1.0, 1.0, 1.0, client=client)]
+    order = [[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]]
+    trial = a_trial(rows, plan=SLOW, clients=3, instrument=written(order, 40))
+
+    figures = position_figures(trial)
+
+    assert figures is not None
+    assert figures.effect_us_per_place == pytest.approx(40.0)
+    assert (figures.notifications, figures.spread_ms_p50) == (4, pytest.approx(0.08))
+    assert figures.first_share_max == 0.5  # client 0, in two of four
+    assert [(row.place, row.deliveries) for row in figures.places] == [(0, 4), (1, 4), (2, 4)]
+    assert [row.server_ms_p50 for row in figures.places] == pytest.approx([0.1, 0.14, 0.18])
+
+
+def test_one_client_has_no_place_to_compare_and_no_recording_no_figures() -> None:
+    alone = a_trial(arrivals(1.0), plan=SLOW, instrument=written([[0]], 40))
+
+    figures = position_figures(alone)
+
+    assert figures is not None
+    assert (figures.effect_us_per_place, figures.spread_ms_p50, figures.first_share_max) == (None, None, None)
+    assert position_figures(a_trial(arrivals(1.0), plan=SLOW)) is None
+
+
+def test_the_common_slope_ignores_what_differs_between_groups() -> None:
+    assert slope_us([[(0, 1.0), (1, 1.5)], [(0, 90.0), (1, 90.5)]]) == pytest.approx(500.0)
+    assert slope_us([[(0, 1.0)], [(3, 9.0)]]) is None
+
+
+def painted(device: str, display: float | None, **changes: object) -> dict[str, object]:
+    return {
+        "transport": "sse",
+        "device": device,
+        "id": 1,
+        "outcome": "on_time",
+        "visible": True,
+        "received_client_us": 1000.0,
+        "displayed_client_us": None if display is None else 1000.0 + display * 1000,
+        **changes,
+    }
+
+
+def test_display_delay_is_paint_minus_stamp_and_each_phone_counts_alike() -> None:
+    samples = [
+        *(painted("d-1", 10.0) for _ in range(9)),
+        painted("d-2", 30.0),
+        painted("d-2", None),
+        painted("d-2", 99.0, visible=False),
+        painted("d-2", 99.0, outcome="duplicate"),
+    ]
+
+    (row,) = display_rows(samples)
+
+    assert (row.devices, row.painted, row.unpainted) == (2, 10, 2)
+    assert row.display_ms_p50 == 20.0
+    assert row.display_ms_p95 is None
+    assert display_ms(samples[9]) == 30.0
