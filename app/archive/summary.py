@@ -22,6 +22,14 @@ RESULT_BYTES_MAX = 32 * 1024 * 1024
 TEXT_CHARS_MAX = 300
 
 
+class RunVerdict(msgspec.Struct, frozen=True):
+    """A run's answer in one sentence; one from before there was an Indonesian one has it in English only."""
+
+    code: str | None
+    sentence_en: str
+    sentence_id: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """One line of the list."""
@@ -37,8 +45,10 @@ class RunSummary:
     """Whether built-in clients took the place of phones."""
     phones: int
     """How many took part."""
-    verdict: str | None
-    """What was found at the largest count of clients; for a damaged run, what is wrong with it."""
+    verdict: RunVerdict | None
+    """What was found at the largest count of clients."""
+    problem: str | None = None
+    """What is wrong with a damaged run."""
 
 
 class _Run(msgspec.Struct):
@@ -68,6 +78,7 @@ class _Result(msgspec.Struct):
     plan: _Plan
     comparison: list[_Comparison]
     conditions: _Conditions
+    verdict: RunVerdict | None = None
 
 
 class _OnlyPlan(msgspec.Struct):
@@ -86,7 +97,7 @@ def summarise(folder: Path) -> RunSummary:
             return _finished(folder)
         return _unfinished(folder)
     except SiarError as error:
-        return _line(folder, state="damaged", verdict=str(error).replace(str(folder), folder.name))
+        return _line(folder, state="damaged", problem=str(error).replace(str(folder), folder.name))
 
 
 def plan_of(folder: Path) -> dict[str, Any] | None:
@@ -111,7 +122,7 @@ def _finished(folder: Path) -> RunSummary:
         profile=result.plan.profile,
         simulated=result.run.simulated,
         phones=0 if result.run.simulated else len(result.conditions.participants),
-        verdict=_verdict(result.comparison),
+        verdict=result.verdict or _first_sentence(result.comparison),
     )
 
 
@@ -139,10 +150,10 @@ def _unfinished(folder: Path) -> RunSummary:
         )
 
 
-def _verdict(comparisons: list[_Comparison]) -> str | None:
+def _first_sentence(comparisons: list[_Comparison]) -> RunVerdict | None:
     found = [each for each in comparisons if each.family == "confirmatory"]
-    most = max((each.clients for each in found), default=0)
-    return "; ".join(each.text for each in found if each.clients == most) or None
+    with_most = max(found, key=lambda each: each.clients, default=None)
+    return None if with_most is None else RunVerdict(None, with_most.text)
 
 
 def _line(
@@ -153,7 +164,8 @@ def _line(
     profile: str | None = None,
     simulated: bool = False,
     phones: int = 0,
-    verdict: str | None = None,
+    verdict: RunVerdict | None = None,
+    problem: str | None = None,
 ) -> RunSummary:
     return RunSummary(
         id=folder.name,
@@ -163,7 +175,8 @@ def _line(
         profile=_cut(profile),
         simulated=simulated,
         phones=phones,
-        verdict=_cut(verdict),
+        verdict=None if verdict is None else _cut_verdict(verdict),
+        problem=_cut(problem),
     )
 
 
@@ -173,6 +186,10 @@ def _started(run: str) -> str | None:
     parts = [*date.split("-"), *time.split("-")[:3]]
     is_one = [len(each) for each in parts] == [4, 2, 2, 2, 2, 2] and all(each.isdigit() for each in parts)
     return f"{date}T{':'.join(parts[3:])}Z" if is_one else None
+
+
+def _cut_verdict(verdict: RunVerdict) -> RunVerdict:
+    return RunVerdict(_cut(verdict.code), _cut(verdict.sentence_en) or "", _cut(verdict.sentence_id))
 
 
 def _cut(text: str | None) -> str | None:

@@ -58,11 +58,12 @@ def _list(runs_dir: Path) -> int:
 
 def _line(run: RunSummary) -> str:
     if run.state == "damaged":
-        return f"{run.id}  cannot be read: {run.verdict}"
+        return f"{run.id}  cannot be read: {run.problem}"
     if run.state == "live":
         return f"{run.id}  live: what phones posted"
     who = "simulated" if run.simulated else f"{run.phones} phones"
-    parts = (run.id, run.profile, who, run.state, run.verdict)
+    verdict = None if run.verdict is None else run.verdict.sentence_en
+    parts = (run.id, run.profile, who, run.state, verdict)
     return "  ".join(each for each in parts if each)
 
 

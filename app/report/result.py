@@ -17,6 +17,7 @@ from app.analysis.comparison import Comparison
 from app.analysis.cpu import idle_rate
 from app.analysis.sentences import sentence
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
+from app.analysis.verdict import run_verdict
 from app.core.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
@@ -41,6 +42,7 @@ def result_json(analysis: Analysis) -> Json:
             "version": VERSION,
         },
         "trials": [_trial(each) for each in analysis.trials],
+        "verdict": asdict(run_verdict(analysis)),
         "comparison": [_comparison(each) for each in analysis.comparisons],
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [_summary(each) for each in analysis.summary],

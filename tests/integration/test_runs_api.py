@@ -45,7 +45,7 @@ def test_the_list_has_the_contract_s_members_newest_first(server: RunningServer)
     assert status == 200
     assert [each["id"] for each in listed if not each["id"].startswith("live-")] == [OTHER, RUN]
     assert set(listed[0]) == {
-        "id", "started", "state", "complete", "profile", "simulated", "phones", "verdict",
+        "id", "started", "state", "complete", "profile", "simulated", "phones", "verdict", "problem",
     }  # fmt: skip
 
 

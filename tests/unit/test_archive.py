@@ -38,7 +38,8 @@ def test_a_finished_run_is_one_line(tmp_path: Path) -> None:
     assert (line.id, line.state, line.complete, line.simulated) == (RUN, "complete", True, False)
     assert (line.phones, line.profile, line.started) == (2, "demo", "2026-01-01T00:00:00Z")
     assert line.verdict
-    assert "2 clients" in line.verdict
+    assert "2 " in line.verdict.sentence_en
+    assert "2 ponsel" in (line.verdict.sentence_id or "")
 
 
 def test_a_run_without_a_result_is_incomplete_and_one_without_a_store_damaged(tmp_path: Path) -> None:
@@ -50,8 +51,8 @@ def test_a_run_without_a_result_is_incomplete_and_one_without_a_store_damaged(tm
 
     assert found[RUN].state == "incomplete"
     assert found["2026-01-01T00-00-00-0002"].state == "damaged"
-    assert "run.sqlite" in (found["2026-01-01T00-00-00-0002"].verdict or "")
-    assert str(tmp_path) not in (found["2026-01-01T00-00-00-0002"].verdict or "")
+    assert "run.sqlite" in (found["2026-01-01T00-00-00-0002"].problem or "")
+    assert str(tmp_path) not in (found["2026-01-01T00-00-00-0002"].problem or "")
     assert found["live-2026-01-02T03-04-05-abcd"].state == "live"
     assert found["live-2026-01-02T03-04-05-abcd"].started == "2026-01-02T03:04:05Z"
 
@@ -98,7 +99,9 @@ def test_what_a_hostile_result_says_is_cut(tmp_path: Path) -> None:
 
     (line,) = Shelf(tmp_path).newest()
 
-    assert {len(each or "") for each in (line.started, line.profile, line.verdict)} == {TEXT_CHARS_MAX}
+    assert line.verdict
+    texts = (line.started, line.profile, line.verdict.sentence_en)
+    assert {len(each or "") for each in texts} == {TEXT_CHARS_MAX}
 
 
 def test_links_pipes_and_strange_names_are_no_runs(tmp_path: Path) -> None:
