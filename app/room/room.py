@@ -9,19 +9,16 @@ end with time change when somebody asks: there is no thread.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 from app import clock
 from app.core.clean_name import clean_name
 from app.core.errors import Conflict, Unknown
+from app.room.attendance import Attendance
 from app.room.participant import Participant
-from app.room.reports import Reports
-from app.room.seats import PARTICIPANTS_MAX, Seats
+from app.room.phases import UNDER_WAY, Experiment, Phase
+from app.room.seats import PARTICIPANTS_MAX
 from app.room.trial import STATE_CONNECT, RoomTrial
 
 COUNTDOWN_US = 5_000_000
@@ -34,46 +31,11 @@ REMEMBERED_US = 300_000_000
 """A phone in a pocket asks once a minute; who was silent for five is not kept for another experiment."""
 
 
-class Phase(StrEnum):
-    """What the room is about."""
-
-    CLOSED = "closed"
-    GATHERING = "gathering"
-    COUNTDOWN = "countdown"
-    RUNNING = "running"
-    PAUSED = "paused"
-    FINISHED = "finished"
-
-
-UNDER_WAY = (Phase.COUNTDOWN, Phase.RUNNING, Phase.PAUSED)
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """What the room was opened for."""
-
-    run: str
-    wanted_count: int
-    """Phones that must be ready before it starts by itself."""
-    length_s: float
-    plan: Mapping[str, Any] = field(default_factory=dict)
-    practice: bool = False
-    """Nothing of it is kept."""
-
-
-class Room:
-    """The one room of this server. All methods may be called from any thread.
-
-    Whatever others can see of it raises `version`.
-    """
+class Room(Attendance):
+    """The one room of this server. All methods may be called from any thread."""
 
     def __init__(self, *, now_us: Callable[[], int] = clock.now_us) -> None:
-        self.lock = threading.RLock()
-        """Held by whoever reads several things that must fit together."""
-        self.now_us = now_us
-        self.version = 0
-        self.seats = Seats()
-        self.reports = Reports()
+        super().__init__(now_us=now_us)
         self.experiment: Experiment | None = None
         self.trial: RoomTrial | None = None
         self.progress: dict[str, Any] = {}
@@ -87,9 +49,6 @@ class Room:
         """Of the practice round that is under way."""
         self._phase = Phase.CLOSED
         self._enough_since_us: int | None = None
-        self._quiet_until_us = 0
-        self._removed: OrderedDict[str, None] = OrderedDict()
-        """Devices that were sent away while the room gathered, and gave up their seats."""
 
     @property
     def phase(self) -> Phase:
@@ -144,32 +103,6 @@ class Room:
             if self.result is not None:
                 others = {each: url for each, url in self.result.get("results", {}).items() if each != device}
                 self.result = {**self.result, "results": others}
-
-    def report(self, device: str, report: Mapping[str, Any]) -> None:
-        """Take in what a device says of itself, in the room or not."""
-        with self.lock:
-            name = clean_name(report.get("name") or "")
-            now_us = self.now_us()
-            self.reports.take(device, report, now_us=now_us, name=name)
-            found = self.seats.get(device)
-            if found is None:
-                return
-            found.last_seen_us = now_us
-            changed = found.take(report)
-            if name and name != found.name:
-                found.name, changed = name, True
-            if changed:
-                self._changed()
-
-    def name_of(self, device: str) -> str | None:
-        """What a device is called, if it ever said."""
-        participant, said = self.seats.get(device), self.reports.get(device)
-        return participant.name if participant else said.name if said else None
-
-    def was_removed(self, device: str) -> bool:
-        """Whether the operator sent `device` away."""
-        found = self.seats.get(device)
-        return device in self._removed or (found is not None and found.removed)
 
     # What the operator does.
 
@@ -286,23 +219,14 @@ class Room:
                 self.practice_run = None
                 self._put(None)
 
-    def have_said(self, what: Literal["trial_ready", "trial_done"], trial: RoomTrial) -> bool:
-        """Whether everybody who takes part and is here has said so of this trial."""
-        with self.lock:
-            return all(
-                getattr(each, what) == trial.index
-                for each in self.here()
-                if each.device in trial.participants and not self.is_away(each)
-            )
-
     def set_progress(
         self, progress: Mapping[str, Any], *, phase: Phase | None = None, countdown_to_us: int | None = None
     ) -> None:
-        """How far it is. Raises `Conflict` when nothing is under way."""
+        """How far it is; `None` leaves something as it was. Raises `Conflict` when nothing is under way."""
         with self.lock:
             if self.phase in (Phase.CLOSED, Phase.FINISHED):
                 raise Conflict("No experiment is under way.")
-            self.progress = dict(progress)
+            self.progress |= {name: value for name, value in progress.items() if value is not None}
             if phase is Phase.COUNTDOWN:
                 self._begin_countdown(countdown_to_us or self.now_us() + COUNTDOWN_US)
             elif phase is not None and phase is not self._phase and self._phase is not Phase.PAUSED:
@@ -316,20 +240,6 @@ class Room:
                 raise Conflict("No experiment is under way.")
             self.trial, self.result = None, dict(result)
             self._become(Phase.FINISHED)
-
-    # What all of them ask.
-
-    def is_away(self, participant: Participant) -> bool:
-        """Whether it was not heard of for too long. During a trial nobody is to be heard of."""
-        return participant.is_away(self.now_us(), quiet_until_us=self._quiet_until_us)
-
-    def here(self) -> list[Participant]:
-        """Who has joined and neither left nor was removed, by seat."""
-        return [each for each in self.seats if each.is_here]
-
-    def ready_count(self) -> int:
-        """How many are ready and were heard of lately."""
-        return sum(each.ready and not self.is_away(each) for each in self.here())
 
     def _put(self, trial: RoomTrial | None) -> None:
         if trial is not None and trial.state != STATE_CONNECT and trial.ends_us is not None:
@@ -368,6 +278,3 @@ class Room:
         self._enough_since_us = None
         self.pause_wanted = False
         self._changed()
-
-    def _changed(self) -> None:
-        self.version += 1

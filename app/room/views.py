@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.room.participant import Participant
-from app.room.room import Phase, Room
+from app.room.phases import Phase
+from app.room.room import Room
 from app.room.trial import STATE_RUNNING
 
 POLL_MS = {

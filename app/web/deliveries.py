@@ -16,7 +16,7 @@ from app.core.errors import Conflict, Malformed, StoreError, Unknown
 from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX
 from app.deliveries import COOKIE
 from app.practice import is_practice
-from app.room.room import UNDER_WAY
+from app.room.phases import UNDER_WAY
 from app.serving.offload import blocking
 from app.web import body
 from app.web.auth import require_device

@@ -8,7 +8,7 @@ import flask
 import msgspec
 
 from app.room import views
-from app.room.room import Experiment, Phase
+from app.room.phases import Experiment, Phase
 from app.room.trial import RoomTrial
 from app.web import body
 from app.web.auth import require_operator

@@ -68,19 +68,23 @@ class Cell(msgspec.Struct, forbid_unknown_fields=True):
     blocks: _Whole = 0
 
 
+_Results = Annotated[
+    dict[_Name, Annotated[dict[_Name, Cell], msgspec.Meta(max_length=COUNTS_MAX)]],
+    msgspec.Meta(max_length=ARMS_MAX),
+]
+"""By arm and number of phones."""
+
+
 class Progress(msgspec.Struct, forbid_unknown_fields=True):
-    """How far the experiment is, and what it looks like so far."""
+    """How far the experiment is, and what it looks like so far; what is left out stays as it was."""
 
     round: _Whole | None = None
     rounds: _Whole | None = None
     remaining_s: _Seconds | None = None
     phase: Literal["gathering", "countdown", "running"] | None = None
     countdown_to_us: _Stamp | None = None
-    results: Annotated[
-        dict[_Name, Annotated[dict[_Name, Cell], msgspec.Meta(max_length=COUNTS_MAX)]],
-        msgspec.Meta(max_length=ARMS_MAX),
-    ] = {}
-    notes: Annotated[list[_Text], msgspec.Meta(max_length=50)] = []
+    results: _Results | None = None
+    notes: Annotated[list[_Text], msgspec.Meta(max_length=50)] | None = None
 
 
 class Verdict(msgspec.Struct, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from app.archive.summary import RunSummary
 from app.core.errors import Conflict
 from app.core.scenario import Plan, plan_to_json
 from app.experiment import naming
-from app.room.room import UNDER_WAY, Phase
+from app.room.phases import UNDER_WAY, Phase
 from app.runners import Order, Runner
 from app.serving import server_file
 from app.serving.offload import blocking

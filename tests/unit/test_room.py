@@ -10,7 +10,8 @@ import pytest
 from app.core.errors import Conflict, Unknown
 from app.room import views
 from app.room.participant import AWAY_AFTER_US
-from app.room.room import COUNTDOWN_US, LATECOMERS_US, REMEMBERED_US, Experiment, Phase, Room
+from app.room.phases import Experiment, Phase
+from app.room.room import COUNTDOWN_US, LATECOMERS_US, REMEMBERED_US, Room
 from app.room.seats import PARTICIPANTS_MAX
 from app.room.trial import RoomTrial
 
@@ -255,6 +256,16 @@ def test_a_pause_begins_between_trials_and_the_runner_cannot_end_it() -> None:
     assert (during, bench.room.phase) == (Phase.RUNNING, Phase.PAUSED)
     bench.room.resume()
     assert bench.room.phase is Phase.RUNNING
+
+
+def test_progress_that_says_less_keeps_what_was_said_before() -> None:
+    bench = Bench()
+    bench.begin("a", "b")
+    bench.room.set_progress({"round": 1, "rounds": 4, "results": {"sse": {}}, "notes": ["n"]})
+
+    bench.room.set_progress({"round": 2, "rounds": None, "results": None})
+
+    assert bench.room.progress == {"round": 2, "rounds": 4, "results": {"sse": {}}, "notes": ["n"]}
 
 
 def test_a_pause_that_has_not_begun_can_be_taken_back() -> None:
