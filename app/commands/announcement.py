@@ -84,19 +84,20 @@ def _remarks(
     remarks = []
     if subject.is_for_this_machine_only:
         remarks.append(words.say("serve.loopback"))
-    if files is not None:
+    if files is not None and files.is_ours:
+        vouches = files.authority or files.certificate
         if files.authority is not None:
             remarks.append(words.say("serve.authority", url=f"{found.phones[0]}ca.crt"))
-        remarks.append(
-            words.say("serve.fingerprint", fingerprint=fingerprint(files.authority or files.certificate))
-        )
+        else:
+            remarks.append(words.say("serve.self_signed"))
+        remarks.append(words.say("serve.fingerprint", fingerprint=fingerprint(vouches)))
     if len(settings.admin_token) < TOKEN_CHARS_MIN:
         remarks.append(words.say("serve.short_token", count=TOKEN_CHARS_MIN))
     return remarks
 
 
 def _curl(url: str, token: str, files: Files | None) -> str:
-    trust = f"--cacert {files.trusted} " if files is not None else ""
+    trust = "" if files is None else f"--cacert {files.trusted} " if files.trusted else "--insecure "
     return (
         f"curl {trust}-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' "
         f'-d \'{{"title": "Hello", "body": "from Siar"}}\' {url}/api/notifications'

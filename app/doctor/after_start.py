@@ -29,10 +29,12 @@ def main() -> int:
     """Wait until it is ready, look, say."""
     since = clock.readings()
     settings = settings_module.read(os.environ)
-    subject = subject_of(settings)
-    if _is_ready(subject, parent_pid=os.getppid()):
-        words = Words(terminal_language(os.environ, settings.language))
-        findings = _findings(subject, since, settings.tls_authority or None)
+    subject, parent_pid = subject_of(settings), os.getppid()
+    if not _is_ready(subject, parent_pid=parent_pid):
+        return 0
+    words = Words(terminal_language(os.environ, settings.language))
+    findings = _findings(subject, since, settings.tls_authority or None)
+    if os.getppid() == parent_pid:  # Of one that ended meanwhile, nothing but its end was seen.
         print("\n".join(report(findings, words)), flush=True)
     return 0
 

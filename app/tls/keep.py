@@ -41,11 +41,13 @@ class Files:
     key: Path
     authority: Path | None = None
     """What a phone has to trust; `None` where there is nothing to install."""
+    is_ours: bool = False
+    """Whether it was made here, and no browser knows of it."""
 
     @property
-    def trusted(self) -> Path:
-        """What a program on this machine has to trust to reach the server."""
-        return self.authority or self.certificate
+    def trusted(self) -> Path | None:
+        """What a program has to trust to reach the server; `None` where the system's own trust will do."""
+        return (self.authority or self.certificate) if self.is_ours else None
 
 
 def make(way: str, folder: Path, addresses: Sequence[str]) -> Files:
@@ -74,7 +76,7 @@ def _by_itself(folder: Path, names: list[str], now: datetime.datetime) -> Files:
 
     if _kept(folder, SELF, now, names) is None:
         _keep(folder, SELF, issue.server(names, now))
-    return Files(*_paths(folder, SELF))
+    return Files(*_paths(folder, SELF), is_ours=True)
 
 
 def _with_authority(folder: Path, names: list[str], now: datetime.datetime) -> Files:
@@ -86,7 +88,7 @@ def _with_authority(folder: Path, names: list[str], now: datetime.datetime) -> F
     kept = _kept(folder, "server", now, names)
     if kept is None or not issue.is_signed_by(kept.certificate, authority.certificate):
         _keep(folder, "server", issue.server(names, now, authority))
-    return Files(*_paths(folder, "server"), authority=_paths(folder, CA)[0])
+    return Files(*_paths(folder, "server"), authority=_paths(folder, CA)[0], is_ours=True)
 
 
 def check_pair(certificate: Path, key: Path) -> Files:
