@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from app import settings as settings_module
+from app.archive.forget import removed_count
 from app.commands import measuring
 from app.core.errors import StoreError
 from app.report.result import result_text
@@ -33,6 +34,12 @@ def execute(arguments: argparse.Namespace) -> int:
         ) from error
     except ValueError as error:
         raise StoreError(f"{folder / 'result.json'} is damaged: {error}.") from error
+    if gone_count := removed_count(folder):
+        who = "A participant" if gone_count == 1 else f"{gone_count} participants"
+        print(
+            f"{folder.name}: {who} had what was recorded about them deleted after the run, so its figures cannot come out again."
+        )
+        return 1
     analysis = measuring.load(folder)
     differences = list(_differences("", written, json.loads(result_text(analysis))))
     if not differences:
