@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from app.analysis.metrics import ARRIVED, TrialMetrics, is_sample, measure
+from app.analysis.signatures import CODES as SIGNATURES
+from app.analysis.signatures import signatures
 from app.analysis.split import split
 from app.analysis.words import count_of, listing, number, pseudonym
 from app.core.delivery import SampleState
@@ -54,6 +56,7 @@ OWN_CODES = frozenset(
         *("samples_left_out", "lost_or_late", "client_slow", "machine_busy", "disturbed"),
         *("kernel_stamps_missing", "cpu_coarse", "not_recorded"),
         *("asleep", "clock_step", "phone_silent", "samples_missing"),
+        *SIGNATURES,
     }
 )
 """What is found out here; a stored warning with one of these codes gives way to the one found now."""
@@ -65,6 +68,7 @@ def check_trial(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
     if not record.spec.idle:
         metrics = measure(record, plan)
         found += [*_instrument(record, metrics), *_samples(record, metrics), *_result(metrics)]
+        found += signatures(record, plan)
     kept = [warning for warning in record.warnings if warning.code not in OWN_CODES]
     return tuple(sorted([*found, *kept], key=lambda warning: warning.severity is not Severity.VOID))
 

@@ -98,7 +98,8 @@ def test_stamps_on_whole_milliseconds_are_seen_and_one_that_is_not_clears_the_cl
 def test_every_mode_is_where_measurement_md_has_it() -> None:
     assert [(mode.at_ms, mode.reach_ms) for mode in MODES] == [(40.0, 5.0), (200.0, 10.0), (102.4, 5.0)]
     assert mode_share([40.0] * 10, MODES[0]) == 1.0
-    assert mode_share([40.0] * 2 + [1.0] * 8, MODES[0]) is None
+    assert mode_share([40.0] * 9, MODES[0]) is None  # 1 in 512
+    assert mode_share([40.0] * 20 + [1.0] * 80, MODES[0]) is None
 
 
 def test_moments_a_period_apart_are_in_step_and_spread_ones_are_not() -> None:
