@@ -11,7 +11,7 @@ from app.doctor.subject import Subject
 
 NAME = "firewall"
 
-_MACOS = "/usr/libexec/ApplicationFirewall/socketfilterfw"
+MACOS_TOOL = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 
 _NFTABLES_IS_STARTED = (
     "etc/systemd/system/sysinit.target.wants/nftables.service",
@@ -19,11 +19,16 @@ _NFTABLES_IS_STARTED = (
 )
 
 
-def look(subject: Subject, machine: Machine) -> Finding:
+def look(subject: Subject, machine: Machine, *, macos_tool: str = MACOS_TOOL) -> Finding:
     """The first firewall that is found to be on."""
     if subject.is_for_this_machine_only:
         return ok(NAME, "not_asked")
-    code = {"darwin": _on_macos, "win32": _on_windows}.get(machine.platform, _on_linux)(machine)
+    if machine.platform == "darwin":
+        code = _on_macos(machine, macos_tool)
+    elif machine.platform == "win32":
+        code = _on_windows(machine)
+    else:
+        code = _on_linux(machine)
     if code is None:
         return ok(NAME, "none")
     ports = [subject.port, subject.clock_port or subject.port + 1]
@@ -44,8 +49,8 @@ def _on_linux(machine: Machine) -> str | None:
     return None
 
 
-def _on_macos(machine: Machine) -> str | None:
-    said = machine.said(_MACOS, "--getglobalstate") or ""
+def _on_macos(machine: Machine, tool: str) -> str | None:
+    said = machine.said(tool, "--getglobalstate") or ""
     return "macos" if "enabled" in said.lower() else None
 
 
