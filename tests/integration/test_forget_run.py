@@ -1,0 +1,52 @@
+"""A phone of a finished experiment deletes what was recorded about it: the run stays, and says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.commands import verify
+from app.measure.store import Store
+from tests.integration.test_phones_run import plan, room_run
+from tests.support.phone import phones
+from tests.support.server import running_server
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_finished_run_forgets_one_phone_and_keeps_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running_server(tmp_path, recorder=0) as server:
+        with phones(server, ["Red Gecko", "Blue Otter"]) as (mine, other):
+            folder = room_run(server, "whole", 2, plan()).execute()
+            assert folder is not None
+            token = f"{mine.device}.{mine._token}"
+            _status, told = server.request("GET", "/api/assignment", token=token)
+
+            status, counts = server.request("DELETE", "/api/deliveries", token=token)
+            _status, afterwards = server.request("GET", "/api/assignment", token=token)
+            link, _answer = server.request("GET", f"/api{told['result_url']}")
+        left = [
+            path.name
+            for path in folder.rglob("*")
+            if path.is_file() and mine.device.encode() in path.read_bytes()
+        ]
+        names = json.loads((folder / "participants.json").read_text())["participants"]
+        with Store.open(folder) as store:
+            run = store.load()
+        monkeypatch.setenv("SIAR_RUNS_DIR", str(server.runs_dir))
+        verified = verify.execute(type("Arguments", (), {"run": "whole"})())  # type: ignore[arg-type]
+
+    assert status == 200
+    assert counts["deliveries_count"] == 24
+    assert counts["results_count"] == 1
+    assert left == []
+    assert [each["device"] for each in names] == [other.device]
+    assert (afterwards["result_url"], afterwards["you"]["joined"], link) == (None, False, 404)
+    clients = {each.client for trial in run.trials for each in trial.deliveries}
+    assert clients == {each["client"] for each in names}
+    assert verified == 1
+    assert "A participant had what was recorded about them deleted" in capsys.readouterr().out
