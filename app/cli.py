@@ -18,7 +18,7 @@ from app.core.version import VERSION
 COMMANDS = {
     "demo": "compare SSE and Socket.IO on this machine: about a minute, no questions (--quick: under 25 s)",
     "serve": "serve phones on the LAN: prints address, QR code and the operator's link (--https self: encrypted)",
-    "run": "an experiment from a plan file or flags, with built-in clients",
+    "run": "an experiment from a plan file or flags, with built-in clients or (--phones N) with phones on the LAN",
     "doctor": "is this machine and network fit to measure; what to do if not",
     "bench": "what fan-out costs, against a plain loop of send (--quick: about a minute; all: about 12)",
     "link": "a new one-time link for the operator of the server that runs here",

@@ -96,18 +96,18 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
     Raises `SiarError` when there is no run.
     """
     if json_path is not None:
-        _check_json_path(json_path)
+        check_json_path(json_path)
     settings = settings_module.read(os.environ)
-    given = {name: text for name, text in os.environ.items() if name.startswith("SIAR_") and name not in OURS}
+    given = given_settings()
     run_id = naming.new_run_id()
     folder = settings.runs_dir / run_id
     failure: SiarError | None = None
     try:
         with (
-            _sigterm_as_ctrl_c(),
+            sigterm_as_ctrl_c(),
             server_process.start(
                 runs_dir=settings.runs_dir,
-                settings={**_known(given), "SIAR_RECORDER": "0"},
+                settings={**given, "SIAR_RECORDER": "0"},
                 # Any free one, unless a proxy of the user's must know it beforehand.
                 port=settings.port if "SIAR_PORT" in os.environ else None,
             ) as serving,
@@ -118,7 +118,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
                 runs_dir=settings.runs_dir,
                 run_id=run_id,
                 progress=for_stream(sys.stderr),
-                settings=_known(given),
+                settings=given,
             )
     except SiarError as error:
         if not folder.is_dir():
@@ -133,7 +133,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
     return exit_code(analysis)
 
 
-def _check_json_path(path: Path) -> None:
+def check_json_path(path: Path) -> None:
     """Before the run, not after it. Raises `Malformed`."""
     if not path.absolute().parent.is_dir():
         raise Malformed(f"--json {path}: there is no folder {path.absolute().parent}.")
@@ -166,6 +166,8 @@ def exit_code(analysis: Analysis) -> int:
     if not analysis.run.complete:
         stopped = analysis.run.conditions.get("stopped") == "on request"
         return EXIT_INTERRUPTED if stopped else EXIT_FAILURE
+    if analysis.phones:  # One that slept or left voids its trial, which is said and repeated.
+        return EXIT_OK if analysis.totals.lost == analysis.totals.lost_in_void else EXIT_FAILURE
     ran = all(trial.record.completed for trial in analysis.trials)
     return EXIT_OK if ran and analysis.totals.lost == 0 else EXIT_FAILURE
 
@@ -180,12 +182,17 @@ def find_run(name: str, settings: Settings) -> Path:
     )
 
 
-def _known(given: dict[str, str]) -> dict[str, str]:
-    return {name: text for name, text in given.items() if name not in settings_module.NOT_SETTINGS}
+def given_settings() -> dict[str, str]:
+    """The user's own `SIAR_*`, for the server of an experiment and for the run's conditions."""
+    return {
+        name: text
+        for name, text in os.environ.items()
+        if name.startswith("SIAR_") and name not in OURS and name not in settings_module.NOT_SETTINGS
+    }
 
 
 @contextlib.contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
+def sigterm_as_ctrl_c() -> Iterator[None]:
     """SIGTERM raises `KeyboardInterrupt` in the main thread, once: a second one must not break the orderly end."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,7 @@
-"""`./siar run PLAN`: an experiment from a plan file, or from flags over the demo's plan."""
+"""`./siar run PLAN`: an experiment from a plan file, or from flags over a plan that Siar brings along.
+
+With built-in clients on a server of its own, or with `--phones N` on the LAN.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from app.commands import measuring
+from app.catalogues import LANGUAGES
+from app.commands import measuring, run_phones
 from app.core.errors import Malformed
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
@@ -26,23 +30,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--payload-bytes", type=int, metavar="N", help="length of a notification's JSON object"
     )
+    parser.add_argument(
+        "--phones",
+        type=int,
+        metavar="N",
+        help="serve the LAN, wait for so many phones, and measure with them",
+    )
+    parser.add_argument("--host", help="with --phones: address to listen on (default: every network)")
+    parser.add_argument("--port", type=int, help="with --phones: TCP port (default: 8080)")
+    parser.add_argument("--lang", choices=LANGUAGES, help="with --phones: language of what is printed")
+    parser.add_argument("--no-qr", action="store_true", help="with --phones: no QR code in the terminal")
     measuring.add_arguments(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and show."""
+    if arguments.phones is not None:
+        wanted = run_phones.plan_for_phones(arguments)
+        changed = _changed(wanted, arguments)
+        if changed != wanted:
+            changed = replace(changed, profile="plan")
+        return run_phones.execute(changed, arguments)
+    for name in ("host", "port", "lang"):
+        if getattr(arguments, name) is not None:
+            raise Malformed(f"--{name} goes with --phones; built-in clients need no address.")
     plan = measuring.instrumented(_plan(arguments), arguments.instrument)
     return measuring.measure(plan, json_path=arguments.json)
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.plan is not None:
-        if arguments.arms is not None:
-            raise Malformed("The arms are in the plan file; leave --arms out.")
         plan = load_plan(arguments.plan, seed=arguments.seed)
     else:
         arms = measuring.parse_arms(arguments.arms or ",".join(TRANSPORTS))
         plan = replace(demo_plan(seed=measuring.seed_or_random(arguments.seed), arms=arms), profile="plan")
+    check_for_built_in(plan)
+    return _changed(plan, arguments)
+
+
+def _changed(plan: Plan, arguments: argparse.Namespace) -> Plan:
+    """The plan with what flags say."""
+    if arguments.plan is not None and arguments.arms is not None:
+        raise Malformed("The arms are in the plan file; leave --arms out.")
     changes = {
         "client_counts": None if arguments.clients is None else _counts(arguments.clients),
         "blocks": arguments.blocks,
@@ -50,7 +79,6 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         "rate_hz": arguments.rate,
         "payload_bytes": arguments.payload_bytes,
     }
-    check_for_built_in(plan)
     return replace(plan, **{name: value for name, value in changes.items() if value is not None})
 
 

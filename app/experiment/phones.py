@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from app import clock
 from app.analysis.words import listing, pseudonym
-from app.core.errors import Unfit
+from app.core.errors import Conflict, Unfit
 from app.core.scenario import BlockSpec, Plan, TrialSpec, arm_plan
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.core.wire import TRIAL_TOPIC_PREFIX
@@ -43,6 +43,9 @@ NOBODY_S_MAX = 120.0
 """How long a run waits when every phone has gone."""
 
 POLL_S = 0.25
+
+LEAD_US = 5 * EDGE_LEAD_US
+"""How long before the first due time the CPU window opens: nothing is sent in it, and phones need no hurry."""
 
 
 @dataclass(slots=True)
@@ -131,7 +134,7 @@ class Phones:
         if self._missing:
             return self._never_began(spec)
         ordered = self._ordered or self._order(self.plan.settle_s)
-        self._pause_until(ordered.first_due_us - EDGE_LEAD_US)
+        self._pause_until(ordered.first_due_us - LEAD_US)
         before, started_us = self._edge(), self._time.now_us()
         self._pause_until(ordered.last_due_us + EDGE_LAG_US)
         change, ended_us = change_of(before, self._edge()), self._time.now_us()
@@ -140,7 +143,7 @@ class Phones:
 
     def disconnect(self) -> None:
         """Between trials: phones let go of the transport by themselves."""
-        self.operator.put_trial(None)
+        self._tell(None)
         self._notes(self.party.note_trial(self._chosen, self._missing))
 
     def at_end(self) -> Mapping[str, object]:
@@ -167,7 +170,7 @@ class Phones:
         spec, ordered = self._spec, self._ordered
         assert spec is not None
         plan = arm_plan(self.plan, spec.arm)
-        self.operator.put_trial(
+        self._tell(
             {
                 "index": spec.index,
                 "block": spec.block,
@@ -185,6 +188,12 @@ class Phones:
                 "ends_us": ordered.ends_us if ordered else None,
             }
         )
+
+    def _tell(self, trial: Mapping[str, Any] | None) -> None:
+        try:
+            self.operator.put_trial(trial)
+        except Conflict:  # The room was closed under our hands.
+            self._end()
 
     def _collect(self, ordered: TrialOnServer) -> tuple[int, ...]:
         """Wait until all have posted; those that have not."""
@@ -228,7 +237,7 @@ class Phones:
         warning = TrialWarning(
             "phone_missing",
             Severity.VOID,
-            f"{named} did not get ready within {CONNECT_S_MAX:g} s, so the trial did not begin.",
+            f"{named} did not get ready, so the trial did not begin.",
             "Wake the phone, bring its page to the front, and look whether it is on this network.",
         )
         record = TrialRecord(

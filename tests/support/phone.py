@@ -86,18 +86,22 @@ class SimulatedPhone(threading.Thread):
         self._report: dict[str, Any] = {}
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ended = threading.Event()
+        self._is_leaving = False
         self._asked_last_us = 0
         self._ask_at_us = 0
 
     # From any thread.
 
     def end(self) -> None:
-        """Let go of everything, without a word."""
-        self._ended.set()
+        """Let go of everything: at once, without a word, unless it is leaving."""
+        if not self._is_leaving:
+            self._ended.set()
         self.join(10)
+        self._ended.set()
 
     def leave(self) -> None:
         """Tell the server that it goes, and go."""
+        self._is_leaving = True
         self._calls.put(self._leave)
 
     def sleep(self, seconds: float) -> None:
@@ -364,5 +368,7 @@ def phones(server: Any, names: list[str], **options: Any) -> Iterator[list[Simul
     try:
         yield found
     finally:
+        for each in found:
+            each.leave()
         for each in found:
             each.end()

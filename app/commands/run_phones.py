@@ -1,0 +1,131 @@
+"""`./siar run --phones N`: serve the LAN, wait for phones, measure with them, write the report, end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from app import settings as settings_module
+from app.catalogues import Words, terminal_language
+from app.commands import announcement, measuring
+from app.core.errors import Malformed, SiarError, Unfit
+from app.core.scenario import Plan
+from app.core.wire import TRANSPORTS
+from app.doctor import port
+from app.doctor.finding import State
+from app.doctor.subject import subject_of
+from app.experiment import naming, server_process
+from app.experiment.api import Server
+from app.experiment.classroom import classroom_plan, length_s, with_phones
+from app.experiment.plans import check_for_phones, load_plan
+from app.experiment.progress import duration, for_stream
+from app.experiment.room_run import RoomRun
+from app.settings import Settings
+
+PHONES_MAX = 200
+
+SETTLE_S_MIN = 1.0
+"""Phones ask twice a second what to do: when the first notification is due, all know that they need not ask."""
+
+OPERATOR_KEY_BYTES = 16
+
+
+def plan_for_phones(arguments: argparse.Namespace) -> Plan:
+    """The plan of a file, or the classroom's, changed by flags. Raises `Malformed`."""
+    if not 1 <= arguments.phones <= PHONES_MAX:
+        raise Malformed(f"--phones is {arguments.phones}; it must be 1 to {PHONES_MAX}.")
+    if arguments.instrument:
+        raise Malformed(
+            "--instrument is for built-in clients: phones have no kernel stamps to split delays by."
+        )
+    if arguments.plan is not None:
+        plan = load_plan(arguments.plan, seed=arguments.seed)
+        plan = replace(plan, environment="lan", instrument=False, settle_s=max(plan.settle_s, SETTLE_S_MIN))
+    else:
+        arms = measuring.parse_arms(arguments.arms or ",".join(TRANSPORTS))
+        plan = classroom_plan(arguments.phones, seed=measuring.seed_or_random(arguments.seed), arms=arms)
+    return plan
+
+
+def execute(plan: Plan, arguments: argparse.Namespace) -> int:
+    """Serve, gather, measure, show; answers the exit code. SIGTERM ends it as Ctrl-C does."""
+    plan = with_phones(plan, arguments.phones)
+    check_for_phones(plan)
+    if arguments.json is not None:
+        measuring.check_json_path(arguments.json)
+    words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
+    settings = _settings(arguments, words)
+    given = measuring.given_settings()
+    with (
+        measuring.sigterm_as_ctrl_c(),
+        server_process.start(
+            runs_dir=settings.runs_dir,
+            admin_token=settings.admin_token,
+            settings={
+                **given,
+                "SIAR_RECORDER": "0",
+                "SIAR_OPERATOR_KEY": settings.operator_key,
+                "SIAR_LANGUAGE": words.language,
+            },
+            host=settings.host,
+            port=settings.port,
+        ) as serving,
+    ):
+        announcement.print_links(settings, subject_of(settings), words, files=None, qr=not arguments.no_qr)
+        print(
+            f"Waiting for {arguments.phones} phones; then about {duration(length_s(plan))} "
+            f"(--seed {plan.seed}). /screen shows who is there; the operator may start with fewer."
+        )
+        sys.stdout.flush()
+        local = replace(serving.server, url=subject_of(settings).url(subject_of(settings).local()))
+        return _run(plan, local, settings.runs_dir, arguments, given)
+
+
+def _run(
+    plan: Plan, server: Server, runs_dir: Path, arguments: argparse.Namespace, given: dict[str, str]
+) -> int:
+    run = RoomRun(
+        plan,
+        server,
+        runs_dir,
+        naming.new_run_id(),
+        arguments.phones,
+        for_stream(sys.stderr),
+        settings=given,
+    )
+    failure: SiarError | None = None
+    try:
+        if run.execute() is None:
+            print("siar: stopped before all phones were there.", file=sys.stderr)
+            return measuring.EXIT_INTERRUPTED
+    except SiarError as error:
+        if not run.folder.is_dir():
+            raise
+        failure = error
+    analysis = measuring.load(run.folder)
+    measuring.show(analysis, run.folder, json_path=arguments.json)
+    if failure is not None:
+        sys.stdout.flush()
+        print(f"siar: {failure}", file=sys.stderr)
+        return measuring.EXIT_FAILURE
+    return measuring.exit_code(analysis)
+
+
+def _settings(arguments: argparse.Namespace, words: Words) -> Settings:
+    """What the server is to be told. Raises `Unfit` when the port is taken."""
+    settings = settings_module.read(
+        os.environ,
+        host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
+        port=arguments.port,
+        operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
+    )
+    if settings.tls_cert:
+        raise Malformed("Measuring over HTTPS begins at the operator's page: `siar serve --https self`.")
+    chosen, free = port.look(settings.host, settings.port)
+    if free.state is State.FAIL:
+        raise Unfit(f"{free.sentence(words)} {free.next_step(words)}")
+    return replace(settings, port=chosen)
