@@ -72,8 +72,9 @@ class Stage:
         assert status == 200, answer
 
     def begin(self) -> None:
-        """Start with who is ready, and skip the countdown as a runner may."""
-        self.operate("POST", "/api/room/start")
+        """Start with who is ready, unless it does so by itself, and skip the countdown as a runner may."""
+        if self.operate("GET", "/api/room")["phase"] == "gathering":
+            self.operate("POST", "/api/room/start")
         self.operate("PUT", "/api/room/progress", {"phase": "running"})
 
     def trial(self, state: str, *, transport: str = "sse", ends_in_s: float | None = None) -> None:
@@ -112,11 +113,21 @@ class Stage:
         sentence_id = "SSE dan Socket.IO setara pada ponsel ini: dalam 1 ms pada 1, 3, dan 6."
         result = {
             "verdict": {"code": "equivalent", "sentence_en": sentence_en, "sentence_id": sentence_id},
-            "table": {"headings": ["Phones", "SSE", "Socket.IO"], "rows": [["1", "3.1", "3.3"], ["6", "4.6", 4.9]]},
+            "table": {
+                "headings": ["Phones", "SSE", "Socket.IO"],
+                "rows": [["1", "3.1", "3.3"], ["6", "4.6", 4.9]],
+            },
             "downloads": [{"name": "report.html", "url": f"/api/runs/{RUN}/report"}],
             **more,
         }
         self.operate("POST", "/api/room/finish", result)
+
+    def clear(self) -> None:
+        """Close the room and send everybody home: who stays would be in the next one."""
+        self.operate("DELETE", "/api/room")
+        for device in self.credentials:
+            self._as_device("DELETE", "/api/participants/me", device, None)
+        self.credentials.clear()
 
     def _as_device(self, method: str, path: str, device: str, body: Any) -> tuple[int, Any]:
         return self.server.request(method, path, body, token=self.credentials[device])

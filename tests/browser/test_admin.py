@@ -1,0 +1,234 @@
+"""The operator's page in real Chromium: sign in, broadcast and see it arrive, conduct an experiment, look after runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.devices import DESK, PIXEL, new_device, overflow_px
+from tests.browser.test_page import start
+from tests.components import require_chromium
+from tests.support.server import RunningServer, running_server
+from tests.support.stage import GOOD, Stage
+from tests.support.streams import sse
+
+pytestmark = pytest.mark.browser
+
+CONFIRMED_ABOVE = 20
+"""broadcast.js: receivers from which on the page asks before it sends."""
+
+LONG_AGO_S = 1_700_000_000
+
+OLD_RUN = "2026-01-02T03-04-05-0123"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running_server(tmp_path_factory.mktemp("admin")) as running:
+        yield running
+        assert "Traceback" not in running.log()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser(require_chromium()) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(server: RunningServer) -> Iterator[Stage]:
+    made = Stage(server)
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A browser of its own: nobody has signed in."""
+    browser.events.clear()
+    opened = new_device(browser, DESK)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def desk(page: Page, server: RunningServer) -> Page:
+    """The page with an operator at it."""
+    sign_in_by_link(page, server)
+    return page
+
+
+def sign_in_by_link(page: Page, server: RunningServer) -> str:
+    status, link = server.request("POST", "/api/links")
+    assert status == 201, link
+    url: str = link["url"]
+    page.go(f"{url}&lang=en")
+    page.wait_for("globalThis.siarAdmin?.session === 'in' && siarAdmin.room && siarAdmin.presets.length > 0")
+    return url
+
+
+def fill(page: Page, form: str, **values: str) -> None:
+    """Type into fields, as far as the page can tell."""
+    for name, value in values.items():
+        page.evaluate(
+            f"(() => {{ const field = document.querySelector('#{form} [name={name}]'); field.value = {value!r};"
+            "field.dispatchEvent(new Event('input', {bubbles: true})); })()"
+        )
+
+
+def answer_the_question(page: Page, choice: str) -> str:
+    page.wait_for("document.querySelector('#question').open")
+    text = page.text("#question-text")
+    page.click(f"#question-{choice}")
+    return text
+
+
+def test_a_link_opens_one_session_and_leaves_the_address_bar(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    link = sign_in_by_link(page, server)
+    assert page.evaluate("location.search") == "?lang=en"
+    page.go(f"{server.url}/admin?lang=id")
+    page.wait_for("globalThis.siarAdmin?.session === 'in'")
+    assert browser.complaints() == []
+
+    other = new_device(browser, DESK)
+    other.go(f"{link}&lang=en")
+    other.wait_for("globalThis.siarAdmin?.session === 'out'")
+
+    assert "used before" in other.text("#sign-in-problem")
+    assert "key=" not in other.evaluate("location.href")
+    assert not other.evaluate("document.querySelector('#desk').checkVisibility()")
+    other.close()
+
+
+def test_the_token_signs_in_and_a_wrong_one_is_told(page: Page, server: RunningServer) -> None:
+    page.go(f"{server.url}/admin?lang=en")
+    page.wait_for("document.querySelector('#sign-in').checkVisibility()")
+
+    fill(page, "sign-in", token="wrong")
+    page.click("#sign-in button")
+    page.wait_for("document.querySelector('#sign-in-problem').innerText !== ''")
+    assert "not the operator" in page.text("#sign-in-problem")
+    fill(page, "sign-in", token=server.admin_token)
+    page.click("#sign-in button")
+    page.wait_for("document.querySelector('#desk').checkVisibility()")
+
+    page.click("#sign-out")
+    page.wait_for("document.querySelector('#sign-in').checkVisibility()")
+    assert server.admin_token not in page.evaluate("document.documentElement.outerHTML")
+
+
+def test_a_broadcast_is_followed_to_the_last_device(
+    browser: Browser, desk: Page, server: RunningServer
+) -> None:
+    phone = new_device(browser, PIXEL)
+    phone.go(f"{server.url}/?lang=en")
+    phone.wait_for("globalThis.siar !== undefined && !document.querySelector('#toggle').disabled")
+    start(phone, "sse")
+    desk.wait_for("siarAdmin.devices.length === 1")
+
+    fill(desk, "broadcast", title="Exam", body="It's <b>now</b>")
+    assert desk.text("#target-hint").endswith(": 1")
+    desk.click("#broadcast [type=submit]")
+    desk.wait_for("document.querySelector('#receipt').innerText.startsWith('Delivered 1 of 1, slowest')", 30)
+
+    phone.wait_for("document.body.innerText.includes('It\\'s <b>now</b>')")
+    desk.evaluate("document.querySelector('#history-details').open = true")
+    assert desk.text("#history .body") == "It's <b>now</b>"
+    desk.click("#history button")
+    desk.wait_for("siarAdmin.history.length === 2")
+    desk.wait_for("document.querySelectorAll('#devices tr').length === 1")
+    desk.click("#devices [data-part=disconnect]")
+    desk.wait_for("document.querySelector('#word').innerText.startsWith('Disconnected')")
+    phone.close()
+
+
+def test_the_curl_line_does_the_same(desk: Page, server: RunningServer) -> None:
+    fill(desk, "broadcast", title="It's $HOME", body='"quoted"', topic="news")
+    desk.evaluate("document.querySelector('#curl').closest('details').open = true")
+    line = desk.text("#curl")
+
+    environment = {**os.environ, "SIAR_ADMIN_TOKEN": server.admin_token}
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment, check=True)
+
+    assert '"id"' in done.stdout, done
+    _status, history = server.request("GET", "/api/notifications?limit=1000")
+    newest = history["notifications"][-1]
+    assert (newest["title"], newest["body"], newest["topic"]) == ("It's $HOME", '"quoted"', "news")
+
+
+@pytest.mark.slow
+def test_a_crowd_is_asked_about_first(desk: Page, server: RunningServer) -> None:
+    with contextlib.ExitStack() as streams:
+        for _ in range(CONFIRMED_ABOVE + 1):
+            _status, device = server.request("POST", "/api/devices", {})
+            cookie = f"siar_device={device['device']}.{device['token']}"
+            streams.enter_context(sse(server.port, headers={"Cookie": cookie}))
+        desk.wait_for(f"siarAdmin.devices.length > {CONFIRMED_ABOVE}")
+        sent_before = desk.evaluate("siarAdmin.history.length")
+
+        fill(desk, "broadcast", title="To all")
+        desk.click("#broadcast [type=submit]")
+        assert str(CONFIRMED_ABOVE + 1) in answer_the_question(desk, "no")
+        assert desk.evaluate("siarAdmin.history.length") == sent_before
+        desk.click("#broadcast [type=submit]")
+        answer_the_question(desk, "yes")
+
+        desk.wait_for(f"siarAdmin.history.length === {sent_before + 1}")
+
+
+def test_the_operator_conducts_an_experiment(desk: Page, stage: Stage) -> None:
+    stage.open(wanted_count=3)
+    stage.join("Red Gecko", **GOOD)
+    stage.join("W" * 40, **GOOD)
+    desk.wait_for("document.querySelectorAll('#seats > li').length === 2")
+    assert not desk.evaluate("document.querySelector('#plan').checkVisibility()")
+
+    desk.click("#seats > li:nth-child(2) button")
+    assert "Remove" in answer_the_question(desk, "yes")
+    desk.wait_for("document.querySelectorAll('#seats > li').length === 1")
+    assert desk.text("#room-start") == "Start now with 1"
+    desk.click("#room-start")
+    desk.wait_for("siarAdmin.room.phase === 'countdown'")
+    stage.progress(phase="running")
+    desk.wait_for("document.querySelector('#room-pause').checkVisibility()")
+    assert desk.text("#round").startswith("Round 5 of 48")
+    desk.click("#room-pause")
+    desk.wait_for("document.querySelector('#room-resume').checkVisibility()")
+    desk.click("#room-resume")
+    desk.wait_for("siarAdmin.room.phase === 'running'")
+    stage.finish()
+    desk.wait_for("document.querySelector('#outcome').checkVisibility()")
+
+    assert "equivalent" in desk.text("#verdict")
+    assert overflow_px(desk) == 0
+    desk.click("#again-changed")
+    desk.wait_for("document.querySelector('#plan').checkVisibility()")
+    assert desk.evaluate("document.querySelector('#plan [name=blocks]').value") == "8"
+    desk.click("#put-away")
+    desk.wait_for("siarAdmin.room.phase === 'closed'")
+
+
+def test_a_deleted_run_can_be_had_back(page: Page, server: RunningServer) -> None:
+    folder = server.runs_dir / OLD_RUN
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("kept")
+    for path in (folder / "notes.txt", folder):
+        os.utime(path, (LONG_AGO_S, LONG_AGO_S))  # What was written just now may still be written.
+    sign_in_by_link(page, server)
+    listed = f"[...document.querySelectorAll('#runs > li')].some((row) => row.dataset.key === '{OLD_RUN}')"
+    page.wait_for(listed)
+
+    page.click(f"#runs > li[data-key='{OLD_RUN}'] [data-part=delete]")
+    page.wait_for(f"!({listed})")
+    assert not folder.exists()
+    page.click("#undo-button")
+    page.wait_for(listed)
+
+    assert (folder / "notes.txt").read_text() == "kept"
