@@ -27,13 +27,17 @@ _ALONE = RunVerdict(
 
 
 def run_verdict(analysis: Analysis) -> RunVerdict:
-    """The confirmatory comparison with most clients: that is what a room full of phones is about."""
+    """The confirmatory comparison with most clients that ran: that is what a room full of phones is about."""
     with_most = max(
         analysis.verdicts, key=lambda each: (each.blocks_complete > 0, each.clients), default=None
     )
     if with_most is None:
         return _ALONE
-    return RunVerdict(_code(with_most), sentence(with_most, noun=analysis.noun), _indonesian(with_most))
+    return RunVerdict(
+        _code(with_most),
+        sentence(with_most, noun=analysis.noun),
+        _indonesian(with_most, "ponsel" if analysis.phones else "klien"),
+    )
 
 
 def _code(comparison: Comparison) -> str:
@@ -41,8 +45,8 @@ def _code(comparison: Comparison) -> str:
     return "equivalent" if is_equal else comparison.verdict.value
 
 
-def _indonesian(comparison: Comparison) -> str:
-    where = f"pada {comparison.clients} ponsel"
+def _indonesian(comparison: Comparison, noun: str) -> str:
+    where = f"pada {comparison.clients} {noun}"
     if comparison.verdict is Verdict.INVALID:
         return (
             f"Tidak sah {where}: hanya {comparison.blocks_valid} dari {comparison.blocks_complete} blok yang sah, "

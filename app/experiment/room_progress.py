@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from app.analysis.bands import Bands
-from app.core.errors import Conflict
+from app.core.errors import Conflict, SiarError
 from app.core.scenario import Plan, TrialSpec
 from app.core.trial import TrialRecord
 from app.experiment.room_api import RoomOperator
@@ -45,7 +45,9 @@ class RoomProgress:
         self._notes = [*self._notes, text[:NOTE_CHARS_MAX]][-NOTES_MAX:]
 
     def finish(self) -> None:
-        """Nothing: how it ended is another request's."""
+        """The last block too; how it ended is another request's."""
+        with contextlib.suppress(SiarError):  # It may have ended because the server did.
+            self._tell(self._done, 0.0)
 
     def _rounds(self, trials: int) -> int:
         """Trials of that many trials and idle windows, of which each block has one."""
@@ -56,8 +58,8 @@ class RoomProgress:
         with contextlib.suppress(Conflict):  # The room was closed: the next look at it ends the run.
             self._operator.put_progress(
                 {
-                    "round": self._done + 1,
-                    "rounds": max(rounds, self._done + 1),
+                    "round": min(self._done + 1, max(rounds, 1)),
+                    "rounds": max(rounds, 1),
                     "remaining_s": max(0.0, left_s),
                     "results": self._bands.cells(),
                     "notes": self._notes,

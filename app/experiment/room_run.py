@@ -15,6 +15,7 @@ from typing import Any
 
 from app.analysis.analyse import Analysis, analyse
 from app.analysis.verdict import run_verdict
+from app.analysis.words import arm_title, number
 from app.core.errors import SiarError
 from app.core.scenario import Plan, plan_to_json
 from app.experiment import naming
@@ -38,6 +39,15 @@ LOOK_S = 0.5
 
 SIMULATED = "simulated"
 """A phone that is a program says so in its model: `simulated`, or a text with that word."""
+
+HEADINGS_EN = (
+    *("transport", "phones", "median ms", "p95 ms", "CPU us per notification"),
+    *("delivered", "late", "lost", "blocks"),
+)
+HEADINGS_ID = (
+    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU us per notifikasi"),
+    *("sampai", "terlambat", "hilang", "blok"),
+)
 
 
 @dataclass(slots=True)
@@ -168,25 +178,16 @@ class RoomRun:
             )
 
 
-def result_table(analysis: Analysis) -> list[dict[str, Any]]:
-    """A row for each arm and count of phones, for the big screen."""
-    return [
-        {
-            "arm": row.arm.name,
-            "transport": row.arm.transport,
-            "clients": row.clients,
-            "trials": row.trials,
-            "samples": row.samples,
-            "delay_ms_p50": row.delay_ms_p50,
-            "delay_ms_p95": row.delay_ms_p95,
-            "jitter_ms": row.jitter_ms,
-            "cpu_us_per_delivery": row.cpu_per_delivery_us,
-            "delivered": row.delivered,
-            "late": row.late,
-            "lost": row.lost,
-        }
+def result_table(analysis: Analysis) -> dict[str, Any]:
+    """A row for each arm and count of phones, for the big screen; headings in both languages."""
+    rows = [
+        [
+            *(arm_title(row.arm), row.clients, number(row.delay_ms_p50), number(row.delay_ms_p95)),
+            *(number(row.cpu_per_delivery_us), row.delivered, row.late, row.lost, row.trials),
+        ]
         for row in analysis.summary
     ]
+    return {"headings": HEADINGS_EN, "headings_id": HEADINGS_ID, "rows": rows}
 
 
 def _with_names(party: Party) -> list[dict[str, object]]:

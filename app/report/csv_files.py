@@ -14,6 +14,7 @@ from app.analysis.analyse import Analysis
 from app.analysis.metrics import is_sample
 from app.analysis.split import Split, accepted_of, places_of
 from app.analysis.summary import AnalysedIdle, AnalysedTrial
+from app.analysis.words import pseudonym
 from app.core.delivery import Delivery
 
 Cell = str | int | float | None
@@ -25,7 +26,7 @@ DELIVERY_COLUMNS: Mapping[str, str] = {
     "arm": "name of the arm",
     "transport": "sse or socketio",
     "clients": "count of clients in the trial",
-    "client": "which of them, from 0",
+    "client": "which of them, from 0; of a phone its seat in the run, so that 0 is P1",
     "seq": "number of the notification in the trial, from 0",
     "warmup": "1 for a notification that is left out of every figure",
     "offset": "position in the broker's order",
@@ -43,6 +44,7 @@ DELIVERY_COLUMNS: Mapping[str, str] = {
     "sample": "1 when the delay is one of the trial's samples",
     "accepted_us": "when the server handed the kernel the last of it, where it recorded that",
     "place": "which of the clients was written to first, from 0",
+    "lifecycle": "of a phone's page: visible, hidden, frozen, or resumed just before",
 }
 
 TRIAL_COLUMNS: Mapping[str, str] = {
@@ -98,6 +100,7 @@ TRIAL_COLUMNS: Mapping[str, str] = {
     "valid": "1 when no warning voids it",
     "in_comparison": "1 when all trials of its block are there and valid",
     "warnings": "codes, separated by spaces",
+    "participants": "phones that took part, separated by spaces",
 }
 
 
@@ -112,7 +115,8 @@ def write_deliveries(analysis: Analysis, file: TextIO) -> None:
         places = places_of(accepted)
         for each in trial.record.deliveries:
             key = (each.client, each.seq)
-            writer.writerow((*head, *map(_cell, (*_delivery(each), accepted.get(key), places.get(key)))))
+            own = (*_delivery(each), accepted.get(key), places.get(key), each.lifecycle.value)
+            writer.writerow((*head, *map(_cell, own)))
 
 
 def write_trials(analysis: Analysis, file: TextIO) -> None:
@@ -154,6 +158,7 @@ def _common(analysis: Analysis, row: AnalysedTrial | AnalysedIdle) -> dict[str, 
         "client_loop_lag_ms_p99": record.client_loop_lag_ms_p99,
         "valid": row.valid,
         "warnings": " ".join(warning.code for warning in row.warnings),
+        "participants": " ".join(pseudonym(client) for client in record.participants),
     }
     if use is not None:
         values |= {"cpu_user_s": use.user_s, "cpu_system_s": use.system_s, "cpu_total_s": use.total_s}

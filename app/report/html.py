@@ -20,8 +20,8 @@ from app.core.trial import Severity
 from app.report.evidence import curve_figure, forest_figure
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
-from app.report.tables import conditions_table, split_table, summary_table, trial_table
-from app.report.terminal import headline, warning_lines
+from app.report.tables import conditions_table, phones_table, split_table, summary_table, trial_table
+from app.report.terminal import headline, warning_lines, who
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _STYLES = Path(__file__).with_name("report.css")
@@ -42,6 +42,14 @@ SPLIT_NOTE = (
 )
 
 
+PHONES_NOTE = (
+    "By pseudonym: names are kept apart and leave with no export. Where fewer phones took part than were there, they took "
+    "turns by a balanced Latin square, the same phones for every arm of a block; the table of trials names them. Void: "
+    "trials in which a phone slept, lost its connection, saw its clock jump, or did not answer; their blocks are left out and "
+    "repeated, and what they show is kept."
+)
+
+
 def report_html(analysis: Analysis) -> str:
     """The page as text."""
     run, study = analysis.run, repeated_study()
@@ -54,8 +62,13 @@ def report_html(analysis: Analysis) -> str:
             title=f"{listing([arm_title(arm) for arm in arms])}, measured by Siar",
             run=run,
             headline=headline(analysis),
-            verdicts=[_verdict(each) for each in analysis.verdicts],
-            secondary=[_verdict(each) for each in analysis.comparisons if each.family == "secondary"],
+            verdicts=[_verdict(each, analysis.noun) for each in analysis.verdicts],
+            secondary=[
+                _verdict(each, analysis.noun) for each in analysis.comparisons if each.family == "secondary"
+            ],
+            is_with_phones=bool(analysis.phones),
+            phones=phones_table(analysis),
+            phones_note=PHONES_NOTE,
             same_arms=any(is_same_arm(arms[0], arm) for arm in arms[1:]),
             warnings=[
                 (group.severity is Severity.VOID, *warning_lines(group)) for group in analysis.warnings
@@ -72,7 +85,9 @@ def report_html(analysis: Analysis) -> str:
             method=_method(analysis),
             plan_sha256=analysis.plan_sha256,
             trials=trial_table(analysis),
-            conditions=conditions_table(run.conditions),
+            conditions=conditions_table(
+                {name: value for name, value in run.conditions.items() if name != "participants"}
+            ),
         )
     )
 
@@ -90,24 +105,19 @@ def _environment() -> Environment:
     return environment
 
 
-def _verdict(comparison: Comparison) -> tuple[bool, str]:
+def _verdict(comparison: Comparison, noun: str) -> tuple[bool, str]:
     """Whether something was found, and the sentence."""
     decided = comparison.verdict in (Verdict.LOWER_A, Verdict.LOWER_B)
-    return decided or comparison.equivalent, sentence(comparison)
+    return decided or comparison.equivalent, sentence(comparison, noun=noun)
 
 
 def _method(analysis: Analysis) -> list[str]:
     """How it was measured, in sentences with this run's figures."""
     plan = analysis.run.plan
-    who = (
-        "built-in clients (simulated: one process on this machine, no phones)"
-        if analysis.run.simulated
-        else "real devices"
-    )
     return [
         f"One source sent {count_of(plan.notifications, 'notification')} per trial, {plan.rate_hz:g} a second, "
         f"{plan.payload_bytes} bytes each, after {plan.warmup_notifications} for warm-up, which count nowhere; "
-        f"{who} received them over the same server, one arm at a time.",
+        f"{_receivers(analysis)} received them over the same server, one arm at a time.",
         f"{count_of(plan.blocks, 'block')} for each count of clients ({listing([str(n) for n in sorted(plan.client_counts)])}). "
         f"A block has one trial per arm in random order (seed {plan.seed}), the next one mirrors it, and each has an "
         f"idle window of {plan.idle_s:g} s. A block with a void trial is left out and repeated.",
@@ -125,6 +135,14 @@ def _method(analysis: Analysis) -> list[str]:
         "verdict. Equivalent means: the exact 90 % interval lies within the margin that the plan fixed "
         f"({_margins(plan.environment)}).",
     ]
+
+
+def _receivers(analysis: Analysis) -> str:
+    if analysis.phones:
+        return f"{who(analysis)} on the network ({analysis.run.plan.environment})"
+    if analysis.run.simulated:
+        return "built-in clients (simulated: one process on this machine, no phones)"
+    return "real devices"
 
 
 def _margins(environment: str) -> str:

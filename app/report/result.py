@@ -18,6 +18,8 @@ from app.analysis.cpu import idle_rate
 from app.analysis.sentences import sentence
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
 from app.analysis.verdict import run_verdict
+from app.analysis.words import pseudonym
+from app.core.conduct import Conduct
 from app.core.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
@@ -43,7 +45,7 @@ def result_json(analysis: Analysis) -> Json:
         },
         "trials": [_trial(each) for each in analysis.trials],
         "verdict": asdict(run_verdict(analysis)),
-        "comparison": [_comparison(each) for each in analysis.comparisons],
+        "comparison": [_comparison(each, analysis.noun) for each in analysis.comparisons],
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [_summary(each) for each in analysis.summary],
         "totals": asdict(analysis.totals),
@@ -89,10 +91,18 @@ def _trial(trial: AnalysedTrial) -> Json:
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
         "split": asdict(trial.split) if trial.split is not None else None,
+        "participants": [pseudonym(client) for client in trial.record.participants],
+        "conducts": [_conduct(each) for each in trial.record.conducts],
         "valid": trial.valid,
         "in_comparison": trial.in_comparison,
         "warnings": [_warning(each) for each in trial.warnings],
     }
+
+
+def _conduct(conduct: Conduct) -> Json:
+    values = asdict(conduct)
+    del values["client"], values["events"]
+    return {"participant": pseudonym(conduct.client), **values}
 
 
 def _idle(idle: AnalysedIdle) -> Json:
@@ -111,7 +121,7 @@ def _idle(idle: AnalysedIdle) -> Json:
     }
 
 
-def _comparison(comparison: Comparison) -> Json:
+def _comparison(comparison: Comparison, noun: str) -> Json:
     return {
         "metric": comparison.metric,
         "family": comparison.family,
@@ -123,7 +133,7 @@ def _comparison(comparison: Comparison) -> Json:
         "high": comparison.interval.high,
         "verdict": comparison.verdict.value,
         "equivalent": comparison.equivalent,
-        "text": sentence(comparison),
+        "text": sentence(comparison, noun=noun),
         "ratio": comparison.ratio,
         "blocks": comparison.blocks,
         "blocks_valid": comparison.blocks_valid,

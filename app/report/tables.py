@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison
 from app.analysis.summary import AnalysedTrial
-from app.analysis.words import METRIC_WORDS, arm_title, interval, number
+from app.analysis.words import METRIC_WORDS, arm_title, interval, number, pseudonym
+from app.core.conduct import Conduct
 from app.report.terminal import verdict_words
 
 
@@ -78,6 +79,44 @@ def split_table(analysis: Analysis) -> Table | None:
     return Table(headings, rows) if rows else None
 
 
+def phones_table(analysis: Analysis) -> Table | None:
+    """Who took part, what each said of its device, and in how many trials; `None` without phones."""
+    rows = []
+    for phone in analysis.phones:
+        client = int(str(phone.get("client", 0)))
+        own = [each for each in analysis.trials if client in each.record.participants]
+        void = [
+            each for each in own if any(c.client == client and _is_at_fault(c) for c in each.record.conducts)
+        ]
+        rows.append(
+            (
+                *(pseudonym(client), _said(phone.get("model")), _said(phone.get("browser"))),
+                *(_said(phone.get("secure_context")), _said(phone.get("wake_lock"))),
+                *(_figure(phone.get("timer_step_us")), _figure(phone.get("rtt_ms"))),
+                *(_figure(phone.get("radio_jitter_ms")), str(len(own)), str(len(void))),
+            )
+        )
+    headings = (
+        *("phone", "model", "browser", "secure page", "screen kept on", "clock step us", "round trip ms"),
+        *("radio jitter ms", "trials", "void by it"),
+    )
+    return Table(headings, rows, frozenset({0, 1, 2, 3, 4})) if rows else None
+
+
+def _is_at_fault(conduct: Conduct) -> bool:
+    return bool(conduct.asleep_ms > 0 or conduct.clock_steps or conduct.disconnects)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)
+
+
+def _figure(value: object) -> str:
+    return number(float(value)) if isinstance(value, int | float) else "-"
+
+
 def difference_table(comparisons: Sequence[Comparison]) -> Table:
     """The paired differences with both intervals and what follows."""
     headings = (
@@ -119,7 +158,13 @@ def trial_table(analysis: Analysis) -> Table:
             "warnings",
         ),
     )
-    return Table(headings, [_trial(each) for each in analysis.trials], frozenset({3, 13, 14}))
+    rows = [_trial(each) for each in analysis.trials]
+    words = frozenset({3, 13, 14})
+    if not analysis.phones:
+        return Table(headings, rows, words)
+    took_part = [" ".join(map(pseudonym, each.record.participants)) for each in analysis.trials]
+    with_phones = [(*row, names) for row, names in zip(rows, took_part, strict=True)]
+    return Table((*headings, "took part"), with_phones, words | {15})
 
 
 def _trial(trial: AnalysedTrial) -> tuple[str, ...]:

@@ -33,19 +33,23 @@ def print_result(analysis: Analysis, console: Console) -> None:
     """Print summary, differences, verdicts and warnings."""
     _say(console, "")
     _say(console, headline(analysis), style="bold")
-    console.print(_table(SUMMARY_HEADINGS, map(summary_cells, analysis.summary), texts=(0,)))
+    console.print(
+        _table(_headings(SUMMARY_HEADINGS, analysis), map(summary_cells, analysis.summary), texts=(0,))
+    )
     _say(console, "Pooled over valid blocks, to describe; p95 needs 100 notifications, p99 500 (-).")
     _say(console, "CPU: over idle; per delivered notification, and in percent of the machine.")
     _print_split(console, analysis)
     for pair in _pairs(analysis.comparisons):
         _say(console, "")
         _say(console, pair_title(pair[0]), style="bold")
-        console.print(_table(DIFFERENCE_HEADINGS, map(difference_cells, pair), texts=(0, 5, 6)))
+        headings = _headings(DIFFERENCE_HEADINGS, analysis)
+        console.print(_table(headings, map(difference_cells, pair), texts=(0, 5, 6)))
     if analysis.comparisons:
         _say(console, "Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
     _say(console, "")
     for comparison in analysis.verdicts:
-        _say(console, sentence(comparison), style="bold", whole=not console.is_terminal)
+        said = sentence(comparison, noun=analysis.noun)
+        _say(console, said, style="bold", whole=not console.is_terminal)
     _print_warnings(console, analysis.warnings)
 
 
@@ -114,13 +118,24 @@ def headline(analysis: Analysis) -> str:
     """What became of every notification, void trials included."""
     totals, run = analysis.totals, analysis.run
     state = "complete" if run.complete else "INCOMPLETE"
-    who = "simulated clients" if run.simulated else "real clients"
+    lost = f"{totals.lost} lost" + (
+        f" ({totals.lost_in_void} of them in void trials)" if totals.lost_in_void else ""
+    )
     void = f", {totals.void} of them void" if totals.void else ""
     return (
-        f"Run {run.id} ({state}, {who}): {count_of(totals.trials, 'trial')}{void}; "
-        f"{totals.delivered} of {totals.expected} delivered, {totals.lost} lost, "
+        f"Run {run.id} ({state}, {who(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
+        f"{totals.delivered} of {totals.expected} delivered, {lost}, "
         f"{totals.duplicates} duplicates, {totals.out_of_order} out of order."
     )
+
+
+def who(analysis: Analysis) -> str:
+    """What received: phones with their number, or clients."""
+    kind = "simulated" if analysis.run.simulated else "real"
+    if not analysis.phones:
+        return f"{kind} clients"
+    kind = "simulated phone" if analysis.run.simulated else "phone"
+    return count_of(len(analysis.phones), kind)
 
 
 def pair_title(comparison: Comparison) -> str:
@@ -209,6 +224,11 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Seq
     for row in rows:
         table.add_row(*map(Text, row))
     return table
+
+
+def _headings(headings: Sequence[str], analysis: Analysis) -> list[str]:
+    """Headings that call phones phones."""
+    return [f"{analysis.noun}s" if each == "clients" else each for each in headings]
 
 
 def _pairs(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
