@@ -34,6 +34,8 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("put", "/api/room/progress"): ("How far the experiment is (runner)", "200", _JSON),
     ("post", "/api/room/finish"): ("How it ended (runner)", "200", _JSON),
     ("delete", "/api/deliveries"): ("Delete what was recorded about this device (device)", "200", _JSON),
+    ("get", "/results/{run}/{key}"): ("A phone's own result, as a page; by its link", "200", "text/html"),
+    ("get", "/api/results/{run}/{key}"): ("The same as JSON; by its link", "200", _JSON),
     ("get", "/api/screen"): ("What the big screen shows; by its link", "200", _JSON),
     ("get", "/api/devices"): ("Who is connected (operator)", "200", _JSON),
     ("delete", "/api/devices/{device}"): ("Cut a device off (operator)", "200", _JSON),
@@ -51,7 +53,13 @@ DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignmen
 _STRING = {"schema": {"type": "string"}}
 _DEVICE: list[dict[str, Any]] = [{"name": "device", "in": "path", "required": True, **_STRING}]
 
+_RESULT: list[dict[str, Any]] = [
+    {"name": name, "in": "path", "required": True, **_STRING} for name in ("run", "key")
+]
+
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
+    "/results/{run}/{key}": _RESULT,
+    "/api/results/{run}/{key}": _RESULT,
     "/api/room/participants/{device}": _DEVICE,
     "/api/devices/{device}": _DEVICE,
     "/api/notifications/{id}/receipt": [{"name": "id", "in": "path", "required": True, **_STRING}],
