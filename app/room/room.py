@@ -95,6 +95,12 @@ class Room(Attendance):
                 self.seats.free(device)
             self._changed()
 
+    def keeps_out(self, device: str, run: str) -> bool:
+        """Whether `run` is the room's and `device` none of its participants: strangers could fill its spool."""
+        with self.lock:
+            is_ours = self.experiment is not None and self.experiment.run == run
+            return is_ours and self.seats.get(device) is None
+
     def forget(self, device: str) -> None:
         """Keep nothing of `device`: its owner asks. Its seat is free; it may join again."""
         with self.lock:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.test_room_api import Phone, new_phone, operator
+from tests.integration.test_room_api import OPENING, Phone, new_phone, operator
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
@@ -169,9 +169,9 @@ def test_every_sample_says_in_which_state_its_page_was(
     assert spool(server)[-1]["batch"]["samples"][0]["lifecycle"] == kept
 
 
-def begin_trial(server: RunningServer, trial: int) -> None:
+def begin_trial(server: RunningServer, trial: int, run: str = "r") -> None:
     order = {
-        "run": "r",
+        "run": run,
         "trial": trial,
         "block": 0,
         "transport": "sse",
@@ -183,7 +183,7 @@ def begin_trial(server: RunningServer, trial: int) -> None:
         "drain_ms": 0,
     }
     operator(server, "POST", "/api/trials", order, expected=201)
-    operator(server, "DELETE", f"/api/trials/r/{trial}")
+    operator(server, "DELETE", f"/api/trials/{run}/{trial}")
 
 
 def test_conduct_is_put_down_with_the_trial_also_without_a_sample(server: RunningServer) -> None:
@@ -215,6 +215,21 @@ def test_conduct_that_does_not_have_the_form_is_refused(
 
     assert status == 400
     assert word in answer["detail"]
+
+
+def test_a_stranger_cannot_post_into_an_experiment(server: RunningServer) -> None:
+    operator(server, "POST", "/api/room", OPENING, expected=201)
+    participant, stranger = new_phone(server), new_phone(server)
+    participant.join()
+    begin_trial(server, 0, OPENING["run"])
+
+    told = [
+        post(each, [], run=OPENING["run"], trial=0, conduct=CONDUCT)[0] for each in (stranger, participant)
+    ]
+    operator(server, "DELETE", "/api/room")
+
+    assert told == [403, 200]
+    assert [each["device"] for each in spool(server, OPENING["run"])] == [participant.device]
 
 
 def test_nobody_posts_in_another_phones_name(server: RunningServer) -> None:
