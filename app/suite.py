@@ -1,10 +1,10 @@
-"""`./siar test`: format, lint, types and JavaScript, two at a time, then pytest alone on a quiet machine.
+"""`./siar test`: format, lint, types and JavaScript, two at a time, then pytest.
 
     ./siar test                  everything but the tests marked `slow`
     ./siar test --all            those too
     ./siar test -k clock         any other argument goes to pytest, and then only pytest runs
 
-Tests measure time, so nothing runs beside pytest. A tool that this machine lacks (Node, Chromium) skips what
+Tests marked `alone` measure time: nothing runs beside them. The others run two at a time before them. A tool that this machine lacks (Node, Chromium) skips what
 needs it, with a sentence that says how to get it; with SIAR_TEST_STRICT=1, which CI sets, it is a failure.
 Every step runs even if one before it failed. Exit codes: 0 all good, 1 something failed.
 """
@@ -73,8 +73,13 @@ def main(argv: list[str]) -> int:
     started_s = time.monotonic()
     pytest_arguments = [argument for argument in argv if argument != "--all"]
     outcomes = [] if pytest_arguments else run_checks()
-    markers = () if "--all" in argv or selects_markers(pytest_arguments) else ("-m", "not slow")
-    outcomes.append(run_pytest([*markers, *from_root(pytest_arguments)]))
+    if pytest_arguments:
+        outcomes.append(run_pytest("pytest", with_default_marker(argv, from_root(pytest_arguments))))
+    else:
+        fast = "" if "--all" in argv else " and not slow"
+        beside = ("-n", "2", "--dist", "loadfile", "-m", f"not alone{fast}")
+        outcomes.append(run_pytest("pytest, two at a time", beside))
+        outcomes.append(run_pytest("pytest, alone", ("-m", f"alone{fast}")))
     print(summary(outcomes, time.monotonic() - started_s), flush=True)
     return 1 if any(outcome.word == "FAILED" for outcome in outcomes) else 0
 
@@ -249,14 +254,14 @@ def install_step() -> Command:
 # --- pytest -------------------------------------------------------------------------------------------------
 
 
-def run_pytest(arguments: Sequence[str]) -> Outcome:
+def run_pytest(name: str, arguments: Sequence[str]) -> Outcome:
     """Run pytest on the terminal that we were given, from the checkout's root."""
     started_s = time.monotonic()
     done = subprocess.run(
         python_tool("pytest", *arguments), cwd=ROOT, stdin=subprocess.DEVNULL, env=environment(), check=False
     )
     # pytest's code for an empty selection counts as failed too: a typing error in -k would look like a pass.
-    return Outcome("pytest", "FAILED" if done.returncode else "ok", time.monotonic() - started_s)
+    return Outcome(name, "FAILED" if done.returncode else "ok", time.monotonic() - started_s)
 
 
 def environment() -> dict[str, str]:
@@ -264,6 +269,12 @@ def environment() -> dict[str, str]:
     others = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(ROOT), *([others] if others else [])])
     return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+
+
+def with_default_marker(argv: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """The caller's arguments, behind `not slow` unless the choice is the caller's."""
+    chosen = "--all" in argv or selects_markers(arguments)
+    return [*(() if chosen else ("-m", "not slow")), *arguments]
 
 
 def selects_markers(arguments: Sequence[str]) -> bool:

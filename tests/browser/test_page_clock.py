@@ -16,7 +16,7 @@ from tests.browser.test_page import open_page, publish, start, stop, stored_samp
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.alone, pytest.mark.browser]
 
 FALLBACK_S = 1.0
 """Section 2 of the design."""

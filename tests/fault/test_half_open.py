@@ -12,6 +12,7 @@ from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.server import RunningServer, running_server
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(not netns.is_possible(), reason="network namespaces need root and iproute2"),
 ]

@@ -17,7 +17,7 @@ from tests.support.server import RunningServer, running_server
 from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 TRANSPORTS = ("sse", "socketio")
 

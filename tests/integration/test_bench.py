@@ -27,6 +27,7 @@ from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 ROOT = Path(__file__).parents[2]
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="floor and swarm stand on epoll"),
 ]

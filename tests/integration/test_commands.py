@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.server import ROOT
 
+pytestmark = pytest.mark.alone
+
 
 def siar(
     folder: Path, *arguments: str, timeout_s: float = 120, **settings: str

@@ -14,7 +14,7 @@ from app.core.frames import Opcode, encode_frame
 from tests.integration.test_direct import await_metric, metric
 from tests.support.server import RunningServer, running_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 BACKENDS = ("eventlet", "gevent")
 

@@ -18,7 +18,7 @@ from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.server import RunningServer, free_port, running_server
 from tests.support.streams import socketio, websocket_by_hand
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 BROKER = "sqlite:///history.db"
 BOTH = ("sse", "socketio", "sse", "socketio")

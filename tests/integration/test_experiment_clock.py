@@ -20,6 +20,8 @@ from app.experiment.trial_run import PROBES_AFTER_TRIAL, BuiltInClients
 from app.measure.store import Store
 from tests.support import lab
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:

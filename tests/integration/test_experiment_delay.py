@@ -16,6 +16,8 @@ from app.measure.store import Store
 from tests.support import lab
 from tests.support.proxy import DelayProxy
 
+pytestmark = pytest.mark.alone
+
 DELAY_S = 0.050
 
 

@@ -15,6 +15,8 @@ import pytest
 from app.measure.store import Store
 from tests.support import lab
 
+pytestmark = pytest.mark.alone
+
 RUNNER = """
 import signal
 import sys

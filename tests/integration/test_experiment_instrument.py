@@ -24,6 +24,7 @@ from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="the kernel's stamps and TCP_INFO are Linux's"),
 ]

@@ -19,6 +19,8 @@ from app.experiment.progress import SilentProgress
 from app.measure.store import Store
 from tests.support import lab
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:

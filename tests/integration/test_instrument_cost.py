@@ -25,6 +25,8 @@ from app.serving.broadcaster import TURN_US, Audience, Broadcaster
 from app.serving.recording import Recording
 from tests.unit.test_outlet import FakeLoop, Probe
 
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 
 CONNECTIONS = 250

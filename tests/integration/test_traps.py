@@ -19,6 +19,8 @@ from tests.components import require_node, require_node_modules
 from tests.support.server import ROOT, free_port, running_server
 from tests.support.streams import next_line, official_client, socketio, sse
 
+pytestmark = pytest.mark.alone
+
 FIRST_BYTE_S_MAX = 2.0
 """Generous for a busy machine; a server that holds back until 4,096 bytes never sends it."""
 
