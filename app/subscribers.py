@@ -15,8 +15,7 @@ PATH_STOCK = "stock"
 class Subscriber:
     """One open connection."""
 
-    device: str | None
-    """`None` for a client that never registered."""
+    device: str
     transport: str
     path: str
     """How it is written to: `direct` or `stock`."""
@@ -28,11 +27,14 @@ class Subscriber:
     """`None`: all."""
 
 
-def subscribers(fanout: Fanout) -> list[Subscriber]:
-    """Every connection of this process, those that came first in front."""
+def subscribers(fanout: Fanout) -> tuple[list[Subscriber], int]:
+    """The connections of registered devices, those that came first in front; and how many others there are."""
     found = []
-    for connection, since_us in fanout.connections():
+    connections = fanout.connections()
+    for connection, since_us in connections:
         wanted = connection.wanted
+        if wanted.device is None:
+            continue
         outlet = connection if isinstance(connection, Outlet) else None
         found.append(
             Subscriber(
@@ -44,7 +46,7 @@ def subscribers(fanout: Fanout) -> list[Subscriber]:
                 wanted.topics,
             )
         )
-    return sorted(found, key=lambda each: each.connected_us)
+    return sorted(found, key=lambda each: each.connected_us), len(connections) - len(found)
 
 
 def disconnect(fanout: Fanout, device: str) -> int:

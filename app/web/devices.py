@@ -22,12 +22,11 @@ LISTED_MAX = 1000
 def table() -> flask.Response:
     """The live table: a row for each connection of a registered device."""
     require_operator()
-    everybody = subscribers(services().fanout)
-    known = [each for each in everybody if each.device is not None]
+    known, anonymous_count = subscribers(services().fanout)
     answer = body.answer(
         devices=[_row(each) for each in known[:LISTED_MAX]],
         left_off=max(0, len(known) - LISTED_MAX),
-        anonymous_count=len(everybody) - len(known),
+        anonymous_count=anonymous_count,
     )
     answer.headers["Cache-Control"] = "no-store"
     return answer
@@ -44,7 +43,7 @@ def cut_off(device: str) -> flask.Response:
 
 
 def _row(subscriber: Subscriber) -> dict[str, Any]:
-    device = subscriber.device or ""
+    device = subscriber.device
     said = services().room.reports.get(device)
     return {
         "device": device,
