@@ -23,7 +23,8 @@ from app.archive.summary import DATABASE, RESULT
 from app.core.errors import StoreError, Unknown
 from app.measure import database
 
-TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv")
+TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.json")
+"""`removed.json`, where there is one, says how many participants had what was recorded about them deleted."""
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024
 NAMES_BYTES_MAX = 1024 * 1024
