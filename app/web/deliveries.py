@@ -11,6 +11,7 @@ from werkzeug.exceptions import Forbidden, TooManyRequests
 
 from app import clock
 from app.archive.forget import forget_device
+from app.core.clean_name import clean_name
 from app.core.delivery import SampleState
 from app.core.errors import Conflict, Malformed, StoreError, Unknown
 from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX
@@ -121,8 +122,11 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
 @blueprint.post("/api/devices")
 def register() -> flask.Response:
     """A new device with its token; the cookie makes it known on both transports."""
-    body.read(Device, bytes_max=DEVICE_BODY_BYTES_MAX)
+    wanted = body.read(Device, bytes_max=DEVICE_BODY_BYTES_MAX)
     device, token = services().devices.register()
+    name = clean_name(wanted.name or "")
+    if name:
+        services().room.reports.take(device, {}, now_us=clock.now_us(), name=name)
     answer = flask.jsonify(device=device, token=token)
     answer.status_code = 201
     answer.set_cookie(COOKIE, f"{device}.{token}", max_age=COOKIE_AGE_S, httponly=True, samesite="Strict")

@@ -352,3 +352,13 @@ def test_the_table_of_devices_shows_both_transports_alike_and_cuts_off(server: R
     assert all(each["connected_us"] > 0 and each["buffered_bytes"] == 0 for each in rows.values())
     assert b"retry:" in ended
     assert server.request("DELETE", f"/api/devices/{first.device}")[0] == 404
+
+
+def test_a_device_may_say_its_name_when_it_registers(server: RunningServer) -> None:
+    _status, answer = server.request("POST", "/api/devices", {"name": "Shelf\u202e 3"})
+    cookie = {"Cookie": f"siar_device={answer['device']}.{answer['token']}"}
+
+    with sse(server.port, headers=cookie):
+        rows = operator(server, "GET", "/api/devices")["devices"]
+
+    assert [each["name"] for each in rows if each["device"] == answer["device"]] == ["Shelf 3"]
