@@ -66,7 +66,7 @@ def classroom_plan(phones: int, *, seed: int, arms: Sequence[str | Arm] = TRANSP
     """The longest of these plans that fits: 8 blocks of 20 to 100 notifications, fewer blocks where it must be.
 
     10 notifications a second: phones with an idle radio sleep between beacons at longer gaps, which is the subject
-    of another plan. Raises `Malformed` when the arms are too many for twelve minutes.
+    of another plan. Raises `Malformed` when the arms are too many, or too slow, for twelve minutes.
     """
     plan = Plan(
         arms=_arms(arms),
@@ -94,7 +94,7 @@ def fitted(plan: Plan) -> Plan:
             found = replace(plan, blocks=blocks, notifications=notifications)
             if length_s(found) <= _PLANNED_SHARE * LENGTH_S_MAX:
                 return found
-    raise Malformed("So many arms do not fit into twelve minutes: leave some out, or run them another day.")
+    raise Malformed("These arms do not fit into twelve minutes: leave some out, or shorten their gaps.")
 
 
 def _arms(arms: Sequence[str | Arm]) -> tuple[Arm, ...]:

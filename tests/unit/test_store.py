@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.core.clocksync import Probe
+from app.core.conduct import Conduct
+from app.core.delivery import Lifecycle
 from app.core.errors import Conflict, StoreError
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.measure import schema
@@ -66,8 +68,40 @@ def test_what_the_server_recorded_comes_back_the_same(tmp_path: Path) -> None:
         assert store.load().trials == trials
 
 
-def make_version_1(folder: Path) -> None:
-    """A run as the first version wrote it."""
+def test_who_took_part_and_how_each_behaved_comes_back_the_same(tmp_path: Path) -> None:
+    trial = replace(
+        records.trial(),
+        participants=(4, 1),
+        conducts=(Conduct(1), Conduct(4, 2, 3.5, 4.5, 5.5, 1, 12, 11, ((7.25, "freeze"), (9.0, "resume")))),
+        deliveries=(records.delivery(client=4, visible=False, lifecycle=Lifecycle.HIDDEN),),
+    )
+
+    with Store.create(tmp_path / "run", head()) as store:
+        store.add_trial(trial)
+
+        assert store.load().trials == (trial,)
+
+
+def test_deliveries_from_before_there_was_a_lifecycle_were_visible(tmp_path: Path) -> None:
+    make_old(tmp_path / "run", 2)
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / FILE_NAME)) as database, database:
+        database.execute(
+            "INSERT INTO trial VALUES (0, 0, 1, ?, 0, 1, 2, 1, '[]', NULL, NULL, 0, 0, 1, '[]')",
+            ('{"name": "sse", "transport": "sse", "factors": {}}',),
+        )
+        database.execute(
+            "INSERT INTO delivery VALUES (0, 0, 1, 0, 3, 5, 6, 7.0, 8.0, 9.0, NULL, 'ok', 'on_time', 1)"
+        )
+
+    with Store.open(tmp_path / "run") as store:
+        (trial,) = store.load().trials
+
+    assert trial.deliveries[0].lifecycle is Lifecycle.VISIBLE
+    assert (trial.participants, trial.conducts) == ((), ())
+
+
+def make_old(folder: Path, version: int) -> None:
+    """A run as an older version wrote it."""
     Store.create(folder, head()).close()
     database = sqlite3.connect(folder / FILE_NAME)
     with database:
@@ -75,13 +109,17 @@ def make_version_1(folder: Path) -> None:
         (folder / FILE_NAME).rename(folder / "newest")
     database.close()
     with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as database, database:
-        for statement in schema.statements(1):
+        for statement in schema.statements(version):
             database.execute(statement)
         database.executemany("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
-def test_a_run_of_the_first_version_is_read_without_being_changed(tmp_path: Path) -> None:
-    make_version_1(tmp_path / "run")
+OLDER = pytest.mark.parametrize("version", range(1, VERSION))
+
+
+@OLDER
+def test_a_run_of_an_older_version_is_read_without_being_changed(tmp_path: Path, version: int) -> None:
+    make_old(tmp_path / "run", version)
     before = (tmp_path / "run" / FILE_NAME).read_bytes()
 
     with Store.open(tmp_path / "run") as store:
@@ -91,8 +129,9 @@ def test_a_run_of_the_first_version_is_read_without_being_changed(tmp_path: Path
     assert (tmp_path / "run" / FILE_NAME).read_bytes() == before
 
 
-def test_who_writes_to_a_run_of_the_first_version_brings_it_up(tmp_path: Path) -> None:
-    make_version_1(tmp_path / "run")
+@OLDER
+def test_who_writes_to_a_run_of_an_older_version_brings_it_up(tmp_path: Path, version: int) -> None:
+    make_old(tmp_path / "run", version)
     trial = replace(records.trial(), instrument=InstrumentRecord("Nothing is known."))
 
     with Store.open(tmp_path / "run", write=True) as store:
@@ -107,8 +146,9 @@ def test_who_writes_to_a_run_of_the_first_version_brings_it_up(tmp_path: Path) -
     database.close()
 
 
-def test_an_upgraded_run_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
-    make_version_1(tmp_path / "old")
+@OLDER
+def test_an_upgraded_run_has_the_tables_of_a_new_one(tmp_path: Path, version: int) -> None:
+    make_old(tmp_path / "old", version)
     Store.open(tmp_path / "old", write=True).close()
     Store.create(tmp_path / "new", head()).close()
 

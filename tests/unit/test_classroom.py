@@ -1,0 +1,97 @@
+"""Plans for phones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.core.errors import Malformed
+from app.core.scenario import Arm, arm_plan, arms_from_names
+from app.experiment.classroom import (
+    LENGTH_S_MAX,
+    classroom_plan,
+    length_s,
+    phone_counts,
+    with_phones,
+)
+from app.experiment.plans import check_for_built_in, check_for_phones
+
+
+@pytest.mark.parametrize(
+    ("phones", "counts"),
+    [(1, (1,)), (2, (1, 2)), (3, (1, 2, 3)), (5, (1, 3, 5)), (6, (1, 3, 6)), (30, (1, 15, 30))],
+)
+def test_one_about_half_and_all_take_part(phones: int, counts: tuple[int, ...]) -> None:
+    assert phone_counts(phones) == counts
+
+
+@pytest.mark.parametrize("phones", [1, 2, 6, 30])
+def test_a_classroom_takes_at_most_twelve_minutes_with_room_for_repeats(phones: int) -> None:
+    plan = classroom_plan(phones, seed=1)
+
+    assert length_s(plan) <= 0.85 * LENGTH_S_MAX
+    assert plan.blocks == 8
+    assert plan.notifications >= 40
+    check_for_phones(plan)
+
+
+def test_more_arms_leave_fewer_notifications_and_too_many_do_not_fit() -> None:
+    four = arms_from_names(["sse", "socketio", "sse", "socketio"])
+
+    assert length_s(classroom_plan(6, seed=1, arms=four)) <= 0.85 * LENGTH_S_MAX
+    with pytest.raises(Malformed, match="do not fit"):
+        classroom_plan(6, seed=1, arms=["sse"] * 16)
+
+
+@pytest.mark.parametrize(
+    ("planned", "there", "counts"),
+    [(6, 6, (1, 3, 6)), (6, 4, (1, 2, 4)), (6, 8, (1, 4, 8)), (6, 1, (1,))],
+)
+def test_a_classroom_is_fitted_to_who_came(planned: int, there: int, counts: tuple[int, ...]) -> None:
+    assert with_phones(classroom_plan(planned, seed=1), there).client_counts == counts
+
+
+def test_another_plan_keeps_its_counts_where_more_came() -> None:
+    plan = replace(classroom_plan(6, seed=1), profile="study")
+
+    assert with_phones(plan, 9).client_counts == (1, 3, 6)
+
+
+def test_an_arm_has_its_own_payload_and_gap() -> None:
+    arms = (Arm("rare", "sse", {"gap_s": 5, "payload_bytes": 1024}), Arm("socketio", "socketio"))
+    plan = replace(classroom_plan(2, seed=1), arms=arms)
+
+    rare, usual = (arm_plan(plan, arm) for arm in plan.arms)
+
+    assert (rare.rate_hz, rare.payload_bytes) == (0.2, 1024)
+    assert usual == plan
+
+
+@pytest.mark.parametrize(
+    ("factors", "sentence"),
+    [
+        ({"via": "http://127.0.0.1:9"}, "does nothing with phones"),
+        ({"radio": "on"}, '"warm" or "idle"'),
+        ({"polling": True}, "is Socket.IO's"),
+        ({"polling": 1}, "true or false"),
+        ({"payload_bytes": 100}, "256 to 16384"),
+        ({"gap_s": 0}, "0.001 to 60"),
+        ({"colour": "red"}, "no factor"),
+    ],
+)
+def test_a_factor_that_phones_do_not_have_is_refused(factors: dict[str, object], sentence: str) -> None:
+    plan = replace(classroom_plan(1, seed=1), arms=(Arm("odd", "sse", factors),))  # type: ignore[arg-type]
+
+    with pytest.raises(Malformed, match=sentence):
+        check_for_phones(plan)
+
+
+def test_built_in_clients_have_no_radio_and_no_lan() -> None:
+    plan = classroom_plan(1, seed=1)
+    warm = replace(plan, environment="loopback", arms=(Arm("warm", "sse", {"radio": "warm"}),))
+
+    with pytest.raises(Malformed, match="does nothing with built-in clients"):
+        check_for_built_in(warm)
+    with pytest.raises(Malformed, match="loopback"):
+        check_for_built_in(plan)

@@ -1,0 +1,193 @@
+"""What the analysis makes of trials with phones: their conduct, their turns, and how the screen sees them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.analysis.analyse import analyse
+from app.analysis.bands import Bands
+from app.analysis.validity import check_trial
+from app.analysis.verdict import run_verdict
+from app.core.conduct import Conduct
+from app.core.delivery import Delivery, SampleState
+from app.core.scenario import TrialSpec
+from app.core.trial import RunRecord, Severity, TrialRecord
+from app.report.html import report_html
+from app.report.phone_results import phone_result
+from app.report.terminal import headline
+from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial
+
+PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan")
+
+VOID, NOTE = Severity.VOID, Severity.NOTE
+
+
+def conduct(client: int, **changes: object) -> Conduct:
+    return Conduct(**{"client": client, "expected_count": 4, "received_count": 4, **changes})  # type: ignore[arg-type]
+
+
+def rows(*clients: int, **changes: object) -> list[Delivery]:
+    return [
+        a_delivery(client=client, seq=seq, due_ms=50.0 * seq, **changes)  # type: ignore[arg-type]
+        for client in clients
+        for seq in range(4)
+    ]
+
+
+def phones_trial(
+    deliveries: list[Delivery], *conducts: Conduct, participants: tuple[int, ...] = (1, 4), **changes: object
+) -> TrialRecord:
+    return a_trial(
+        deliveries,
+        plan=PLAN,
+        clients=len(participants),
+        participants=participants,
+        conducts=conducts,
+        client_loop_lag_ms_p99=None,
+        client_cpu_s=None,
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+GOOD = conduct(1), conduct(4)
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (phones_trial(rows(1, 4), *GOOD), {}),
+        (phones_trial(rows(1, 4), conduct(1)), {"phone_silent": VOID}),
+        (phones_trial(rows(1, 4), conduct(1, hidden_ms=1.0), conduct(4)), {"asleep": VOID}),
+        (phones_trial(rows(1, 4), conduct(1, frozen_ms=1.0), conduct(4)), {"asleep": VOID}),
+        (phones_trial(rows(1, 4), conduct(1), conduct(4, suspended_ms=9.0)), {"asleep": VOID}),
+        (phones_trial(rows(1, 4), conduct(1, clock_steps=1), conduct(4)), {"clock_step": VOID}),
+        (
+            phones_trial(rows(1, 4), conduct(1, disconnects=1), conduct(4), disconnects=1),
+            {"disconnected": VOID},
+        ),
+        (
+            phones_trial([*rows(1), *rows(4)[:3], a_delivery(client=4, seq=3, delay_ms=None)], *GOOD),
+            {"samples_missing": VOID, "lost_or_late": NOTE},
+        ),
+        (
+            phones_trial(
+                [*rows(1), *rows(4)[:3], a_delivery(client=4, seq=3, delay_ms=None)],
+                conduct(1),
+                conduct(4, received_count=3),
+            ),
+            {"lost_or_late": NOTE},
+        ),
+        (phones_trial([*rows(1), *rows(4, state=SampleState.WIDE_U)], *GOOD), {"clock_wide": NOTE}),
+        (phones_trial(rows(1, 4, state=SampleState.WIDE_U), *GOOD), {"clock_wide": VOID}),
+    ],
+    ids=str,
+)
+def test_what_a_phone_says_of_itself_decides_whether_its_trial_counts(
+    record: TrialRecord, expected: dict[str, Severity]
+) -> None:
+    assert {each.code: each.severity for each in check_trial(record, PLAN)} == expected
+
+
+def test_a_trial_that_never_began_lost_nothing() -> None:
+    record = phones_trial([], published=0, completed=False, source_lag_us=())
+
+    analysis = analyse(replace(run_with_phones(), trials=(record,)))
+
+    assert (analysis.totals.expected, analysis.totals.lost, analysis.totals.void) == (0, 0, 1)
+
+
+def run_with_phones(**changes: object) -> RunRecord:
+    """Eight blocks in which phones 2 and 3 take turns where one is wanted."""
+
+    def with_phones(record: TrialRecord) -> TrialRecord:
+        spec = record.spec
+        taken = (1 + spec.block % 2,) if spec.clients == 1 else (1, 2)
+        deliveries = tuple(replace(each, client=taken[each.client]) for each in record.deliveries)
+        said = tuple(conduct(client, received_count=len(deliveries) // len(taken)) for client in taken)
+        return replace(record, deliveries=deliveries, participants=taken, conducts=() if spec.idle else said)
+
+    run = RunMaker(a_plan(client_counts=(1, 2), environment="lan"), alter=with_phones).run()
+    phones = [
+        {"client": 1, "pseudonym": "P2", "model": "Pixel 7"},
+        {"client": 2, "pseudonym": "P3", "model": None},
+    ]
+    return replace(
+        run,
+        simulated=False,
+        conditions={**run.conditions, "participants": phones},
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def test_phones_that_take_turns_are_told_apart_by_their_seats() -> None:
+    row = analyse(run_with_phones()).summary[0]
+
+    assert row.clients == 1
+    assert [each.mean_ms is not None for each in row.client_means] == [False, True, True]
+
+
+def test_a_report_says_phones_and_who_took_part() -> None:
+    analysis = analyse(run_with_phones())
+
+    page = report_html(analysis)
+
+    assert "2 phones" in headline(analysis)
+    assert "at 2 phones" in page
+    assert "Pixel 7" in page
+    assert "built-in" not in page
+    assert "pada 2 ponsel" in run_verdict(analysis).sentence_id
+
+
+def test_a_count_that_only_came_about_when_a_phone_left_has_its_own_row() -> None:
+    run = run_with_phones()
+    trials = [
+        replace(each, spec=replace(each.spec, clients=3, block=each.spec.block))
+        if each.spec.clients == 2 and each.spec.block == 0
+        else each
+        for each in run.trials
+    ]
+
+    analysis = analyse(replace(run, trials=tuple(trials)))
+
+    assert analysis.client_counts == (1, 2, 3)
+    assert report_html(analysis)
+
+
+def test_a_phone_s_own_result_holds_what_it_measured_and_nothing_of_the_others() -> None:
+    analysis = analyse(run_with_phones())
+
+    result = phone_result(analysis, 1, run_verdict(analysis))
+
+    assert result["pseudonym"] == "P2"
+    for arm in result["arms"]:
+        assert arm["trials"] == 4 + 8
+        assert arm["delay_ms_p25"] <= arm["delay_ms_p50"] <= arm["delay_ms_p75"]
+        assert (arm["on_time"], arm["lost"], arm["asleep"]) == (12 * 20, 0, 0)
+
+
+def test_bands_leave_void_blocks_out_and_count_who_slept() -> None:
+    bands = Bands(PLAN)
+    good = phones_trial(rows(1, 4), *GOOD)
+    asleep = phones_trial(rows(1, 4, delay_ms=90.0), conduct(1, hidden_ms=5.0), conduct(4), block=1)
+
+    bands.add(good, is_void=False)
+    bands.add(asleep, is_void=True)
+    bands.add(
+        replace(good, spec=TrialSpec(3, 1, 2, PLAN.arms[1])), is_void=False
+    )  # the other half of the void block
+
+    cells = bands.cells()
+    assert cells["sse"]["2"] == {
+        "delay_ms_p50": pytest.approx(1.0),
+        "delay_ms_p25": pytest.approx(1.0),
+        "delay_ms_p75": pytest.approx(1.0),
+        "cpu_us_per_delivery": None,
+        "delivered": 8,
+        "late": 0,
+        "lost": 0,
+        "asleep": 1,
+        "blocks": 1,
+    }
+    assert cells["socketio"]["2"]["blocks"] == 0
