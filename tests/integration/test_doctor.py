@@ -1,0 +1,150 @@
+"""`siar doctor` as it is run: what it finds, says and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.doctor import examine, first_byte, reach, upgrade
+from app.doctor.finding import State
+from tests.support.server import ROOT, free_port, running_server
+
+
+def doctor(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SIAR_", "LC_"))}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "app", "doctor", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=folder,
+        env={**environment, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **settings},
+    )
+
+
+def states(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    return {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+
+
+def test_a_free_port_is_looked_at_with_a_real_server(tmp_path: Path) -> None:
+    done = doctor(tmp_path, "--port", str(free_port()), "--json", "-")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = states(done)
+    assert {name for name in ("port", "reach", "first_byte", "upgrade") if found[name]["state"] != "fail"} == {
+        "port", "reach", "first_byte", "upgrade",
+    }  # fmt: skip
+    assert found["upgrade"]["code"] == "open"
+    assert float(found["first_byte"]["values"]["took_ms"]) < 2_000
+    assert list((tmp_path / "runs").iterdir()) == [], "what was looked at left a run behind"
+
+
+def test_a_port_that_is_taken_ends_it_with_a_next_step_in_the_reader_s_language(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+
+        done = doctor(tmp_path, "--host", "127.0.0.1", "--port", port, LANG="id_ID.UTF-8")
+
+    assert done.returncode == 3
+    assert f"GAGAL    Tidak dapat mendengarkan di 127.0.0.1 port {port}" in done.stdout
+    assert "--port" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_server_that_runs_is_looked_at_itself(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
+        done = doctor(
+            tmp_path,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(server.port),
+            "--json",
+            "found.json",
+            "--lang",
+            "id",
+        )
+
+    assert done.returncode == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["language"] == "id"
+    assert "port" not in {each["name"] for each in found["checks"]}
+    assert {each["name"]: each["code"] for each in found["checks"]}["address"] == "loopback"
+
+
+@contextlib.contextmanager
+def answering(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server in front of ours that does something else; its URL."""
+    kept = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = listener.accept()[0]
+                kept.append(client)
+                client.recv(65_536)
+                answer(client)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+    for client in kept:
+        client.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+
+
+def test_a_proxy_that_holds_the_first_byte_back_is_found() -> None:
+    """Headers at once and then nothing, as nginx does with `proxy_buffering on`."""
+    with answering(lambda client: client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")) as url:
+        finding = first_byte.look(url)
+
+    assert (finding.state, finding.code) == (State.FAIL, "held_back")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (HEAD + b"Content-Length: 0\r\n\r\n", "ended"),
+        (b"HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n", "no_stream"),
+        (b"no HTTP at all\r\n", "no_answer"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n7\r\nretry: \r\n", "prompt"),
+    ],
+)
+def test_a_stream_is_judged_by_what_comes_of_it(answer: bytes, code: str) -> None:
+    def reply(client: socket.socket) -> None:
+        client.sendall(answer)
+        client.shutdown(socket.SHUT_WR)
+
+    with answering(reply) as url:
+        assert first_byte.look(url).code == code
+
+
+def test_a_proxy_that_passes_no_websocket_is_found() -> None:
+    def reply(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    with answering(reply) as url:
+        assert upgrade.look(url).code == "refused"
+
+
+def test_an_address_where_nothing_answers_is_named() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+
+    assert reach.look([url]).code == "silent"
+    assert [each.name for each in examine.of_running([url])] == ["reach"], "the rest would only say it again"

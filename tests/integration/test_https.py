@@ -1,0 +1,228 @@
+"""`serve --https`: both transports, the clock channel and the pages' headers over TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.support.server import ROOT, stop
+
+START_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Encrypted:
+    """A server that answers over TLS."""
+
+    port: int
+    trust: ssl.SSLContext
+    log: Path
+    folder: Path
+
+    def ask(self, path: str, host: str = "127.0.0.1") -> tuple[http.client.HTTPResponse, bytes]:
+        link = http.client.HTTPSConnection(host, self.port, timeout=10, context=self.trust)
+        with contextlib.closing(link):
+            link.request("GET", path)
+            answer = link.getresponse()
+            return answer, answer.read()
+
+    def said(self, text: str) -> re.Match[str]:
+        """What it said, once it has."""
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        while (found := re.search(text, self.log.read_text())) is None:
+            assert time.monotonic() < deadline_s, self.log.read_text()
+            time.sleep(0.05)
+        return found
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *arguments: str, trust: str) -> Iterator[Encrypted]:
+    """`serve` with these arguments, ready; `trust` names the file by which it is known, in `folder`."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SIAR_", "LC_"))}
+    log = folder / "serve.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "app", "serve", "--port", "0", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            cwd=folder,
+            env={**environment, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+    try:
+        plain = Encrypted(0, ssl.create_default_context(), log, folder)
+        port = int(plain.said(r"https://127\.0\.0\.1:(\d+)/")[1])
+        server = Encrypted(port, ssl.create_default_context(cafile=folder / trust), log, folder)
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        while True:
+            with contextlib.suppress(OSError):
+                if server.ask("/readyz")[0].status == 200:
+                    break
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline_s, log.read_text()
+            time.sleep(0.05)
+        yield server
+    finally:
+        stop(process)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
+    folder = tmp_path_factory.mktemp("https")
+    with serving(folder, "--https", "ca", trust="runs/.tls/ca.pem") as running:
+        yield running
+
+
+def publish(server: Encrypted, title: str) -> None:
+    token = server.said(r"Bearer ([\w-]+)")[1]
+    link = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.trust)
+    with contextlib.closing(link):
+        body = json.dumps({"title": title, "body": ""})
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        link.request("POST", "/api/notifications", body, headers)
+        assert link.getresponse().status == 201
+
+
+def test_the_certificate_holds_under_every_address_that_is_told(server: Encrypted) -> None:
+    told = re.findall(rf"https://([\d.]+):{server.port}/\s", server.log.read_text())
+
+    assert "127.0.0.1" in told
+    for host in told:
+        assert server.ask("/healthz", host)[0].status == 200
+
+
+def test_both_transports_deliver_over_tls(server: Encrypted) -> None:
+    link = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.trust)
+    url = f"wss://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket"
+    with contextlib.closing(link), connect(url, ssl=server.trust, proxy=None) as channel:
+        link.request("GET", "/events")
+        stream = link.getresponse()
+        assert str(channel.recv(timeout=10)).startswith("0{")
+        channel.send("40")
+        assert str(channel.recv(timeout=10)).startswith("40{")
+
+        publish(server, "over TLS")
+
+        event = json.loads(str(channel.recv(timeout=10)).removeprefix("42"))
+        while not (line := stream.readline()).startswith(b"data: {"):
+            assert line
+    assert event[1] == json.loads(line.removeprefix(b"data: "))
+    assert event[1]["title"] == "over TLS"
+
+
+def test_the_clock_channel_shows_the_same_certificate(server: Encrypted) -> None:
+    version = json.loads(server.ask("/version")[1])
+
+    with connect(f"wss://127.0.0.1:{version['clock_port']}/", ssl=server.trust, proxy=None) as clock:
+        clock.send('{"probe":7}')
+        answer = json.loads(clock.recv(timeout=10))
+        clock.send("nonsense")
+        with contextlib.suppress(Exception):
+            clock.recv(timeout=10)
+
+    assert answer["probe"] == 7
+    assert answer["timebase"] == version["timebase"]
+    assert clock.protocol.close_code == 1007
+
+
+def test_a_page_over_tls_is_isolated_and_may_ask_the_encrypted_clock_only(server: Encrypted) -> None:
+    answer, _page = server.ask("/")
+    version = json.loads(server.ask("/version")[1])
+
+    assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert answer.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+    policy = answer.headers["Content-Security-Policy"]
+    assert f"connect-src 'self' wss://127.0.0.1:{version['clock_port']};" in policy
+    assert "Strict-Transport-Security" not in answer.headers
+
+
+def test_phones_get_the_authority_that_the_terminal_names(server: Encrypted) -> None:
+    answer, body = server.ask("/ca.crt")
+
+    assert answer.headers["Content-Type"] == "application/x-x509-ca-cert"
+    assert body == (server.folder / "runs/.tls/ca.pem").read_bytes()
+    der = ssl.PEM_cert_to_DER_cert(body.decode())
+    import hashlib
+
+    assert hashlib.sha256(der).hexdigest().upper() in server.log.read_text().replace(":", "")
+
+
+def test_a_client_that_says_no_hello_keeps_nobody_waiting(server: Encrypted) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+
+        assert server.ask("/healthz")[0].status == 200
+
+
+def test_plain_http_to_the_encrypted_port_ends_and_harms_nobody(server: Encrypted) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while plain.recv(4096):
+                pass
+
+    assert server.ask("/healthz")[0].status == 200
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_the_server_looks_at_itself_and_says_what_it_saw(server: Encrypted) -> None:
+    """That it is ready; or, on a machine as busy as one under test, what made it slow."""
+    server.said(
+        r"Ctrl-C ends it\.\n  (Ready: https://\S+ answers, .* after \d+ ms|look  .*(busy|millionths))"
+    )
+
+
+@pytest.mark.slow
+def test_a_certificate_of_one_s_own_is_shown(tmp_path: Path) -> None:
+    from app.tls import keep
+
+    made = keep.make(keep.SELF, tmp_path / "mine", [])
+
+    with serving(
+        tmp_path, "--cert", str(made.certificate), "--key", str(made.key), trust="mine/self.pem"
+    ) as server:
+        assert server.ask("/healthz", "localhost")[0].status == 200
+        assert server.ask("/ca.crt")[0].status == 404
+        assert server.ask("/healthz")[0].status == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--cert", "a.pem"), 2, "give both"),
+        (("--cert", "a.pem", "--key", "b.pem"), 2, "There is no file a.pem"),
+        (("--cert", "a.pem", "--key", "b.pem", "--https", "self"), 2, "give one of them"),
+        (("--https", "both"), 2, "--https"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_in_words(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "app", "serve", "--port", "0", "--no-check", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
