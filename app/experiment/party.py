@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,9 +78,7 @@ class Party:
             if is_out and client not in self._gone:
                 self._gone.add(client)
                 yield f"{self._named(client)} has left; the others go on."
-            elif (
-                client in self._gone and not is_out and room["server_us"] - row["last_seen_us"] < HEARD_US_MAX
-            ):
+            elif client in self._gone and not is_out and _attends(room, row):
                 self._gone.discard(client)
                 self._missed[client] = 0
                 yield f"{self._named(client)} is back."
@@ -108,3 +106,11 @@ class Party:
     def _named(self, client: int) -> str:
         phone = self._by_client[client]
         return f"{phone.name} ({phone.pseudonym})"
+
+
+def _attends(room: Room, row: Mapping[str, Any]) -> bool:
+    """Whether a phone can take part: heard of just now, and looked at.
+
+    One whose page stays hidden asks on, and would miss every round that it is waited for.
+    """
+    return bool(row["visible"]) and room["server_us"] - row["last_seen_us"] < HEARD_US_MAX
