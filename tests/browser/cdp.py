@@ -101,6 +101,23 @@ class Page:
         else:
             self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
 
+    @contextlib.contextmanager
+    def put_away(self) -> Iterator[None]:
+        """Do to the page what a phone does to one that is put away: hidden, then frozen with its workers.
+
+        It must share its window: the tab in front of it comes without a context of its own.
+        """
+        in_front = self.browser.new_page()
+        self.wait_for("document.visibilityState === 'hidden'")
+        self.call("Page.setWebLifecycleState", state="frozen")
+        try:
+            yield
+        finally:
+            self.call("Page.setWebLifecycleState", state="active")
+            self.call("Page.bringToFront")
+            self.wait_for("document.visibilityState === 'visible'")
+            in_front.close()
+
     def before_workers(self, script: str) -> None:
         """Have a script run in each worker of this tab before the worker's own."""
         self.browser.worker_preludes[self.session] = script

@@ -15,7 +15,8 @@ from tests.support.server import RunningServer
 
 JOIN_TIMEOUT_S = 30.0
 
-LOOK_S = 0.1
+LOOK_S = 0.25
+"""Each look is a request that the server answers beside its trial."""
 
 STEP = "document.querySelector('#room')?.dataset.step"
 """Where the phone page is in the room: room_steps.js."""
@@ -73,17 +74,32 @@ class Classroom:
         deadline_s = time.monotonic() + timeout_s
         while not is_so(room := self.room()):
             assert time.monotonic() < deadline_s, f"not within {timeout_s} s: {what}\n{room}\n{self.runner}"
+            assert room["phase"] != "closed" or self.runner["runner"]["state"] != "ended", self.runner
             for browser in browsers:
                 browser.listen()
             time.sleep(LOOK_S)
         return room
 
+    def sleep(self, duration_s: float, browsers: Sequence[Browser]) -> None:
+        """Let so much time pass: it is what the phones go through, and no condition tells that it is over."""
+        deadline_s = time.monotonic() + duration_s
+        while time.monotonic() < deadline_s:
+            for browser in browsers:
+                browser.listen()
+            time.sleep(LOOK_S / 10)
+
 
 def phone(
-    browser: Browser, url: str, *, code: str = "", screen: Screen = PIXEL, language: str = "en"
+    browser: Browser,
+    url: str,
+    *,
+    code: str = "",
+    screen: Screen = PIXEL,
+    language: str = "en",
+    alone: bool = True,
 ) -> Page:
-    """Somebody's phone that has opened the address of the room, in a context of its own."""
-    page = new_device(browser, screen, language=language)
+    """Somebody's phone that has opened the address of the room; `alone` in a context of its own."""
+    page = new_device(browser, screen, language=language, alone=alone)
     page.go(f"{url}/?code={code}" if code else f"{url}/")
     page.wait_for(f"{STEP} === 'join'", JOIN_TIMEOUT_S)
     return page

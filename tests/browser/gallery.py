@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.browser.cdp import Page
-from tests.browser.devices import SCHEMES, Screen, look_through, paint
+from tests.browser.devices import DESK, PIXEL, PROJECTOR, SCHEMES, Screen, look_through, paint
 
 HEIGHT_PX_MAX = 8_000
 """A page that is longer is cut: nobody looks that far."""
@@ -31,6 +31,8 @@ class Gallery:
         schemes: Sequence[str] = SCHEMES,
     ) -> None:
         """The page as it is now, through every screen and in every scheme; left as it looks in the last of them."""
+        # The whole of a page is laid out without the bar that the visible part of it has.
+        page.call("Emulation.setScrollbarsHidden", hidden=True)
         for screen in screens:
             look_through(page, screen)
             for scheme in schemes:
@@ -38,6 +40,48 @@ class Gallery:
                 path = self.folder / f"{scene}.{language}.{scheme}.{screen.name}.png"
                 path.write_bytes(picture(page))
                 self.taken.append(path)
+
+
+README_SCENES: dict[str, Screen] = {
+    "screen-lobby": PROJECTOR,
+    "phone-join": PIXEL,
+    "phone-lobby": PIXEL,
+    "phone-round": PIXEL,
+    "phone-finished": PIXEL,
+    "screen-finished": PROJECTOR,
+    "admin-lobby": DESK,
+}
+"""What the README shows, and through which screen: in English, in the light."""
+
+README_WIDTH_PX_MAX = 960
+
+
+class ReadmePictures(Gallery):
+    """A few small ones of what is seen without scrolling, instead of all."""
+
+    def take(
+        self,
+        page: Page,
+        scene: str,
+        *,
+        language: str,
+        screens: Sequence[Screen],
+        schemes: Sequence[str] = SCHEMES,
+    ) -> None:
+        """The page as WebP, if the README shows it."""
+        screen = README_SCENES.get(scene)
+        if screen is None or language != "en":
+            return
+        look_through(page, replace(screen, pixel_ratio=min(1.0, README_WIDTH_PX_MAX / screen.width_px)))
+        paint(page, "light")
+        path = self.folder / f"{scene}.webp"
+        shot = page.call("Page.captureScreenshot", format="webp", quality=README_QUALITY)
+        path.write_bytes(base64.b64decode(shot["data"]))
+        self.taken.append(path)
+
+
+README_QUALITY = 80
+"""Percent; text stays sharp."""
 
 
 def picture(page: Page, *, whole: bool = True) -> bytes:

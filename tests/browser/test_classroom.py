@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from app.measure.store import Store
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.classroom import STEP, Classroom, join, phone
+from tests.browser.devices import SMALL
 from tests.components import require_chromium
+from tests.support.proxy import DelayProxy
 from tests.support.server import running_server
 
 pytestmark = pytest.mark.browser
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.browser
 NOTIFICATIONS = 20
 
 PLAN: dict[str, Any] = {
+    "arms": ["sse", "socketio"],
     "client_counts": [2],
     "blocks": 1,
     "notifications": NOTIFICATIONS,
@@ -30,6 +32,26 @@ PLAN: dict[str, Any] = {
     "extra_blocks_max": 2,
 }
 """Two trials with both phones; a block more if the machine was too slow for one."""
+
+
+SERVE = ("-m", "app", "serve", "--host", "127.0.0.1")
+
+CLASS_PLAN: dict[str, Any] = {
+    "arms": ["sse", "socketio"],
+    "client_counts": [1, 3, 6],
+    "blocks": 2,
+    "notifications": 40,
+    "warmup_notifications": 5,
+    "rate_hz": 10.0,
+    "idle_s": 0.2,
+    "settle_s": 0.5,
+    "drain_s": 2.0,
+    "extra_blocks_max": 12,
+}
+"""Trials of 4.5 s, so that something can go wrong in the middle of one."""
+
+FROZEN_S = 2.0
+AWAY_S = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +73,81 @@ def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path:
             each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden", 20)
 
         links = {each.evaluate("document.querySelector('#result-link').href") for each in phones}
-        assert room.result()["complete"] is True
+        result = room.result()
+        assert result["run"]["complete"] is True
         assert len(links) == 2
-        with Store.open(room.folder) as store:
-            received = [each for each in store.samples() if each["state"] == "ok"]
-        assert len(received) >= 2 * 2 * NOTIFICATIONS
+        assert {trial["arm"] for trial in result["trials"]} == {"sse", "socketio"}
+        for trial in result["trials"]:
+            assert (trial["expected"], trial["lost"]) == (2 * NOTIFICATIONS, 0)
         for each in phones:
             each.close()
+
+
+def wait_for_trial(room: Classroom, *, clients: int, block: int, browsers: list[Browser]) -> None:
+    """Until a trial of this block is under way."""
+
+    def is_on(seen: dict[str, Any]) -> bool:
+        trial = seen["trial"] or {}
+        return (trial.get("state"), trial.get("clients"), trial.get("block")) == ("running", clients, block)
+
+    room.wait(is_on, f"block {block} with {clients}", timeout_s=240, browsers=browsers)
+    room.sleep(1.0, browsers)  # not at its very start: some of it has come already
+
+
+def voids(result: dict[str, Any]) -> dict[tuple[int, int], set[str]]:
+    """Why blocks do not count, by (clients, block)."""
+    found: dict[tuple[int, int], set[str]] = {}
+    for trial in result["trials"]:
+        codes = {each["code"] for each in trial["warnings"] if each["severity"] == "void"}
+        if codes:
+            found.setdefault((trial["clients"], trial["block"]), set()).update(codes)
+    return found
+
+
+@pytest.mark.slow
+def test_what_one_phone_slept_through_and_another_was_cut_off_from_is_void_and_repeated(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Six phones join by the code; the sleeper is a browser of its own, since a context cannot be frozen."""
+    with (
+        running_server(tmp_path, command=SERVE, join_code="1") as server,
+        running_browser(require_chromium()) as sleepers,
+        DelayProxy("127.0.0.1", server.port, delay_s=0.0) as proxy,
+    ):
+        both = [browser, sleepers]
+        room = Classroom(server)
+        room.open(CLASS_PLAN, phones=6)
+        code = room.room()["join_code"]
+        sleeper = phone(sleepers, server.url, code=code, alone=False)
+        distant = phone(browser, proxy.url, code=code, screen=SMALL, language="id")
+        others = [phone(browser, server.url, code=code) for _ in range(4)]
+        for each in (sleeper, distant, *others):
+            join(each)
+
+        wait_for_trial(room, clients=6, block=0, browsers=both)
+        with sleeper.put_away():
+            room.sleep(FROZEN_S, both)
+        wait_for_trial(room, clients=6, block=1, browsers=both)
+        proxy.cut(away_s=AWAY_S)
+        room.wait_for_phase("finished", timeout_s=600, browsers=both)
+        for each in (sleeper, distant, *others):
+            each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden", 20)
+
+        assert_the_class_was_played_to_its_end(room)
+
+
+def assert_the_class_was_played_to_its_end(room: Classroom) -> None:
+    result = room.result()
+    void = voids(result)
+    report = (room.folder / "report.html").read_text(encoding="utf-8")
+    valid = [trial for trial in result["trials"] if (trial["clients"], trial["block"]) not in void]
+
+    assert result["run"]["complete"] is True
+    assert "asleep" in void[6, 0]
+    assert "disconnected" in void[6, 1]
+    for clients in CLASS_PLAN["client_counts"]:
+        # Every planned block counts, or another one in its place does.
+        assert len({each["block"] for each in valid if each["clients"] == clients}) == CLASS_PLAN["blocks"]
+    assert [trial for trial in valid if trial["lost"]] == []
+    assert "slept" in report
+    assert "repeated" in report

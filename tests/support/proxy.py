@@ -51,8 +51,9 @@ class DelayProxy:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
-    def cut(self) -> None:
-        """Break every connection that stands; new ones are accepted."""
+    def cut(self, *, away_s: float = 0.0) -> None:
+        """Break every connection that stands; new ones are let through, after so long."""
+        self._back_s = time.monotonic() + away_s
         for each in list(self._sockets):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -87,8 +88,7 @@ class DelayProxy:
                 time.sleep(left_ns / 1e9)
             self.lateness_s.append((time.monotonic_ns() - due_ns) / 1e9)
             if len(self.lateness_s) == self._cut_at_chunk:
-                self._back_s = time.monotonic() + self._away_s
-                self.cut()
+                self.cut(away_s=self._away_s)
             try:
                 client.sendall(data)
                 if not data:

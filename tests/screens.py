@@ -1,0 +1,56 @@
+"""Every screen, photographed: `python -m tests.screens [--out DIR]`, in both languages, light and dark.
+
+It plays a small classroom in real Chromium, on a real server with a real runner: six phones (contexts of one browser
+on this machine, so the figures in the pictures are loopback's), the operator's page and the big screen, each in English
+and in Indonesian. At every point that a person would look at, each page is seen through its screens: phones from 320 px
+to a Pixel, the desk, the projector. `index.html` beside the pictures shows all of them.
+
+`--docs` makes the README's pictures instead, into docs/pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.browser.cdp import running_browser
+from tests.browser.gallery import Gallery, ReadmePictures, contact_sheet
+from tests.browser.photographer import Photographer
+from tests.components import require_chromium
+from tests.support.server import ROOT, running_server
+
+DOCS = ROOT / "docs" / "pictures"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play the classroom and take the pictures; answers the exit code."""
+    parsed = _parser().parse_args(arguments)
+    folder: Path = parsed.out or (DOCS if parsed.docs else Path("screens"))
+    folder.mkdir(parents=True, exist_ok=True)
+    gallery = ReadmePictures(folder) if parsed.docs else Gallery(folder)
+    with (
+        tempfile.TemporaryDirectory(prefix="siar-screens-") as scratch,
+        running_browser(require_chromium()) as browser,
+        running_server(Path(scratch), join_code="1") as server,
+    ):
+        Photographer(browser, server, gallery).play()
+    if not parsed.docs:
+        (folder / "index.html").write_text(contact_sheet(gallery.taken), encoding="utf-8")
+    print(f"{len(gallery.taken)} pictures in {folder}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.screens", description="Photograph every screen.")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to (default: ./screens, or docs/pictures)"
+    )
+    parser.add_argument("--docs", action="store_true", help="the README's few pictures, small")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
