@@ -57,8 +57,10 @@ def report() -> flask.Response:
 
 @blueprint.get("/api/assignment")
 def read() -> flask.Response:
-    """What to do next."""
-    return _assignment(require_registered())
+    """What to do next; asking is a sign of life too."""
+    device = require_registered()
+    services().room.report(device, {})
+    return _assignment(device)
 
 
 def _assignment(device: str) -> flask.Response:

@@ -150,6 +150,16 @@ def test_a_trial_goes_from_connecting_to_its_result(server: RunningServer) -> No
     assert resting.assignment()["result_url"] is None
 
 
+def test_a_phone_that_only_asks_is_heard_of(server: RunningServer) -> None:
+    phone = new_phone(server)
+    phone.join()
+    before = operator(server, "GET", "/api/room")["participants"][0]["last_seen_us"]
+
+    phone.assignment()
+
+    assert operator(server, "GET", "/api/room")["participants"][0]["last_seen_us"] > before
+
+
 def test_null_ends_a_trial(server: RunningServer) -> None:
     phone = new_phone(server)
     phone.join()
