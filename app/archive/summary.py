@@ -42,7 +42,7 @@ class RunSummary:
     complete: bool
     profile: str | None
     simulated: bool
-    """Whether built-in clients took the place of phones."""
+    """Whether clients or phones were made up for it."""
     phones: int
     """How many took part."""
     verdict: RunVerdict | None
@@ -121,7 +121,7 @@ def _finished(folder: Path) -> RunSummary:
         started=result.run.started,
         profile=result.plan.profile,
         simulated=result.run.simulated,
-        phones=0 if result.run.simulated else len(result.conditions.participants),
+        phones=len(result.conditions.participants),
         verdict=result.verdict or _first_sentence(result.comparison),
     )
 

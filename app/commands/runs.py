@@ -61,7 +61,8 @@ def _line(run: RunSummary) -> str:
         return f"{run.id}  cannot be read: {run.problem}"
     if run.state == "live":
         return f"{run.id}  live: what phones posted"
-    who = "simulated" if run.simulated else f"{run.phones} phones"
+    phones = f"{run.phones} phones" if run.phones else ""
+    who = ", ".join(each for each in (phones, "simulated" if run.simulated else "") if each)
     verdict = None if run.verdict is None else run.verdict.sentence_en
     parts = (run.id, run.profile, who, run.state, verdict)
     return "  ".join(each for each in parts if each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
+from app.archive.export import export
 from tests.support.lab import descendants, wait_until_gone
+from tests.support.phone import phones
 from tests.support.server import RunningServer, running_server
 
 WAIT_S = 60
@@ -60,6 +63,10 @@ def one(server: RunningServer, run: str) -> dict[str, Any]:
 def ended(server: RunningServer, run: str) -> dict[str, Any]:
     """The run once its runner has ended."""
     return until(lambda: (found := one(server, run))["runner"]["state"] == "ended" and found)
+
+
+def room_of(server: RunningServer) -> dict[str, Any]:
+    return dict(server.request("GET", "/api/room")[1])
 
 
 def runner_process(server: RunningServer) -> psutil.Process:
@@ -145,6 +152,34 @@ def test_a_runner_that_dies_leaves_a_closed_room_and_its_last_words(server: Runn
 
     assert found["runner"]["exit_code"] == -9
     until(lambda: server.request("GET", "/api/room")[1]["phase"] == "closed")
+
+
+@pytest.mark.slow
+def test_a_run_with_phones_pauses_goes_on_and_is_exported_without_their_identities(
+    server: RunningServer,
+) -> None:
+    names = ["Red Gecko", "Blue Otter"]
+    plan = {**SHORT, "rate_hz": 50, "settle_s": 0.7, "blocks": 2}
+    run = start(server, plan=plan, phones=2)
+    until(lambda: room_of(server)["phase"] == "gathering")
+    with phones(server, names) as joined:
+        until(lambda: room_of(server)["phase"] == "running")
+        assert server.request("POST", f"/api/runs/{run}/pause")[0] == 202
+        until(lambda: room_of(server)["phase"] == "paused")
+        assert one(server, run)["state"] == "running"
+        assert server.request("POST", f"/api/runs/{run}/resume")[0] == 202
+        found = ended(server, run)
+        devices = [each.device for each in joined]
+
+    assert found["runner"]["exit_code"] == 0, found["runner"]["last_words"]
+    assert (found["state"], found["phones"], found["simulated"]) == ("complete", 2, True)
+    assert found["verdict"]["sentence_id"]
+    folder = server.runs_dir / run
+    assert all(name in (folder / "participants.json").read_text() for name in (*names, *devices))
+    with export(folder) as file, zipfile.ZipFile(file) as packed:
+        for path in packed.namelist():
+            for secret in (*names, *devices, server.admin_token):
+                assert secret.encode() not in packed.read(path), f"{secret} is in {path}"
 
 
 @pytest.mark.slow
