@@ -1,6 +1,7 @@
 """The schema of a run's database, with its history.
 
-Tables are append-only, and triggers hold everyone to it: what was measured is never changed. Times are
+Tables are append-only, and triggers hold everyone to it: what was measured is never changed, and deleted only when
+the phone that measured it asks (`forget.py`). Times are
 microseconds; a column has the name of the field that it keeps (`app/core/delivery.py`, `app/core/trial.py`).
 
     version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
