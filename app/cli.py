@@ -24,6 +24,7 @@ COMMANDS = {
     "link": "a new one-time link for the operator of the server that runs here",
     "runs": "list the runs (prune: old ones into the trash; restore)",
     "report": "draw the report of a run again",
+    "compare": "set runs against the first one: settings, figures, and what got worse",
     "verify": "recompute a run's figures from its raw deliveries and compare",
     "test": "the whole test suite (--all adds the slow tests)",
 }

@@ -17,7 +17,7 @@ from enum import StrEnum
 from app.analysis.analyse import Analysis
 from app.analysis.comparison import EQUIVALENCE_LEVEL, LEVEL
 from app.analysis.effect_size import EffectSize, effect_size
-from app.analysis.holm import holm
+from app.analysis.holm import HolmStep, holm
 from app.analysis.margins import margin
 from app.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
 from app.analysis.statistics import Interval, median
@@ -62,22 +62,25 @@ class AcrossRow:
     change: Change
 
 
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """What one row compares."""
+
+    metric: str
+    arm: Arm
+    less: Arm | None
+    clients: int
+    run: str
+    base_values: list[float]
+    values: list[float]
+
+
 def across(analyses: Sequence[Analysis]) -> tuple[AcrossRow, ...]:
     """Every figure that the first run shares with another; by run, then as the first run orders its arms."""
     base = analyses[0]
-    found = []
-    for other in analyses[1:]:
-        for metric in METRICS:
-            for arm, less in _subjects(base):
-                for clients in sorted(base.run.plan.client_counts):
-                    a, b = (_values(each, metric, arm, less, clients) for each in (base, other))
-                    if a and b:
-                        found.append((metric, arm, less, clients, other.run.id, a, b))
-    steps = holm([rank_sum_p(a, b) for *_, a, b in found], alpha=1 - LEVEL)
-    return tuple(
-        _row(base, metric, arm, less, clients, run, a, b, step.level, step.adjusted_p)
-        for (metric, arm, less, clients, run, a, b), step in zip(found, steps, strict=True)
-    )
+    found = list(_groups(analyses))
+    steps = holm([rank_sum_p(each.base_values, each.values) for each in found], alpha=1 - LEVEL)
+    return tuple(_row(base, each, step) for each, step in zip(found, steps, strict=True))
 
 
 def regressions(rows: Sequence[AcrossRow]) -> tuple[AcrossRow, ...]:
@@ -87,33 +90,38 @@ def regressions(rows: Sequence[AcrossRow]) -> tuple[AcrossRow, ...]:
     )
 
 
-def _row(  # noqa: PLR0913 - one value of the row each
-    base: Analysis,
-    metric: str,
-    arm: Arm,
-    less: Arm | None,
-    clients: int,
-    run: str,
-    a: list[float],
-    b: list[float],
-    level: float,
-    p_holm: float,
-) -> AcrossRow:
-    holm_interval = rank_sum_interval(a, b, level)
+def _groups(analyses: Sequence[Analysis]) -> Iterator[_Groups]:
+    base = analyses[0]
+    for other in analyses[1:]:
+        for metric in METRICS:
+            for arm, less in _subjects(base):
+                for clients in sorted(base.run.plan.client_counts):
+                    a, b = (_values(each, metric, arm, less, clients) for each in (base, other))
+                    if a and b:
+                        yield _Groups(metric, arm, less, clients, other.run.id, a, b)
+
+
+def _row(base: Analysis, groups: _Groups, step: HolmStep) -> AcrossRow:
+    a, b = groups.base_values, groups.values
+    holm_interval = rank_sum_interval(a, b, step.level)
     base_median, estimate = median(a), shift(a, b)
     assert base_median is not None
     assert estimate is not None
     bound_ms = max(
         (value for each in base.trials if (value := each.metrics.clock_bound_ms) is not None), default=None
     )
-    limit = None if less else margin(metric, base.run.plan, a_median=base_median, clock_bound_ms=bound_ms)
+    limit = (
+        margin(groups.metric, base.run.plan, a_median=base_median, clock_bound_ms=bound_ms)
+        if groups.less is None
+        else None
+    )
     same_within = rank_sum_interval(a, b, EQUIVALENCE_LEVEL)
     return AcrossRow(
-        metric=metric,
-        arm=arm,
-        less=less,
-        clients=clients,
-        run=run,
+        metric=groups.metric,
+        arm=groups.arm,
+        less=groups.less,
+        clients=groups.clients,
+        run=groups.run,
         base_trials=len(a),
         trials=len(b),
         base_median=base_median,
@@ -122,7 +130,7 @@ def _row(  # noqa: PLR0913 - one value of the row each
         interval=rank_sum_interval(a, b, LEVEL),
         holm_interval=holm_interval,
         p=rank_sum_p(a, b),
-        p_holm=p_holm,
+        p_holm=step.adjusted_p,
         margin=limit,
         equivalent=limit is not None and same_within.is_within(limit),
         effect=effect_size(a, b),

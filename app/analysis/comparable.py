@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.core.scenario import LIVE_PROFILE, plan_to_json
+from app.core.scenario import LIVE_PROFILE, Arm, plan_to_json
 from app.core.trial import RunRecord
 
 
@@ -80,7 +80,7 @@ def objections(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     ]
     if any(run.plan.profile == LIVE_PROFILE for run in runs):
         sentences.append("A live run has no trials, so there is nothing to compare with it.")
-    elif not set.intersection(*({_key(arm.transport, arm.factors) for arm in run.plan.arms} for run in runs)):
+    elif not set.intersection(*({_key(arm) for arm in run.plan.arms} for run in runs)):
         sentences.append("The runs have no arm in common.")
     elif not set.intersection(*(set(run.plan.client_counts) for run in runs)):
         sentences.append("The runs have no count of clients in common.")
@@ -112,8 +112,9 @@ def _weight(name: str) -> Weight:
     return Weight.WARNED if name in WARNING else Weight.NOTED
 
 
-def _key(transport: str, factors: Mapping[str, object]) -> tuple[object, ...]:
-    return (transport, *sorted((name, str(value)) for name, value in factors.items()))
+def _key(arm: Arm) -> tuple[object, ...]:
+    """Arms are matched by all of it: those of an A/A run are told apart by their names."""
+    return (arm.name, arm.transport, *sorted((name, str(value)) for name, value in arm.factors.items()))
 
 
 def _listed(values: Sequence[object]) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from app.analysis.analyse import analyse
 from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.scenario import Arm, BlockSpec, Plan, TrialSpec, arms_from_names, schedule
 from app.core.trial import CpuUse, RunRecord, TrialRecord, TrialWarning
+from app.measure.store import Store
+from app.measure.stored import RunHead
+from app.report.files import write_all
 
 EPOCH_US = 1_800_000_000_000_000
 """Server time base of synthetic stamps; a multiple of 1/4 us, so that doubles hold it exactly."""
@@ -206,3 +211,17 @@ class RunMaker:
             cpu=cpu_use(total_s=len(rows) * cost_us / 1e6 + 0.00275),
             source_lag_us=[rng.randrange(20, 90) for _ in range(self.plan.notifications)],
         )
+
+
+def store_run(run: RunRecord, runs_dir: Path) -> Path:
+    """The run's folder, as a runner that finished leaves it: database and report's files."""
+    folder = runs_dir / run.id
+    head = RunHead(run.id, run.started, run.plan, run.conditions, simulated=run.simulated)
+    with Store.create(folder, head) as store:
+        for record in run.trials:
+            store.add_trial(record)
+        if run.complete:
+            store.finish(ended="2026-01-01T00:01:00Z")
+    with Store.open(folder) as store:
+        write_all(analyse(store.load()), folder)
+    return folder

@@ -1,0 +1,70 @@
+"""`siar compare` on stored runs: what it prints, writes and answers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from app.core.trial import RunRecord
+from tests.unit.support_run import RunMaker, a_plan, store_run
+
+PLAN = a_plan(client_counts=(1,), blocks=8, notifications=6)
+
+
+def a_run(name: str, *, seed: int, factor: float = 1.0) -> RunRecord:
+    maker = RunMaker(PLAN, delay_ms=lambda arm, clients, client: 0.6 * factor, seed=seed)
+    return replace(maker.run(), id=name)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    runs_dir = tmp_path_factory.mktemp("runs")
+    made = {
+        "base": a_run("base", seed=1),
+        "same": a_run("same", seed=2),
+        "slow": a_run("slow", seed=3, factor=2.0),
+        "real": replace(a_run("real", seed=4), simulated=False),
+    }
+    return {name: str(store_run(run, runs_dir)) for name, run in made.items()}
+
+
+def test_a_regression_is_named_and_is_a_gate_on_request(
+    runs: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compare", runs["base"], runs["slow"]]) == 0
+    assert "Regression: delay of SSE at 1 client higher by" in capsys.readouterr().out
+    assert cli.main(["compare", runs["base"], runs["slow"], "--gate"]) == 99
+    assert cli.main(["compare", runs["base"], runs["same"], "--gate"]) == 0
+
+
+def test_several_runs_go_into_one_json(runs: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "compared.json"
+
+    assert cli.main(["compare", runs["base"], runs["same"], runs["slow"], "--json", str(path)]) == 0
+
+    found = json.loads(path.read_text())
+    assert [each["id"] for each in found["runs"]] == ["base", "same", "slow"]
+    assert {row["run"] for row in found["rows"]} == {"same", "slow"}
+    assert found["regressions"]
+
+
+def test_runs_that_are_not_comparable_answer_1_and_say_why(
+    runs: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compare", runs["base"], runs["real"]]) == 1
+    assert "Not comparable: simulated is True against False" in capsys.readouterr().out
+    assert cli.main(["compare", runs["base"], runs["real"], "--anyway"]) == 0
+    assert "NOT COMPARABLE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [(("base",), "two runs or more"), (("base", "base"), "named twice"), (("base", "none"), "no run")],
+)
+def test_what_cannot_be_compared_is_a_sentence_and_exit_2(
+    runs: dict[str, str], names: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compare", *(runs.get(name, name) for name in names)]) == 2
+    assert sentence in capsys.readouterr().err
