@@ -213,7 +213,7 @@ function drawSoon() {
   requestAnimationFrame(() => {
     isDrawDue = false;
     room.draw();
-    view.draw(state, { isAlone: !room.isIn });
+    view.draw(state, { isAlone: !room.isIn, isInvited: room.isInvited });
     if (undrawnId !== null) tellDisplayed(undrawnId);
     undrawnId = null;
   });

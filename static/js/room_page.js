@@ -104,6 +104,11 @@ export class RoomPage {
     return this.#state?.step === "in";
   }
 
+  /** Whether there is an experiment to join. */
+  get isInvited() {
+    return stepOf(this.#state, this.#seen) === "join";
+  }
+
   /** @param {RoomState} state */
   onRoom(state) {
     const wasIn = this.isIn;

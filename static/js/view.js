@@ -46,12 +46,16 @@ export class View {
 
   /**
    * @param {PageState} state
-   * @param {{isAlone: boolean}} where whether the phone is in no room: there the room's part of the page leads
+   * @param {{isAlone: boolean, isInvited: boolean}} where `isAlone`: in no room, where the room's part of the page
+   *   leads; `isInvited`: a room could be joined
    */
-  draw({ worker, received, problem, isStarting }, { isAlone }) {
-    for (const id of ["tagline", "control", "delays", "clock-card"]) this.#byId(id).hidden = !isAlone;
+  draw({ worker, received, problem, isStarting }, { isAlone, isInvited }) {
+    for (const id of ["tagline", "control"]) this.#byId(id).hidden = !isAlone;
+    // Where an experiment waits to be joined, figures of a listening that nobody began would only be in the way.
+    for (const id of ["delays", "clock-card"])
+      this.#byId(id).hidden = !isAlone || (isInvited && worker === null);
     const [newest, ...earlier] = received.all;
-    this.#byId("received").hidden = !isAlone && newest === undefined;
+    this.#byId("received").hidden = (!isAlone || (isInvited && worker === null)) && newest === undefined;
     const { t } = this.#speech;
     const phase = worker?.phase ?? "ready";
     const isOff = phase === "ready" || phase === "stopped";

@@ -10,18 +10,20 @@ const CONTEXT = { run: null, trial: null, clock_channel: "websocket", timebase: 
 function makeOutbox(answers = []) {
   const time = new FakeTime();
   const sent = [];
+  const kept = [];
   let idCount = 0;
   const outbox = new Outbox({
     send: async (batch) => {
       sent.push(structuredClone(batch));
       return answers.shift() ?? "accepted";
     },
+    keep: (state) => kept.push(structuredClone(state)),
     newBatchId: () => `batch-${(idCount += 1)}`,
     onChange: () => {},
     timers: time.timers,
     random: middle,
   });
-  return { outbox, sent, time };
+  return { outbox, sent, time, kept };
 }
 
 test("samples that come within two seconds share a batch", async () => {
@@ -126,4 +128,70 @@ test("samples of two timebases never share a batch", async () => {
       ["aa", 1],
     ],
   );
+});
+
+test("what waits is kept, with the id under which it goes out, until it has arrived", async () => {
+  const { outbox, kept, time } = makeOutbox(["retry"]);
+  outbox.add(sample("e.1"), CONTEXT);
+  assert.deepEqual(kept.at(-1), { under_way: null, waiting: [{ sample: sample("e.1"), context: CONTEXT }] });
+  await time.pass(GATHER_MS);
+  assert.equal(kept.at(-1).under_way.batch_id, "batch-1");
+
+  await time.pass(60_000);
+
+  assert.deepEqual(kept.at(-1), { under_way: null, waiting: [] });
+});
+
+test("what a page before this one could not send goes out first, under its own id", async () => {
+  const before = makeOutbox(["retry"]);
+  before.outbox.add(sample("e.1"), CONTEXT);
+  await before.time.pass(GATHER_MS);
+  before.outbox.add(sample("e.2"), CONTEXT);
+  const { outbox, sent, time } = makeOutbox();
+  outbox.add(sample("e.3"), CONTEXT);
+
+  outbox.restore(before.kept.at(-1));
+  await time.pass(60_000);
+
+  assert.deepEqual(
+    sent.map(({ batch_id, samples }) => [batch_id, samples.map(({ id }) => id)]),
+    [
+      ["batch-1", ["e.1"]],
+      ["batch-1", ["e.2", "e.3"]],
+    ],
+  );
+});
+
+test("how a phone behaved goes out behind its samples, in a batch without any", async () => {
+  const { outbox, sent } = makeOutbox();
+  const conduct = { disconnects: 1 };
+  outbox.add(sample("e.1"), CONTEXT);
+  outbox.addConduct(conduct, CONTEXT);
+  outbox.add(sample("e.2"), CONTEXT);
+
+  await outbox.flush();
+
+  assert.deepEqual(
+    sent.map(({ samples, conduct: said }) => [samples.length, said]),
+    [
+      [1, undefined],
+      [0, conduct],
+      [1, undefined],
+    ],
+  );
+  assert.equal(outbox.status().sent_count, 2);
+});
+
+test("who waits for the outbox hears when everything has arrived, however often that was tried", async () => {
+  const { outbox, time } = makeOutbox(["retry", "retry", "accepted"]);
+  let isEmptied = false;
+  outbox.add(sample("e.1"), CONTEXT);
+
+  outbox.emptied().then(() => (isEmptied = true));
+  await time.pass(1_000);
+  assert.equal(isEmptied, false);
+  await time.pass(60_000);
+
+  assert.equal(isEmptied, true);
+  await outbox.emptied();
 });

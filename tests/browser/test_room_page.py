@@ -1,0 +1,214 @@
+"""A phone in a room, in real Chromium: joins, measures by itself, and says truly how it behaved meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.conductor import Conductor, conduct_of, samples_of
+from tests.components import require_chromium
+from tests.support.proxy import DelayProxy
+from tests.support.server import RunningServer, running_server
+
+pytestmark = pytest.mark.browser
+
+STEP = "document.querySelector('#room').dataset.step"
+
+COUNT = "Number(document.querySelector('#big-figure').innerText)"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser(require_chromium()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running_server(tmp_path_factory.mktemp("room-page")) as running:
+        yield running
+        assert "Traceback" not in running.log()
+
+
+@pytest.fixture
+def page(browser: Browser, server: RunningServer) -> Iterator[Page]:
+    browser.events.clear()
+    opened = open_page(browser, server.url)
+    yield opened
+    opened.close()
+
+
+def open_page(browser: Browser, url: str) -> Page:
+    page = browser.new_page(alone=True)
+    page.go(f"{url}/?lang=en")
+    page.wait_for("globalThis.siar !== undefined")
+    return page
+
+
+def test_a_phone_joins_and_measures_over_each_transport_and_asks_nothing_meanwhile(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    conductor = Conductor(server)
+    conductor.open()
+    conductor.start(page)
+
+    for transport in ("sse", "socketio"):
+        conductor.begin_trial(page, transport, radio="warm")
+        page.wait_for(f"{COUNT} >= 1")
+        browser.events.clear()
+        page.wait_for(f"{COUNT} >= 18")
+        asked = [urlsplit(url).path for url in browser.requested_urls()]
+        batches = conductor.end_trial(page)
+
+        samples = samples_of(batches)
+        assert asked == []
+        assert [(each["outcome"], each["lifecycle"]) for each in samples] == [("on_time", "visible")] * 20
+        assert {(each["transport"], each["state"]) for each in samples} == {(transport, "ok")}
+        for each in samples:
+            delay_us = each["received_client_us"] + each["clock_offset_us"] - each["due_us"]
+            assert -each["clock_bound_us"] <= delay_us < 1_000_000
+        assert any(each["displayed_client_us"] for each in samples)
+        conduct = conduct_of(batches)
+        assert (conduct["expected_count"], conduct["received_count"], conduct["disconnects"]) == (20, 20, 0)
+        assert (conduct["hidden_ms"], conduct["frozen_ms"], conduct["clock_steps"]) == (0, 0, 0)
+    page.wait_for(f"{STEP} === 'between'")
+    assert browser.complaints() == []
+
+
+def test_a_phone_that_is_reloaded_comes_back_to_its_seat_by_itself(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    conductor = Conductor(server)
+    conductor.open(wanted_count=2)
+    page.wait_for(f"{STEP} === 'join'")
+    page.evaluate("document.querySelector('#join-name').value = 'Grace'")
+    page.click("#join-button")
+    page.wait_for(f"{STEP} === 'lobby'")
+    before = conductor.room()["participants"]
+
+    page.call("Page.reload")
+    page.wait_for(f"globalThis.siar?.room?.isReady && {STEP} === 'lobby'")
+
+    after = conductor.room()["participants"]
+    assert [(each["device"], each["seat"], each["name"]) for each in after] == [
+        (before[0]["device"], 1, "Grace")
+    ]
+    assert page.text("#lobby-figure") == "1 of 2 ready"
+
+
+@pytest.mark.slow
+def test_a_phone_whose_page_is_hidden_in_a_trial_says_so_and_keeps_what_came(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    conductor = Conductor(server)
+    conductor.open()
+    conductor.start(page)
+    conductor.begin_trial(page, "sse", notifications=30)
+    page.wait_for(f"{COUNT} >= 3")
+
+    page.call("Emulation.setFocusEmulationEnabled", enabled=False)
+    in_front = browser.call("Target.createTarget", url="about:blank", browserContextId=page.context)[
+        "targetId"
+    ]
+    page.wait_for("document.visibilityState === 'hidden'")
+    conductor.wait_for_published(15)
+    browser.call("Target.closeTarget", targetId=in_front)
+    page.call("Page.bringToFront")
+    batches = conductor.end_trial(page)
+
+    conduct, samples = conduct_of(batches), samples_of(batches)
+    kinds = [kind for _, kind in conduct["events"]]
+    assert kinds[:2] == ["hidden", "visible"]
+    assert conduct["hidden_ms"] > 0
+    assert len(samples) == 30
+    assert {each["state"] for each in samples} >= {"ok", "hidden"}
+    assert {each["lifecycle"] for each in samples if each["state"] == "hidden"} == {"hidden"}
+    assert "slept or was away" in page.text("#room-problem")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_a_phone_that_is_cut_off_in_a_trial_fetches_what_it_missed(
+    browser: Browser, server: RunningServer, transport: str
+) -> None:
+    with DelayProxy("127.0.0.1", server.port, delay_s=0.0) as proxy:
+        page = open_page(browser, proxy.url)
+        conductor = Conductor(server)
+        conductor.open()
+        conductor.start(page)
+        conductor.begin_trial(page, transport, notifications=60)
+        page.wait_for(f"{COUNT} >= 5")
+
+        proxy.cut()
+        batches = conductor.end_trial(page)
+
+        conduct, samples = conduct_of(batches), samples_of(batches)
+        assert conduct["disconnects"] == 1
+        assert conduct["received_count"] == 60
+        assert {each["outcome"] for each in samples} == {"on_time", "replayed"}
+        page.close()
+
+
+@pytest.mark.slow
+def test_a_phone_that_is_frozen_in_a_trial_says_for_how_long(tmp_path: Path) -> None:
+    """A browser of its own: tabs of a separate context cannot be frozen."""
+    with running_server(tmp_path) as server, running_browser(require_chromium()) as browser:
+        page = browser.new_page()
+        page.go(f"{server.url}/?lang=en")
+        conductor = Conductor(server)
+        conductor.open()
+        conductor.start(page)
+        conductor.begin_trial(page, "sse", notifications=60)
+        page.wait_for(f"{COUNT} >= 5")
+
+        began_s = time.monotonic()
+        page.call("Page.setWebLifecycleState", state="frozen")
+        conductor.wait_for_published(40)
+        page.call("Page.setWebLifecycleState", state="active")
+        frozen_s = time.monotonic() - began_s
+        batches = conductor.end_trial(page)
+
+    conduct, samples = conduct_of(batches), samples_of(batches)
+    assert 500 < conduct["frozen_ms"] < frozen_s * 1000 + 500
+    assert {"freeze", "resume"} <= {kind for _, kind in conduct["events"]}
+    assert conduct["received_count"] == len({each["id"] for each in samples}) == 60
+    # Chromium lets the worker of a frozen page go on; what it stamps then is marked all the same.
+    assert "frozen" in {each["lifecycle"] for each in samples}
+
+
+def test_a_phone_that_the_operator_removes_is_told(page: Page, server: RunningServer) -> None:
+    conductor = Conductor(server)
+    conductor.open(wanted_count=2)
+    page.wait_for(f"{STEP} === 'join'")
+    page.click("#join-button")
+    page.wait_for(f"{STEP} === 'lobby'")
+    device = conductor.room()["participants"][0]["device"]
+
+    server.request("DELETE", f"/api/room/participants/{device}")
+
+    page.wait_for(f"{STEP} === 'removed'")
+    assert "took this phone out" in page.text("#room-say")
+
+
+def test_a_second_tab_of_the_same_browser_is_refused_in_a_sentence(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    conductor = Conductor(server)
+    conductor.open(wanted_count=2)
+    page.wait_for(f"{STEP} === 'join'")
+    page.click("#join-button")
+    page.wait_for(f"{STEP} === 'lobby'")
+
+    target = browser.call("Target.createTarget", url="about:blank", browserContextId=page.context)["targetId"]
+    session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    second = Page(browser, target, session)
+    second.go(f"{server.url}/?lang=en")
+
+    second.wait_for("globalThis.siar?.problem === 'second_tab'")
+    assert "another tab" in second.text("#room-problem")
+    assert len(conductor.room()["participants"]) == 1
