@@ -25,26 +25,25 @@ def admin() -> flask.Response:
 
     A one-time key in the address is left to the page's script, which spends it and takes it out of the address bar.
     """
-    config = {"signed_in": auth.session() is not None}
     limits = {"title_chars_max": TITLE_CHARS_MAX, "body_chars_max": BODY_CHARS_MAX}
     topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": HTML_TOPIC_PATTERN}
-    return _page("admin", config, **limits, **topics)
+    return _page("admin", **limits, **topics)
 
 
 @blueprint.get("/screen")
 def screen() -> flask.Response:
     """The big screen; `GET /api/screen` tells its script whether the key in the address is good."""
-    return _page("screen", {}, key=flask.request.args.get("key", ""))
+    return _page("screen", key=flask.request.args.get("key", ""))
 
 
-def _page(name: str, config: dict[str, Any], **values: Any) -> flask.Response:
+def _page(name: str, **values: Any) -> flask.Response:
     language = texts.language()
     words = {**texts.catalogue(language, SHARED), **texts.catalogue(language, name)}
     page = flask.render_template(
         f"{name}.html",
         language=language,
         t=lambda key: words[key],
-        config={"version": VERSION, "language": language, **config},
+        config={"version": VERSION, "language": language, "signed_in": auth.session() is not None},
         **values,
     )
     response = flask.Response(page, content_type="text/html; charset=utf-8")

@@ -207,6 +207,7 @@ def test_the_operator_conducts_an_experiment(desk: Page, stage: Stage) -> None:
     desk.wait_for("document.querySelector('#outcome').checkVisibility()")
 
     assert "equivalent" in desk.text("#verdict")
+    assert desk.evaluate("document.querySelector('#downloads a').pathname").endswith("/report")
     assert overflow_px(desk) == 0
     desk.click("#again-changed")
     desk.wait_for("document.querySelector('#plan').checkVisibility()")

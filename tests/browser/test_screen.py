@@ -133,6 +133,7 @@ def test_bands_grow_between_trials_with_a_table_of_the_same_numbers(page: Page, 
     assert page.evaluate("document.querySelectorAll('#delay-chart .band').length") == 2
     assert page.evaluate("document.querySelectorAll('#cpu-chart .mark').length") == 6
     assert page.evaluate("document.querySelectorAll('#results-rows tr').length") == 6
+    page.click("#results summary")
     assert page.text("#results-rows tr").split() == ["SSE", "1", "3.0", "2.1", "–", "4.1", "131", "90", "1", "0", "0", "3"]  # fmt: skip
     assert page.text("#total-delivered") == "1,800"
     assert page.text("#total-asleep") == "4"
@@ -151,7 +152,9 @@ def test_the_end_is_a_sentence_in_the_readers_language(page: Page, stage: Stage)
 
     assert "setara" in page.text("#verdict")
     assert page.evaluate("document.querySelectorAll('#outcome-table td').length") == 6
-    assert page.evaluate("document.querySelector('#downloads a').pathname").endswith("/report")
+    assert page.evaluate("document.querySelectorAll('#downloads a').length") == 0, (
+        "only operators may open them"
+    )
 
 
 @pytest.mark.parametrize("screen", [SMALL, pytest.param(PROJECTOR, marks=pytest.mark.slow)])

@@ -10,6 +10,10 @@ import { readHistory } from "./history.js";
 import { isolatedName } from "./names.js";
 import { ReceiptFollower } from "./receipt.js";
 
+/** How often, and how many times, a start is looked at: a runner is there within a few seconds, or not at all. */
+const START_LOOK_MS = 1_000;
+const START_LOOKS_MAX = 20;
+
 /** @typedef {import("./api.js").Answer} Answer */
 /** @typedef {import("./types.js").PageState} PageState */
 /** @typedef {import("./types.js").Publish} Publish */
@@ -27,6 +31,7 @@ export class Desk {
   #api;
   #speech;
   #clock;
+  #timers;
   #nowUs;
   #question;
   #onChange;
@@ -53,6 +58,7 @@ export class Desk {
     followed: null,
     chosen: new Set(),
     deleted_run: null,
+    starting_run: null,
     is_changing: false,
   };
 
@@ -61,6 +67,7 @@ export class Desk {
     this.#api = api;
     this.#speech = speech;
     this.#clock = clock;
+    this.#timers = timers;
     this.#nowUs = nowUs;
     this.#question = question;
     this.#onChange = onChange;
@@ -218,8 +225,34 @@ export class Desk {
 
   /** @param {import("./plan_view.js").Order} order */
   async openExperiment(order) {
-    if (await this.#act("POST", "/api/runs", { body: order, word: "word.opened" }))
-      this.#set({ is_changing: false });
+    const answer = await this.#api.ask("POST", "/api/runs", { body: order });
+    if (!this.#take(answer)) return;
+    this.#set({ is_changing: false, starting_run: answer.data.run });
+    this.#acted("word.starting");
+    this.#watchStart(answer.data.run, START_LOOKS_MAX);
+  }
+
+  /**
+   * A runner takes some seconds until it lets phones gather, and may end before that: then its last words say why.
+   *
+   * @param {string} run
+   * @param {number} looksLeft
+   */
+  #watchStart(run, looksLeft) {
+    this.#timers.setTimeout(async () => {
+      const answer = await this.#api.ask("GET", `/api/runs/${encodeURIComponent(run)}`);
+      const runner = answer.data?.runner;
+      const isOpen = this.state.room?.run === run || (isGood(answer) && runner?.phones === null);
+      if (runner?.state === "ended" && runner.exit_code !== 0) {
+        const words = this.#speech.t("problem.runner", { words: lastLine(runner.last_words) });
+        this.#set({ starting_run: null, word: "", problem: words });
+      } else if (isOpen || looksLeft === 0) {
+        this.#set({ starting_run: null, word: "" });
+        this.onActed();
+      } else {
+        this.#watchStart(run, looksLeft - 1);
+      }
+    }, START_LOOK_MS);
   }
 
   /** The same experiment once more; the server draws a new order. */
@@ -232,9 +265,23 @@ export class Desk {
       });
   }
 
-  /** @param {boolean} is_changing */
-  setChanging(is_changing) {
-    this.#set({ is_changing });
+  /**
+   * Open the form for another run like the one in the room, or like an earlier one; its plan, if it is known.
+   *
+   * @param {string} [run]
+   * @returns {Promise<{plan: Partial<import("./types.js").Plan>, phones: number} | null>}
+   */
+  async planAgain(run) {
+    let [plan, phones] = [this.state.room?.plan, this.state.room?.wanted_count ?? 1];
+    if (run !== undefined) {
+      const answer = await this.#api.ask("GET", `/api/runs/${encodeURIComponent(run)}`);
+      if (!this.#take(answer)) return null;
+      plan = answer.data.plan ?? undefined;
+      phones = answer.data.phones || Math.max(1, ...(plan?.client_counts ?? []));
+    }
+    if (plan === undefined) return null;
+    this.#set({ is_changing: true });
+    return { plan, phones };
   }
 
   /** @param {import("./room_view.js").Control} control */
@@ -337,4 +384,13 @@ export class Desk {
     Object.assign(this.state, change);
     this.#onChange();
   }
+}
+
+/**
+ * What a process said last; the lines before it are how it came to that.
+ *
+ * @param {string | null} words
+ */
+function lastLine(words) {
+  return (words ?? "").trim().split("\n").at(-1) ?? "";
 }

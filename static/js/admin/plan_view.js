@@ -23,6 +23,7 @@ export class PlanView {
   #form = /** @type {HTMLFormElement} */ (byId(document, "plan"));
   /** @type {Preset[]} */
   #presets = [];
+  #isStarting = false;
   /** @type {Preset | null} what the fields were filled from */
   #base = null;
 
@@ -35,7 +36,7 @@ export class PlanView {
     this.#speech = speech;
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (this.#base) onOpen(this.#order(this.#base));
+      if (this.#base && !this.#isStarting) onOpen(this.#order(this.#base));
     });
     this.#form.addEventListener("input", (event) => {
       const { name, value, validity } = /** @type {HTMLInputElement} */ (event.target);
@@ -47,10 +48,13 @@ export class PlanView {
 
   /**
    * @param {Preset[]} presets
-   * @param {boolean} isShown
+   * @param {{isShown: boolean, isStarting: boolean}} how
    */
-  draw(presets, isShown) {
+  draw(presets, { isShown, isStarting }) {
     this.#form.hidden = !isShown;
+    // A button that is really disabled would lose the keyboard's focus.
+    byId(document, "open").setAttribute("aria-disabled", String(isStarting));
+    this.#isStarting = isStarting;
     if (this.#presets === presets) return;
     this.#presets = presets;
     drawRows(byId(document, "presets-list"), presets, {
@@ -87,13 +91,14 @@ export class PlanView {
   /**
    * Fill the fields from what ran before.
    *
-   * @param {Partial<Plan>} plan
-   * @param {{phones: number, length_s: number}} run
+   * @param {Partial<Plan>} given
+   * @param {number} phones
    */
-  fillFromRun(plan, { phones, length_s }) {
-    if (!plan.arms || !plan.rate_hz) return;
-    const ran = /** @type {Plan} */ (plan);
-    this.fill({ id: "", title_key: "", text_key: "", plan: ran, length_s, built_in: false }, phones);
+  fillFromRun(given, phones) {
+    if (!given.arms || !given.rate_hz) return;
+    const plan = /** @type {Plan} */ (given);
+    const length_s = this.#presets[0] ? lengthS(this.#presets[0], plan) : 0;
+    this.fill({ id: "", title_key: "", text_key: "", plan, length_s, built_in: false }, phones);
     this.#field("phones").focus();
   }
 

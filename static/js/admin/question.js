@@ -14,11 +14,17 @@ export function ask(document, text, yes) {
   const dialog = /** @type {HTMLDialogElement} */ (byId(document, "question"));
   setText(byId(document, "question-text"), text);
   setText(byId(document, "question-yes"), yes);
-  // Escape closes without a value, and so does a question that takes another's place.
+  // Escape leaves the value as it is, and so does a question that takes another's place.
   dialog.close();
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    const onClose = () => {
+      // The last question's event comes late, when this one is on the screen already.
+      if (dialog.open) return;
+      dialog.removeEventListener("close", onClose);
+      resolve(dialog.returnValue === "yes");
+    };
+    dialog.addEventListener("close", onClose);
   });
 }

@@ -17,7 +17,8 @@ export class RunsView {
 
   /**
    * @param {Speech} speech
-   * @param {{onDelete: (run: string) => void, onRestore: () => void, onStop: (run: string) => void}} acts
+   * @param {{onDelete: (run: string) => void, onRestore: () => void, onStop: (run: string) => void,
+   *   onAgain: (run: string) => void}} acts
    */
   constructor(speech, acts) {
     this.#speech = speech;
@@ -52,11 +53,12 @@ export class RunsView {
       ["export", `${path}/export.zip`],
     ])
       /** @type {HTMLAnchorElement} */ (part(row, name)).href = href;
-    for (const name of ["open", "export", "compare", "stop", "delete"]) {
+    for (const name of ["open", "again", "export", "compare", "stop", "delete"]) {
       setText(part(row, name), t(`runs.${name}`));
       part(row, name).setAttribute("aria-label", t("runs.act_label", { act: t(`runs.${name}`), run: id }));
     }
     part(row, "delete").addEventListener("click", () => this.#acts.onDelete(id));
+    part(row, "again").addEventListener("click", () => this.#acts.onAgain(id));
     part(row, "stop").addEventListener("click", () => this.#acts.onStop(id));
     return row;
   }
@@ -70,7 +72,8 @@ export class RunsView {
     setText(part(row, "started"), startedWords(run, this.#speech));
     setText(part(row, "facts"), factsWords(run, this.#speech));
     setText(part(row, "verdict"), verdictWords(run, this.#speech));
-    for (const name of ["open", "export", "compare"]) part(row, name).hidden = !WRITTEN.includes(run.state);
+    for (const name of ["open", "again", "export", "compare"])
+      part(row, name).hidden = !WRITTEN.includes(run.state);
     part(row, "delete").hidden = isRunning;
     part(row, "stop").hidden = !isRunning;
   }
@@ -97,12 +100,13 @@ export function factsWords({ id, profile, phones, simulated, state }, { t, langu
 }
 
 /**
- * The verdict's sentence, whichever form it has: an older run has it in English only.
+ * What was found: the verdict's sentence, of an older run in English only; of a damaged one what is wrong with it.
  *
  * @param {Run} run
  * @param {Speech} speech
  */
-export function verdictWords({ verdict }, { language }) {
+export function verdictWords({ verdict, problem }, { language }) {
+  if (problem) return problem;
   if (typeof verdict === "string") return verdict;
   return String(verdict?.[`sentence_${language}`] ?? verdict?.sentence_en ?? verdict?.sentence ?? "");
 }

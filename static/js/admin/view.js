@@ -46,6 +46,7 @@ export class AdminView {
       onDelete: (run) => desk.deleteRun(run),
       onRestore: () => desk.restoreRun(),
       onStop: (run) => desk.stopRun(run),
+      onAgain: (run) => this.#changeAndRunAgain(desk, run),
     });
     this.#wire(desk);
   }
@@ -63,7 +64,7 @@ export class AdminView {
     const phase = room?.phase ?? "closed";
     const isFormShown = room !== null && (phase === "closed" || (phase === "finished" && state.is_changing));
     this.#broadcast.draw(state);
-    this.#plan.draw(state.presets, isFormShown);
+    this.#plan.draw(state.presets, { isShown: isFormShown, isStarting: state.starting_run !== null });
     this.#room.draw(room, (serverUs - state.heard_us) / 1_000_000);
     this.#devices.draw(state.devices, state.chosen, serverUs);
     this.#runs.draw(state.runs, state.deleted_run);
@@ -85,13 +86,15 @@ export class AdminView {
     byId(document, "new-link").addEventListener("click", () => desk.newLink());
     byId(document, "again").addEventListener("click", () => desk.runAgain());
     byId(document, "put-away").addEventListener("click", () => desk.putAway());
-    byId(document, "again-changed").addEventListener("click", () => {
-      const { room } = desk.state;
-      desk.setChanging(true);
-      this.#plan.fillFromRun(room?.plan ?? {}, {
-        phones: room?.wanted_count ?? 1,
-        length_s: room?.length_s ?? 0,
-      });
-    });
+    byId(document, "again-changed").addEventListener("click", () => this.#changeAndRunAgain(desk));
+  }
+
+  /**
+   * @param {Desk} desk
+   * @param {string} [run]
+   */
+  async #changeAndRunAgain(desk, run) {
+    const found = await desk.planAgain(run);
+    if (found) this.#plan.fillFromRun(found.plan, found.phones);
   }
 }

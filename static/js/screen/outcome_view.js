@@ -8,15 +8,18 @@ import { byId, setText } from "../elements.js";
 export class OutcomeView {
   #document;
   #speech;
+  #isOperator;
   #shown = "";
 
   /**
    * @param {Document} document
    * @param {Speech} speech
+   * @param {{isOperator: boolean}} who only operators can follow the links
    */
-  constructor(document, speech) {
+  constructor(document, speech, { isOperator }) {
     this.#document = document;
     this.#speech = speech;
+    this.#isOperator = isOperator;
   }
 
   /** @param {Outcome | null} outcome */
@@ -29,7 +32,7 @@ export class OutcomeView {
     const sentence = language === "id" ? verdict?.sentence_id : verdict?.sentence_en;
     setText(byId(this.#document, "verdict"), sentence ?? t("outcome.none"));
     this.#drawTable(outcome?.table ?? null);
-    this.#drawDownloads(outcome?.downloads ?? []);
+    this.#drawDownloads(this.#isOperator ? (outcome?.downloads ?? []) : []);
   }
 
   /** @param {Outcome["table"]} table */
@@ -39,7 +42,8 @@ export class OutcomeView {
     byId(this.#document, "outcome-scroll").hidden = !isThere;
     if (!isThere) return;
     const head = this.#document.createElement("thead");
-    head.append(this.#row(table.headings, "th"));
+    const headings = this.#speech.language === "id" ? table.headings_id : table.headings;
+    head.append(this.#row(headings ?? table.headings, "th"));
     const body = this.#document.createElement("tbody");
     body.append(...table.rows.map((cells) => this.#row(cells, "td")));
     place.replaceChildren(head, body);

@@ -44,7 +44,7 @@ main().catch(() => {
 async function main() {
   const texts = await Promise.all(["experiment", "screen"].map(loadTexts));
   const speech = { t: makeTranslate(Object.assign({}, ...texts)), language: config.language };
-  const view = new ScreenView(document, speech);
+  const view = new ScreenView(document, speech, { isOperator: config.signed_in });
   const draw = () => view.draw(state, clock.nowUs());
   poller.start();
   setInterval(draw, DRAW_EVERY_MS);

@@ -12,6 +12,9 @@ import { msOrNothing } from "./words.js";
 
 const COUNTS = /** @type {const} */ (["delivered", "late", "lost", "asleep"]);
 
+/** The newest; the report has them all. */
+const NOTES_MAX = 5;
+
 export class ResultsView {
   #document;
   #speech;
@@ -40,7 +43,7 @@ export class ResultsView {
     this.#drawLegend(results);
     this.#drawCharts(results);
     this.#drawTable(results);
-    this.#drawNotes(notes);
+    this.#drawNotes(notes.slice(-NOTES_MAX).reverse());
   }
 
   /** @param {Results} results */
@@ -82,10 +85,7 @@ export class ResultsView {
         setText(part(row, "arm"), armTitle(arm, this.#speech));
         setText(part(row, "clients"), formatCount(clients, language));
         setText(part(row, "median"), msOrNothing(cell.delay_ms_p50, this.#speech));
-        const quartiles = [cell.delay_ms_p25, cell.delay_ms_p75].map((value) =>
-          msOrNothing(value, this.#speech),
-        );
-        setText(part(row, "quartiles"), quartiles.join(" – "));
+        setText(part(row, "quartiles"), quartilesWords(cell, this.#speech));
         const cpu = cell.cpu_us_per_delivery;
         setText(part(row, "cpu"), cpu === null || cpu === undefined ? "–" : whole.format(cpu));
         for (const name of COUNTS) setText(part(row, name), formatCount(cell[name], language));
@@ -102,4 +102,14 @@ export class ResultsView {
       draw: setText,
     });
   }
+}
+
+/**
+ * @param {import("./types.js").Cell} cell
+ * @param {Speech} speech
+ */
+function quartilesWords({ delay_ms_p25, delay_ms_p75 }, speech) {
+  const quartiles = [delay_ms_p25, delay_ms_p75];
+  if (quartiles.includes(null)) return "–";
+  return quartiles.map((value) => msOrNothing(value, speech)).join(" – ");
 }

@@ -37,7 +37,7 @@
 /**
  * @typedef {{
  *   verdict: {code: string, sentence_en: string, sentence_id: string} | null,
- *   table: {headings: string[], rows: (string | number | null)[][]} | null,
+ *   table: {headings: string[], headings_id?: string[], rows: (string | number | null)[][]} | null,
  *   downloads: {name: string, url: string}[],
  * }} Outcome
  */

@@ -34,12 +34,13 @@ export class ScreenView {
   /**
    * @param {Document} document
    * @param {Speech} speech
+   * @param {{isOperator: boolean}} who
    */
-  constructor(document, speech) {
+  constructor(document, speech, { isOperator }) {
     this.#document = document;
     this.#speech = speech;
     this.#results = new ResultsView(document, speech);
-    this.#outcome = new OutcomeView(document, speech);
+    this.#outcome = new OutcomeView(document, speech, { isOperator });
   }
 
   /**

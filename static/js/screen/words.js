@@ -109,14 +109,22 @@ export function readyWords({ wanted_count, participants }, { t, language }) {
  * @param {Speech} speech
  */
 export function phaseWords(room, speech) {
-  const { t, language } = speech;
+  const { t } = speech;
   if (room.phase === "gathering" && room.practice) return t("phase.practice");
   if (room.phase !== "running") return t(`phase.${room.phase}`);
   if (room.trial === null) return t("phase.between");
   return t(`phase.trial_${room.trial.state}`, {
     transport: armTitle(room.trial.transport, speech),
-    clients: formatCount(room.trial.clients, language),
+    phones: phonesWords(room.trial.clients, speech),
   });
+}
+
+/**
+ * @param {number} count
+ * @param {Speech} speech
+ */
+function phonesWords(count, { t, language }) {
+  return t(count === 1 ? "phones.one" : "phones.many", { count: formatCount(count, language) });
 }
 
 /**
