@@ -28,7 +28,7 @@ OPERATOR_KEY_BYTES = 16
 
 HANDED_DOWN = (
     *("host", "port", "admin_token", "broker", "operator_key", "language"),
-    *("tls_cert", "tls_key", "tls_authority"),
+    *("tls_cert", "tls_key", "tls_authority", "admin_over_http", "join_code"),
 )
 """Settings that flags or this command decide on, as text."""
 
@@ -55,6 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cert", type=Path, metavar="PEM", help="HTTPS with this certificate")
     parser.add_argument("--key", type=Path, metavar="PEM", help="and its key")
+    parser.add_argument(
+        "--admin-over-http",
+        action="store_true",
+        default=None,
+        help="let the operator sign in from other machines without HTTPS, where the network can read along",
+    )
+    parser.add_argument(
+        "--join-code",
+        action="store_true",
+        default=None,
+        help="phones also need the room's short code, which the big screen shows, to join",
+    )
     parser.add_argument("--lang", choices=LANGUAGES, help="language of the terminal (default: the locale's)")
     parser.add_argument("--no-qr", action="store_true", help="no QR code in the terminal")
     parser.add_argument(
@@ -74,6 +86,8 @@ def execute(arguments: argparse.Namespace) -> int:
         admin_token=arguments.admin_token,
         broker=arguments.broker,
         operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
+        admin_over_http=arguments.admin_over_http,
+        join_code=arguments.join_code,
         language=words.language,
     )
     chosen, free = port.look(settings.host, settings.port)

@@ -6,14 +6,15 @@ import os
 import re
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from app.archive.trash import DAY_S
-from tests.support.server import ROOT, free_port, running_server
+from tests.support.server import ROOT, RunningServer, free_port, running_server
 from tests.support.stored_run import store_run
+
+PROXY = "127.0.0.9"
 
 OLD, NEW = "2025-01-01T00-00-00-0001", "2026-01-01T00-00-00-0002"
 
@@ -87,11 +88,21 @@ def test_without_a_server_there_is_no_link(tmp_path: Path) -> None:
     assert "siar serve" in done.stderr
 
 
+def device(server: RunningServer) -> dict[str, str]:
+    """The proof of a new device."""
+    made = server.request("POST", "/api/devices", {})[1]
+    return {"Authorization": f"Bearer {made['device']}.{made['token']}"}
+
+
 @pytest.mark.slow
 def test_a_server_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Path) -> None:
     port = free_port()
-    command = ("-m", "app", "serve", "--host", "127.0.0.1", "--no-check")
-    with running_server(tmp_path, command=command, port=port) as server:
+    flags = ("--host", "127.0.0.1", "--no-check", "--admin-over-http", "--join-code")
+    command = ("-m", "app", "serve", *flags)
+    with running_server(tmp_path, command=command, port=port, trusted_proxies=PROXY) as server:
+        assert (
+            server.request("GET", "/api/assignment", headers=device(server))[1]["join_code_required"] is True
+        )
         place = server.runs_dir / ".server.json"
         assert place.stat().st_mode & 0o777 == 0o600
 
@@ -100,12 +111,10 @@ def test_a_server_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Pat
         pattern = rf"http://127\.0\.0\.1:{port}/admin\?key=[\w-]{{22}}"
         assert all(re.fullmatch(pattern, link) for link in links)
         assert links[0] != links[1]
-        key = links[1].rpartition("=")[2].encode()
-        request = urllib.request.Request(
-            f"{server.url}/api/sessions",
-            data=b'{"key":"' + key + b'"}',
-            headers={"Content-Type": "application/json"},
+        key = links[1].rpartition("=")[2]
+        elsewhere = {"X-Forwarded-For": "192.168.1.7", "X-Forwarded-Proto": "http"}
+        signed_in = server.request(
+            "POST", "/api/sessions", {"key": key}, token="", source=PROXY, headers=elsewhere
         )
-        with urllib.request.urlopen(request) as answer:
-            assert answer.status == 201
+        assert signed_in[0] == 201, "--admin-over-http allows it from another machine"
     assert not place.exists()
