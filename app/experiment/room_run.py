@@ -31,7 +31,7 @@ from app.experiment.room_api import Room, RoomOperator
 from app.experiment.room_progress import RoomProgress
 from app.experiment.runner import run_in_laboratory
 from app.measure import host
-from app.measure.store import RunHead, Store
+from app.measure.store import FILE_NAME, RunHead, Store
 from app.report.files import write_all
 from app.report.phone_results import write_participants, write_phone_results
 
@@ -64,6 +64,7 @@ class RoomRun:
     """What the caller set, for the run's conditions."""
     stop: Callable[[], bool] = lambda: False
     operator: RoomOperator = field(init=False)
+    _is_told: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.operator = RoomOperator(self.server)
@@ -79,29 +80,27 @@ class RoomRun:
         Raises `Malformed` for a plan that phones cannot run, and `Unfit` when it failed, after the report.
         """
         check_for_phones(self.plan)
-        with self._room() as is_finished:
+        with self._room():
             try:
                 room = self._gathered()
             except (KeyboardInterrupt, Stopped):
                 return None
             self._measure(room)
-            is_finished.append(True)
         return self.folder
 
     @contextlib.contextmanager
-    def _room(self) -> Iterator[list[bool]]:
-        """The open room; closed again unless the run was finished in it."""
+    def _room(self) -> Iterator[None]:
+        """The open room; closed again unless it was told what came out."""
         self.operator.open_room(
             run=self.run,
             wanted_count=self.wanted_count,
             length_s=length_s(self.plan),
             plan=plan_to_json(self.plan),
         )
-        is_finished: list[bool] = []
         try:
-            yield is_finished
+            yield
         finally:
-            if not is_finished:
+            if not self._is_told:
                 with contextlib.suppress(SiarError):  # It may be closed already, or gone with its server.
                     self.operator.close_room()
 
@@ -128,8 +127,7 @@ class RoomRun:
                 folder_exists=True,
             )
         finally:
-            if self.folder.is_dir():
-                write_participants(self.folder, _with_names(party))
+            if (self.folder / FILE_NAME).is_file():
                 self._report(party)
 
     def _head(self, plan: Plan, party: Party) -> RunHead:
@@ -149,6 +147,8 @@ class RoomRun:
 
     @contextlib.contextmanager
     def _laboratory(self, plan: Plan, party: Party, store: Store, progress: Progress) -> Iterator[Laboratory]:
+        # Before the first trial: who is in it must be findable however the run ends.
+        write_participants(self.folder, _with_names(party))
         yield Phones(self.run, plan, self.server, party, store, progress.note, self.stop)
 
     def _report(self, party: Party) -> None:
@@ -176,6 +176,7 @@ class RoomRun:
                     },
                 }
             )
+            self._is_told = True
 
 
 def result_table(analysis: Analysis) -> dict[str, Any]:

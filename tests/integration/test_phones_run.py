@@ -14,6 +14,7 @@ import pytest
 
 from app.commands import measuring, verify
 from app.core.delivery import Outcome, SampleState
+from app.core.errors import Unfit
 from app.core.scenario import Plan
 from app.core.trial import RunRecord
 from app.experiment.api import find_server
@@ -258,3 +259,19 @@ def test_a_room_that_the_operator_closes_ends_the_run_and_keeps_what_was_measure
     result = result_of(found.folder)
     assert result["run"]["complete"] is False
     assert len(result["trials"]) >= 2
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_ends_the_run_in_a_sentence_and_what_was_measured_stays(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0) as own:
+        found = room_run(own, "died", 1, plan(client_counts=(1,), blocks=50, idle_s=0.0))
+        with phones(own, ["Red Gecko"]) as joined:
+            joined[0].on_running = lambda _phone, trial: own.process.terminate() if trial >= 2 else None
+
+            with pytest.raises(Unfit, match="no longer answers"):
+                found.execute()
+
+    result = result_of(found.folder)
+    assert result["run"]["complete"] is False
+    assert len(result["trials"]) >= 2
+    assert (found.folder / "participants.json").is_file()
