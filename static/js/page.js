@@ -78,7 +78,7 @@ async function main() {
     ...(config.run ? [t("footer.run", { run: config.run })] : []),
   ].join(" · ");
   byId("plain-http").hidden = isSecureContext;
-  byId("notify").hidden = !canNotify();
+  byId("notify").hidden = !canNotify() || Notification.permission !== "default";
   byId("notify").addEventListener("click", onNotify);
   byId("control").addEventListener("submit", onToggle);
   watchLifecycle({ document, window }, onLifecycle);
@@ -213,7 +213,8 @@ function drawSoon() {
   requestAnimationFrame(() => {
     isDrawDue = false;
     room.draw();
-    view.draw(state, { isAlone: !room.isIn, isInvited: room.isInvited });
+    // In a round a phone draws its number and nothing else.
+    if (!room.isMeasuring) view.draw(state, { isAlone: !room.isIn, isInvited: room.isInvited });
     if (undrawnId !== null) tellDisplayed(undrawnId);
     undrawnId = null;
   });
@@ -241,7 +242,8 @@ function toWorkerUs(pageUs) {
 }
 
 async function onNotify() {
-  byId("notify").hidden = await askToNotify();
+  await askToNotify();
+  byId("notify").hidden = Notification.permission !== "default";
 }
 
 /** @param {ToWorker} message */

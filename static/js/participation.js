@@ -87,6 +87,13 @@ export class Participation {
     return this.#isSilent();
   }
 
+  /** Whether nothing is about to be measured, so that it may receive what it likes. */
+  get isIdle() {
+    const { phase, trial } = this.#assignment ?? {};
+    const isCalm = phase === "gathering" || phase === "finished" || phase === "closed";
+    return isCalm && !trial && this.#trial === null && this.#checkup.isPassed;
+  }
+
   /** Take a seat; a seat that this device has already is given again. */
   async join() {
     const { name, model, join_code } = this.#wish;
@@ -263,6 +270,8 @@ export class Participation {
       this.#trialClosed = null;
     }
     if (!assignment.you.joined || assignment.you.removed) {
+      // Nobody sent it away: the server was started anew, and has another room.
+      if (!assignment.you.removed) this.#refusal = "run_lost";
       this.#leaveStep();
     } else {
       this.#follow(assignment);
@@ -399,6 +408,7 @@ export class Participation {
     const problems = [];
     if (!this.#isVisible) problems.push("hidden");
     if (this.#sleptInTrial) problems.push("slept");
+    else if (this.#trial?.hasClockJumped) problems.push("clock_jumped");
     if (this.#trial?.hasBegun && !this.#trial.isConnected && !this.#isPosting) problems.push("disconnected");
     return problems;
   }

@@ -104,6 +104,11 @@ export class RoomPage {
     return this.#state?.step === "in";
   }
 
+  /** Whether a trial is running here. */
+  get isMeasuring() {
+    return this.isIn && this.#state?.trial?.state === "running";
+  }
+
   /** Whether there is an experiment to join. */
   get isInvited() {
     return stepOf(this.#state, this.#seen) === "join";

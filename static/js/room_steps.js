@@ -4,9 +4,9 @@
 /** @typedef {import("./room_types.js").RoomState} RoomState */
 
 /**
- * `none`: nothing is open, so the page is about listening. `busy`: others measure. `between`: the next round is near.
+ * `none`: nothing is open, so the page is about listening. `busy`: others measure. `lost`: the server has another room by now. `between`: the next round is near.
  *
- * @typedef {"none" | "join" | "busy" | "removed" | "lobby" | "countdown" | "round" | "between" | "paused"
+ * @typedef {"none" | "join" | "busy" | "removed" | "lost" | "lobby" | "countdown" | "round" | "between" | "paused"
  *   | "finished" | "closed"} Step
  */
 
@@ -18,7 +18,8 @@
 export function stepOf(room, seen) {
   if (room?.step === "in") return room.assignment === null ? "lobby" : stepInside(room.assignment);
   if (seen?.you.removed) return "removed";
-  if (seen === null || seen.phase === "closed") return "none";
+  const isLost = room?.problems.includes("run_lost") ?? false;
+  if (seen === null || seen.phase === "closed") return isLost ? "lost" : "none";
   if (seen.phase === "gathering" || seen.you.joined) return "join";
   return seen.phase === "finished" ? "none" : "busy";
 }

@@ -41,7 +41,7 @@
 /**
  * Why this phone is not in the room, or cannot go on as it is.
  *
- * @typedef {"code_wrong" | "room_closed" | "room_full" | "server_away" | "slept" | "clock_jumped" | "hidden"
+ * @typedef {"code_wrong" | "room_closed" | "server_away" | "slept" | "clock_jumped" | "hidden"
  *   | "disconnected" | "run_lost"} RoomProblem
  */
 

@@ -26,7 +26,7 @@ const BLOCKS = /** @type {const} */ ({
   "room-join": ["join"],
   "room-lobby": ["lobby"],
   "room-big": ["countdown", "round"],
-  "room-say": ["busy", "removed", "between", "paused", "finished", "closed"],
+  "room-say": ["busy", "removed", "lost", "between", "paused", "finished", "closed"],
   "room-result": ["finished"],
   "room-own": ["join", "lobby", "between", "paused", "finished", "closed", "removed"],
 });
@@ -51,13 +51,17 @@ export class RoomView {
   /** @param {RoomPageState} state */
   draw(state) {
     const { step, assignment, room } = state;
-    this.#byId("room").hidden = step === "none";
-    this.#byId("room").dataset.step = step;
+    const place = this.#byId("room");
+    place.hidden = step === "none";
+    const hadFocus = place.dataset.step !== step && place.contains(this.#document.activeElement);
+    place.dataset.step = step;
     if (step === "none") return;
     for (const [id, steps] of Object.entries(BLOCKS)) {
       this.#byId(id).hidden = !(/** @type {readonly string[]} */ (steps).includes(step));
     }
     this.#drawHead(state);
+    // What was pressed is gone: the keyboard goes on from the top of what came in its place.
+    if (hadFocus) this.#byId("room-heading").focus();
     this.#drawProblems(state);
     if (step === "join") this.#drawJoin(state);
     else if (step === "lobby") this.#drawLobby(state);
@@ -71,7 +75,7 @@ export class RoomView {
   #drawHead({ step, assignment }) {
     const { t } = this.#speech;
     const { name, seat } = assignment?.you ?? {};
-    const isIn = step !== "join" && step !== "busy" && step !== "removed";
+    const isIn = !["join", "busy", "removed", "lost"].includes(step);
     setText(this.#byId("room-heading"), isIn && name ? name : t("room.heading"));
     setText(this.#byId("room-seat"), isIn && seat ? t("room.seat", { seat }) : "");
     this.#byId("room-practice").hidden = !assignment?.practice;
@@ -81,7 +85,8 @@ export class RoomView {
   #drawProblems({ room, problem, step }) {
     const shown = [...(problem ? [problem] : []), ...(room?.problems ?? [])];
     // Said in a round all the same: the phone has to be looked after at once.
-    const texts = step === "busy" ? [] : shown.map((name) => this.#speech.t(`room.problem_${name}`));
+    const texts =
+      step === "busy" || step === "lost" ? [] : shown.map((name) => this.#speech.t(`room.problem_${name}`));
     setText(this.#byId("room-problem"), texts.join(" "));
     this.#byId("room-problem").hidden = texts.length === 0;
   }

@@ -121,6 +121,11 @@ export class Session {
     }
   }
 
+  /** The page is back from somewhere: whatever its clock was, it is measured anew. */
+  wake() {
+    if (this.isOn) this.#keeper.wake();
+  }
+
   /**
    * @param {string} id
    * @param {number} displayedUs client time

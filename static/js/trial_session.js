@@ -122,6 +122,11 @@ export class TrialSession {
     return this.#arrivals.length > 0;
   }
 
+  /** Whether the clock contradicted itself since it began. */
+  get hasClockJumped() {
+    return this.#dependencies.keeper.breakCount > this.#breaksBefore;
+  }
+
   /** When it ends for certain, server time; null while nobody knows. */
   get endsUs() {
     return this.#endsUs;

@@ -22,6 +22,9 @@ import { makeOpenStream } from "./streams.js";
 const STATE_PERIOD_MS = 200;
 const STATE_PERIOD_IN_TRIAL_MS = 1_000;
 
+/** One connection without a library: what a waiting phone can best do without. */
+const ROOM_CHOICE = "sse";
+
 const worker = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const { location } = worker;
 const nowUs = () => performance.now() * 1000;
@@ -60,8 +63,10 @@ const openStream = makeOpenStream(
 
 /** @type {import("./session.js").Session | null} */
 let session = null;
-/** @type {import("./types.js").Choice | null} what goes on when the trials are over */
+/** @type {import("./types.js").Choice | null} what goes on when the phone is out of the room */
 let interrupted = null;
+/** Whether the phone listens because it is in the room, where nobody pressed Start. */
+let isListeningForRoom = false;
 /** @type {import("./participation.js").Participation | null} */
 let participation = null;
 /** @type {DeviceClient} */
@@ -71,6 +76,8 @@ let outbox;
 /** @type {import("./types.js").Config} */
 let config;
 let isVisible = true;
+/** Between the wish to listen and a session: its code is being loaded. */
+let isStarting = false;
 /** @type {any} */
 let stateTimer = null;
 
@@ -111,11 +118,13 @@ function begin(told) {
 /** @param {Extract<ToWorker, {kind: "start"}>} message */
 async function start(message) {
   begin(message);
+  isListeningForRoom = false;
   await listen(message.choice);
 }
 
 /** @param {import("./types.js").Choice} choice */
 async function listen(choice) {
+  isStarting = true;
   const [{ Session }, { askHistory }] = await Promise.all([import("./session.js"), import("./history.js")]);
   const begun = new Session(
     { choice, visible: isVisible },
@@ -132,6 +141,7 @@ async function listen(choice) {
     },
   );
   session = begun;
+  isStarting = false;
   tellState();
   // Its cookie tells the server on either transport which device this is.
   await device.register();
@@ -168,18 +178,28 @@ async function join(message) {
 /** A trial is the only thing that a phone receives. */
 function interruptListening() {
   if (session === null || !session.isOn) return;
-  interrupted = session.choice;
+  if (!isListeningForRoom) interrupted = session.choice;
   session.stop();
 }
 
-/** Behind the last trial the phone listens again as it did before. */
-function resumeListening() {
-  const phase = participation?.state().assignment?.phase;
-  const isOver = participation?.step === "out" || phase === "finished" || phase === "closed";
-  if (interrupted === null || !isOver || session?.isOn) return;
-  const choice = interrupted;
-  interrupted = null;
-  listen(choice);
+/**
+ * Between experiments a phone in the room hears what the operator broadcasts; one that has left listens on only if it
+ * did before.
+ */
+function listenWhileIdle() {
+  if (participation === null || participation.step === "joining") return;
+  if (participation.step === "in") {
+    if (!participation.isIdle || isStarting || session?.isOn) return;
+    isListeningForRoom = interrupted === null;
+    listen(interrupted ?? ROOM_CHOICE);
+    interrupted = null;
+  } else if (isListeningForRoom) {
+    isListeningForRoom = false;
+    session?.stop();
+  } else if (interrupted !== null && !isStarting && !session?.isOn) {
+    listen(interrupted);
+    interrupted = null;
+  }
 }
 
 /**
@@ -189,6 +209,7 @@ function resumeListening() {
 function onLifecycle(event, atUs) {
   if (event === "visible" || event === "hidden") isVisible = event === "visible";
   session?.setVisible(isVisible);
+  if (event === "resume" || event === "pageshow" || event === "online") session?.wake();
   participation?.noteLifecycle(event, atUs);
 }
 
@@ -244,7 +265,7 @@ function tellState() {
   stateTimer ??= setTimeout(() => {
     stateTimer = null;
     if (participation) tell({ kind: "room", room: participation.state() });
-    resumeListening();
+    listenWhileIdle();
     if (session) tell({ kind: "state", state: session.state() });
   }, periodMs);
 }

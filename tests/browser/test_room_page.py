@@ -13,7 +13,7 @@ from tests.browser.cdp import Browser, Page, running_browser
 from tests.browser.conductor import Conductor, conduct_of, samples_of
 from tests.components import require_chromium
 from tests.support.proxy import DelayProxy
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, free_port, running_server
 
 pytestmark = pytest.mark.browser
 
@@ -93,12 +93,12 @@ def test_a_phone_that_is_reloaded_comes_back_to_its_seat_by_itself(
 
     page.call("Page.reload")
     page.wait_for(f"globalThis.siar?.room?.isReady && {STEP} === 'lobby'")
+    page.wait_for("document.querySelector('#lobby-figure').innerText === '1 of 2 ready'")
 
     after = conductor.room()["participants"]
     assert [(each["device"], each["seat"], each["name"]) for each in after] == [
         (before[0]["device"], 1, "Grace")
     ]
-    assert page.text("#lobby-figure") == "1 of 2 ready"
 
 
 @pytest.mark.slow
@@ -179,6 +179,50 @@ def test_a_phone_that_is_frozen_in_a_trial_says_for_how_long(tmp_path: Path) -> 
     assert conduct["received_count"] == len({each["id"] for each in samples}) == 60
     # Chromium lets the worker of a frozen page go on; what it stamps then is marked all the same.
     assert "frozen" in {each["lifecycle"] for each in samples}
+
+
+def test_a_phone_in_the_lobby_shows_what_the_operator_broadcasts(page: Page, server: RunningServer) -> None:
+    conductor = Conductor(server)
+    conductor.open(wanted_count=2)
+    page.wait_for(f"{STEP} === 'join'")
+    page.click("#join-button")
+    page.wait_for("siar.worker?.phase === 'receiving'")
+
+    for number in range(3):
+        server.publish(title=f"Broadcast {number}", body="to whoever waits")
+
+    page.wait_for("document.querySelector('#newest h3').innerText === 'Broadcast 2'")
+    earlier = page.evaluate("[...document.querySelectorAll('#earlier b')].map((each) => each.innerText)")
+    assert earlier == ["Broadcast 1", "Broadcast 0"]
+    assert not page.evaluate("document.querySelector('#received').hidden")
+
+
+@pytest.mark.slow
+def test_a_phone_whose_server_was_started_anew_is_told_and_joins_again_as_the_same(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    with running_server(tmp_path, port=port) as server:
+        page = open_page(browser, server.url)
+        conductor = Conductor(server)
+        conductor.open(wanted_count=2)
+        page.wait_for(f"{STEP} === 'join'")
+        page.click("#join-button")
+        page.wait_for("siar.room?.isReady")
+        before = conductor.room()["participants"][0]["device"]
+
+    page.wait_for("siar.room.problems.includes('server_away')", 30)
+    with running_server(tmp_path, port=port) as server:
+        page.wait_for(f"{STEP} === 'lost'", 30)
+        assert "started anew" in page.text("#room-say")
+        conductor = Conductor(server)
+        conductor.open(wanted_count=2)
+        page.wait_for(f"{STEP} === 'join'", 30)
+        page.click("#join-button")
+        page.wait_for("siar.room.isReady", 30)
+
+        assert [each["device"] for each in conductor.room()["participants"]] == [before]
+        page.close()
 
 
 def test_a_phone_that_the_operator_removes_is_told(page: Page, server: RunningServer) -> None:

@@ -123,7 +123,7 @@ test("every state, phase and problem that types.js names has a text", () => {
 test("every step, check and problem of the room has a text", () => {
   const problems = namesIn("static/js/room_types.js")("RoomProblem");
   const checks = ["sse", "socketio", "clock"].flatMap((name) => [`${name}_ok`, `${name}_waiting`]);
-  const said = ["busy", "removed", "between", "paused", "finished", "finished_without", "closed"];
+  const said = ["busy", "lost", "removed", "between", "paused", "finished", "finished_without", "closed"];
 
   for (const problem of [...problems, "second_tab"])
     assert.ok(`room.problem_${problem}` in catalogues.en, problem);
