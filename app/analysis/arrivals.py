@@ -80,10 +80,8 @@ def arrival_figures(record: TrialRecord, plan: Plan) -> ArrivalFigures:
     )
 
 
-def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures | None:
+def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures:
     """Counts added up, shares of the sums; of the intervals' quantiles the median, of their maximum the largest."""
-    if not figures:
-        return None
     intervals, samples, expected = (
         sum(getattr(each, name) for each in figures) for name in ("intervals", "samples", "expected")
     )

@@ -14,7 +14,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 from app.analysis.shapiro import COUNT_MAX, Normality, shapiro_wilk
 
@@ -79,7 +78,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> MannWhitney | None:
     if deviation == 0:
         return None
     z = max(abs(u - m * n / 2) - 0.5, 0.0) / deviation
-    return MannWhitney(u, min(1.0, 2 * NormalDist().cdf(-z)))
+    return MannWhitney(u, min(1.0, math.erfc(z / math.sqrt(2))))
 
 
 def _picked(values: Sequence[float]) -> Sequence[float]:

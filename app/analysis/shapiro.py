@@ -83,7 +83,7 @@ def _p(w: float, count: int) -> float:
         log_count = math.log(count)
         centre = _polynomial(_LARGE_MEAN, log_count)
         spread = math.exp(_polynomial(_LARGE_LOG_SD, log_count))
-    return NormalDist().cdf((centre - size) / spread)
+    return 0.5 * math.erfc((size - centre) / spread / math.sqrt(2))
 
 
 def _polynomial(coefficients: Sequence[float], x: float) -> float:

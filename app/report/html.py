@@ -12,12 +12,24 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from app.analysis.analyse import Analysis
+from app.analysis.beside import beside
 from app.analysis.comparison import Comparison, Verdict
+from app.analysis.further import further
 from app.analysis.published import FAULTS, repeated_study
 from app.analysis.sentences import sentence
 from app.analysis.words import arm_title, count_of, is_same_arm, listing
 from app.core.trial import Severity
 from app.report.evidence import curve_figure, forest_figure
+from app.report.further_tables import (
+    METHODS_NOTE,
+    SECONDS_NOTE,
+    STUDY_NOTE,
+    characteristic_tables,
+    intervals_table,
+    levels_table,
+    methods_table,
+    study_table,
+)
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
 from app.report.tables import conditions_table, phones_table, split_table, summary_table, trial_table
@@ -80,6 +92,7 @@ def report_html(analysis: Analysis) -> str:
             study_figures=[*delay_figures(analysis), *cpu_figures(analysis)],
             curve=curve_figure(analysis),
             scale_note=SCALE_NOTE,
+            further=_further(analysis),
             study=study,
             faults=FAULTS,
             method=_method(analysis),
@@ -90,6 +103,21 @@ def report_html(analysis: Analysis) -> str:
             ),
         )
     )
+
+
+def _further(analysis: Analysis) -> dict[str, object]:
+    """What the sections beside the verdict show."""
+    rows, others = further(analysis), beside(analysis)
+    return {
+        "study": study_table(others),
+        "study_note": STUDY_NOTE,
+        "methods": methods_table(others),
+        "methods_note": METHODS_NOTE,
+        "characteristics": characteristic_tables(analysis, rows),
+        "levels": levels_table(rows),
+        "intervals": intervals_table(rows),
+        "seconds_note": SECONDS_NOTE,
+    }
 
 
 @cache

@@ -13,8 +13,10 @@ from math import isfinite
 from typing import Any
 
 from app.analysis.analyse import Analysis
+from app.analysis.beside import beside
 from app.analysis.comparison import Comparison
 from app.analysis.cpu import idle_rate
+from app.analysis.further import further
 from app.analysis.sentences import sentence
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
 from app.analysis.verdict import run_verdict
@@ -23,6 +25,7 @@ from app.core.conduct import Conduct
 from app.core.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
+from app.report.further_tables import beside_json, further_json
 
 SCHEMA = 1
 
@@ -48,6 +51,8 @@ def result_json(analysis: Analysis) -> Json:
         "comparison": [_comparison(each, analysis.noun) for each in analysis.comparisons],
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [_summary(each) for each in analysis.summary],
+        "further": [further_json(each) for each in further(analysis)],
+        "beside": [beside_json(each) for each in beside(analysis)],
         "totals": asdict(analysis.totals),
         "warnings": [
             {**asdict(group), "severity": group.severity.value, "trials": list(group.trials)}

@@ -74,9 +74,8 @@ def test_pooling_adds_counts_up_and_takes_shares_of_the_sums() -> None:
 
     both = pooled([one, other])
 
-    assert both is not None
     assert (both.intervals, both.gap_over_2s_share, both.missing_share) == (4, 0.25, 0.25)
-    assert pooled([]) is None
+    assert (pooled([]).expected, pooled([]).missing_share) == (0, None)
 
 
 def test_a_trial_that_never_began_has_no_shares() -> None:

@@ -1,0 +1,182 @@
+"""Tables of what stands beside the verdict: other methods, figures by characteristic, and the run second by second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app.analysis.analyse import Analysis
+from app.analysis.beside import Beside
+from app.analysis.characteristics import Characteristic, of
+from app.analysis.further import FurtherRow
+from app.analysis.telemetry import LevelRow
+from app.analysis.words import arm_title, count_of, number
+from app.report.tables import Table
+from app.report.terminal import verdict_words
+
+STUDY_NOTE = (
+    "The published study's method on this run's raw stamps: one trial of each, clocks set once at a client's first "
+    "arrival and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
+    "measurement would have said. Setting the clocks once is kinder than the study, which never did."
+)
+
+METHODS_NOTE = (
+    "A12: chance that a trial of the second arm is above one of the first. Shapiro-Wilk is on block differences, for "
+    "information. Mann-Whitney is on pooled samples, as the library study used it; it ignores trials, blocks, clients and order, and "
+    "finds differences that are not there in a quarter of runs and more. Blocks: for 80 % power at the size and spread "
+    "seen, by the paired t test."
+)
+
+SECONDS_NOTE = (
+    "The edge-device study's Tables I and II for this run: levels are of the seconds that have a value, rates of all "
+    "seconds, intervals as they were (nothing subtracted). A second without arrivals is zero traffic and a blank delay. "
+    "CPU per second and traffic up per second were not recorded."
+)
+
+
+def study_table(rows: Sequence[Beside]) -> Table:
+    """The study's conclusion beside the corrected one."""
+    headings = (
+        *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
+        *("blocks that say first lower", "second lower", "clock drift ms", "corrected verdict", "agrees"),
+    )
+    return Table(headings, [_study(each) for each in rows if each.study], frozenset({3, 7, 8}))
+
+
+def methods_table(rows: Sequence[Beside]) -> Table:
+    """Effect size, normality, pooled test and power."""
+    headings = (
+        *("clients", "pair", "A12", "Cliff", "size", "Shapiro-Wilk W", "p", "Mann-Whitney p", "pooled says"),
+        *("verdict", "blocks for the difference", "for equivalence"),
+    )
+    return Table(headings, [_methods(each) for each in rows], frozenset({1, 4, 8, 9}))
+
+
+def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> list[tuple[str, Table]]:
+    """One table for each characteristic: figures down, arms and counts of clients across."""
+    pairs = list(zip(analysis.summary, rows, strict=True))
+    columns = [f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row in analysis.summary]
+    headings = ("figure", "unit", *columns, "formula", "source")
+    words = frozenset({0, 1, len(headings) - 2, len(headings) - 1})
+    return [
+        (
+            characteristic.value,
+            Table(
+                headings,
+                [
+                    (
+                        *(figure.title, figure.unit),
+                        *(number(figure.value(summary, further)) for summary, further in pairs),
+                        *(figure.formula, figure.source),
+                    )
+                    for figure in of(characteristic)
+                ],
+                words,
+            ),
+        )
+        for characteristic in Characteristic
+    ]
+
+
+def levels_table(rows: Sequence[FurtherRow]) -> Table:
+    """The study's Table I."""
+    headings = (
+        *("arm", "clients", "per second", "seconds", "mean", "p50", "p95", "min", "max"),
+        *("missing rate", "zero rate"),
+    )
+    return Table(
+        headings,
+        [
+            (arm_title(row.arm), str(row.clients), name, *_level(level))
+            for row in rows
+            for name, level in (
+                ("down kbit/s", row.down_kbps),
+                ("delay ms", row.delay_ms),
+                ("jitter ms", row.jitter_ms),
+            )
+        ],
+        frozenset({0, 2}),
+    )
+
+
+def intervals_table(rows: Sequence[FurtherRow]) -> Table:
+    """The study's Table II."""
+    headings = (
+        *("arm", "clients", "intervals", "median s", "p95 s", "max s"),
+        *("over 2 s", "over 5 s", "traffic non-zero", "zero"),
+    )
+    return Table(
+        headings,
+        [
+            (
+                *(arm_title(row.arm), str(row.clients), str(row.intervals.intervals)),
+                *(number(row.intervals.median_s), number(row.intervals.p95_s), number(row.intervals.max_s)),
+                *(number(row.intervals.over_2s_rate), number(row.intervals.over_5s_rate)),
+                *(number(row.down_kbps.nonzero_rate), number(row.down_kbps.zero_rate)),
+            )
+            for row in rows
+        ],
+    )
+
+
+def beside_json(row: Beside) -> dict[str, Any]:
+    """Plain values; `study.blocks` are what each block alone would have said."""
+    study = row.study
+    return {
+        "metric": row.comparison.metric,
+        "clients": row.comparison.clients,
+        "a": row.comparison.a.name,
+        "b": row.comparison.b.name,
+        "effect": asdict(row.effect) if row.effect else None,
+        "normality": asdict(row.normality) if row.normality else None,
+        "pooled": asdict(row.pooled),
+        "study": {**asdict(study), "agrees": row.study_agrees} if study else None,
+        "blocks_for_difference": row.blocks_for_difference,
+        "blocks_for_equivalence": row.blocks_for_equivalence,
+    }
+
+
+def further_json(row: FurtherRow) -> dict[str, Any]:
+    """Plain values."""
+    return {**asdict(row), "arm": row.arm.name}
+
+
+def _study(row: Beside) -> tuple[str, ...]:
+    study = row.study
+    assert study is not None
+    lower = row.comparison.a if study.first.difference_ms > 0 else row.comparison.b
+    agrees = {True: "yes", False: "no", None: "nothing decided"}[row.study_agrees]
+    return (
+        *(str(study.clients), number(study.first.a_mean_ms), number(study.first.b_mean_ms)),
+        f"{arm_title(lower)} faster",
+        *(f"{study.a_lower} of {len(study.blocks)}", f"{study.b_lower} of {len(study.blocks)}"),
+        *(number(study.drift_ms_max), verdict_words(row.comparison), agrees),
+    )
+
+
+def _methods(row: Beside) -> tuple[str, ...]:
+    effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
+    comparison = row.comparison
+    return (
+        *(str(comparison.clients), f"{arm_title(comparison.b)} - {arm_title(comparison.a)}"),
+        *((number(effect.a12), number(effect.cliff), effect.word) if effect else ("-", "-", "-")),
+        *((number(normality.w), _p(normality.p)) if normality else ("-", "-")),
+        _p(test.p) if test else "-",
+        "a difference" if row.pooled.significant else "no difference",
+        verdict_words(comparison),
+        *(str(count) if count else "-" for count in (row.blocks_for_difference, row.blocks_for_equivalence)),
+    )
+
+
+def _level(level: LevelRow) -> tuple[str, ...]:
+    return (
+        str(level.seconds),
+        *(number(value) for value in (level.mean, level.p50, level.p95, level.min, level.max)),
+        *(number(level.missing_rate), number(level.zero_rate)),
+    )
+
+
+def _p(value: float) -> str:
+    """A p that is not 0 never prints as 0."""
+    return "< 0.001" if value < 0.001 else number(value)

@@ -1,0 +1,118 @@
+"""Beside the verdict: other methods, characteristics and seconds, in the model, in JSON and on the page."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from app.analysis.analyse import Analysis, analyse
+from app.analysis.beside import beside
+from app.analysis.characteristics import FIGURES, Characteristic, of
+from app.analysis.comparison import Verdict
+from app.analysis.further import further
+from app.report.further_tables import characteristic_tables, methods_table, study_table
+from app.report.html import report_html
+from app.report.result import result_json
+from tests.unit.support_run import RunMaker, a_plan
+
+
+@cache
+def clear() -> Analysis:
+    """SSE is faster by far in every block."""
+    return analyse(
+        RunMaker(
+            a_plan(client_counts=(1, 3)),
+            delay_ms=lambda arm, clients, client: 1.0 if arm.transport == "sse" else 3.0,
+        ).run()
+    )
+
+
+@cache
+def same() -> Analysis:
+    """There is nothing to find, and trials differ by 15 %."""
+    plan = a_plan(arms=("sse", "sse"), client_counts=(3,), notifications=40)
+    return analyse(RunMaker(plan, block_noise=0.15, seed=5).run())
+
+
+def test_where_the_difference_is_plain_every_method_sees_it() -> None:
+    for row in beside(clear()):
+        assert row.comparison.verdict is Verdict.LOWER_A
+        assert row.effect is not None
+        assert row.effect.a12 == 1.0
+        assert row.pooled.significant
+        assert row.study is not None
+        assert (row.study.a_lower, row.study.b_lower) == (8, 0)
+        assert row.study_agrees is True
+        assert row.blocks_for_difference is not None
+
+
+def test_where_there_is_none_the_pooled_test_finds_one_and_the_study_both() -> None:
+    (row,) = beside(same())
+
+    assert row.comparison.verdict is Verdict.UNDECIDED
+    assert row.pooled.significant
+    assert row.study is not None
+    assert row.study.a_lower > 0
+    assert row.study.b_lower > 0
+    assert row.study_agrees is None
+
+
+def test_the_study_table_says_what_one_trial_would_have_said() -> None:
+    table = study_table(beside(clear()))
+
+    assert [row[3] for row in table.rows] == ["SSE faster", "SSE faster"]
+    assert [row[4] for row in table.rows] == ["8 of 8", "8 of 8"]
+    assert [row[8] for row in table.rows] == ["yes", "yes"]
+
+
+def test_a_p_that_is_not_zero_never_prints_as_zero() -> None:
+    table = methods_table(beside(clear()))
+
+    assert {row[7] for row in table.rows} == {"< 0.001"}
+
+
+def test_every_figure_has_its_characteristic_unit_formula_and_source() -> None:
+    assert len({each.name for each in FIGURES}) == len(FIGURES)
+    assert all(each.unit and each.formula and each.source for each in FIGURES)
+    assert all(of(characteristic) for characteristic in Characteristic)
+
+
+@pytest.mark.parametrize("analysis", [clear(), same()], ids=["clear", "same"])
+def test_a_table_for_each_characteristic_has_a_column_for_each_row_of_the_summary(analysis: Analysis) -> None:
+    tables = characteristic_tables(analysis, further(analysis))
+
+    assert [name for name, _ in tables] == [
+        "time behaviour",
+        "resource utilization",
+        "capacity",
+        "reliability",
+    ]
+    for _, table in tables:
+        assert len(table.headings) == len(analysis.summary) + 4
+        assert all(len(row) == len(table.headings) for row in table.rows)
+
+
+def test_the_json_has_both_and_no_nan() -> None:
+    found = json.loads(json.dumps(result_json(clear()), allow_nan=False))
+
+    assert [(row["clients"], row["effect"]["a12"]) for row in found["beside"]] == [(1, 1.0), (3, 1.0)]
+    assert len(found["beside"][0]["study"]["blocks"]) == 8
+    assert [row["arm"] for row in found["further"]] == ["sse", "socketio", "sse", "socketio"]
+    assert found["further"][0]["down_kbps"]["mean"] == 40.96  # 20 a second of 256 bytes
+    assert found["further"][0]["arrivals"]["missing_share"] == 0.0
+
+
+def test_a_run_without_a_trial_has_rows_without_figures() -> None:
+    nothing = analyse(RunMaker(a_plan(client_counts=(1,))).run(complete=False, blocks_done=0))
+
+    assert [row.arrivals.expected for row in further(nothing)] == [0, 0]
+    assert [(row.effect, row.study, row.normality) for row in beside(nothing)] == [(None, None, None)]
+
+
+def test_the_page_has_the_sections_and_one_arm_alone_no_methods() -> None:
+    alone = analyse(replace(RunMaker(a_plan(arms=("sse",), client_counts=(1,))).run(), id="alone"))
+
+    assert "Had it been measured once, as in the study" in report_html(clear())
+    assert "By characteristic (ISO/IEC 25023)" in report_html(alone)
+    assert "The same data by other methods" not in report_html(alone)
