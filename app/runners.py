@@ -146,7 +146,8 @@ class Runners:
         """The server ends: so does the runner."""
         runner = self.running()
         if runner is not None:
-            self.stop(runner.order.run)
+            with contextlib.suppress(Conflict):  # It has just ended by itself.
+                self.stop(runner.order.run)
 
     def _now(self) -> Runner | None:
         return next((each for each in reversed(self._runners.values()) if not each.is_over), None)

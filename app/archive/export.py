@@ -29,7 +29,7 @@ TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.js
 TEXT_BYTES_MAX = 256 * 1024 * 1024
 NAMES_BYTES_MAX = 1024 * 1024
 
-DEVICE_ID = re.compile(r"\bd-[0-9a-f]{16}\b")
+DEVICE_ID = re.compile(r"(?<![0-9A-Za-z])d-[0-9a-f]{16}(?![0-9a-f])")
 
 SPOOLED_BYTES_MAX = 4 * 1024 * 1024
 """A file beyond it goes to the disk."""

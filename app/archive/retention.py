@@ -16,6 +16,9 @@ from app.archive.folders import LIVE_PREFIX, RUN_ID
 from app.archive.trash import DAY_S, Trash, age_s
 from app.core.errors import SiarError
 
+FIRST_S = 2.0
+"""Behind the server's start: its worker comes first."""
+
 PERIOD_S = 24 * 3600.0
 
 NAMES_FILE = "participants.json"
@@ -61,15 +64,16 @@ def old_runs(runs_dir: Path, *, days: float) -> list[str]:
 
 
 def every_day(runs_dir: Path, *, days: float, keep: str, warn: Callable[[str], None]) -> None:
-    """Sweep now and once a day, in a thread that ends with the process: the server's master has time for it."""
+    """Sweep soon and once a day, in a thread that ends with the process: the server's master has time for it."""
 
     def again_and_again() -> None:
-        while True:
+        pause_s = FIRST_S
+        while not threading.Event().wait(pause_s):
+            pause_s = PERIOD_S
             try:
                 sweep(runs_dir, days=days, keep=keep)
             except OSError as error:
                 warn(f"Old runs could not be looked through: {error.strerror}.")
-            threading.Event().wait(PERIOD_S)
 
     threading.Thread(target=again_and_again, name="siar-retention", daemon=True).start()
 

@@ -38,6 +38,8 @@ def start(plan: Plan, *, phones: int | None) -> str:
         raise Conflict("An experiment is open already; stop it first.")
     if here.trials.active() is not None:
         raise Conflict("An experiment is measuring here; wait until it ends.")
+    if phones is None and here.settings.tls_cert:
+        raise Conflict("Built-in clients speak plain HTTP only: serve without --https for them.")
     run = naming.new_run_id()
     here.runners.start(
         Order(

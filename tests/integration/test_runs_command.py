@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,13 @@ def test_without_a_server_there_is_no_link(tmp_path: Path) -> None:
     assert "siar serve" in done.stderr
 
 
+def until(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline_s, "it did not come to that"
+        time.sleep(0.05)
+
+
 def device(server: RunningServer) -> dict[str, str]:
     """The proof of a new device."""
     made = server.request("POST", "/api/devices", {})[1]
@@ -95,8 +104,11 @@ def device(server: RunningServer) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_server_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Path) -> None:
+def test_a_server_tidies_up_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Path) -> None:
     port = free_port()
+    old = tmp_path / "runs" / "live-2025-01-01T00-00-00-0001"
+    old.mkdir(parents=True)
+    os.utime(old, (0, 0))
     flags = ("--host", "127.0.0.1", "--no-check", "--admin-over-http", "--join-code")
     command = ("-m", "app", "serve", *flags)
     with running_server(tmp_path, command=command, port=port, trusted_proxies=PROXY) as server:
@@ -105,6 +117,9 @@ def test_a_server_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Pat
         )
         place = server.runs_dir / ".server.json"
         assert place.stat().st_mode & 0o777 == 0o600
+
+        until((server.runs_dir / ".trash" / old.name).exists)
+        assert (server.runs_dir / server.run).exists()
 
         links = [siar(server.runs_dir, "link").stdout.strip() for _ in range(2)]
 

@@ -98,6 +98,13 @@ def test_a_run_with_built_in_clients_is_measured_beside_the_server_and_listed(se
 
 
 @pytest.mark.slow
+def test_under_gevent_a_runner_is_a_child_like_any_other(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, green_threads="gevent") as server:
+        found = ended(server, start(server, plan=SHORT, clients="built-in"))
+        assert found["state"] == "complete", found["runner"]["last_words"]
+
+
+@pytest.mark.slow
 def test_what_the_runner_and_its_clients_use_is_not_taken_for_the_server_s(server: RunningServer) -> None:
     from app.measure.cpu import CpuSampler
 

@@ -273,6 +273,6 @@ def test_a_run_that_holds_nothing_cannot_be_exported(tmp_path: Path) -> None:
 def test_a_device_has_one_pseudonym_and_what_only_looks_like_one_has_none() -> None:
     pseudonyms = Pseudonyms({DEVICES[0]: "P1"})
 
-    text = pseudonyms.apply(f"{DEVICES[0]} {DEVICES[1]} {DEVICES[1]} d-0123 and-0123456789abcdef")
+    text = pseudonyms.apply(f"{DEVICES[0]} _{DEVICES[1]}_ {DEVICES[1]} d-0123 and-0123456789abcdef")
 
-    assert text == "P1 device-2 device-2 d-0123 and-0123456789abcdef"
+    assert text == "P1 _device-2_ device-2 d-0123 and-0123456789abcdef"
