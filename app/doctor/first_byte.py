@@ -1,7 +1,7 @@
 """Does the first byte of an event stream come at once, or does something on the way collect bytes before it passes them on.
 
-A proxy that does (nginx with `proxy_buffering on`, some companies' web filters) makes notifications late, and nothing
-in the answer's headers shows it.
+A proxy that does (one that compresses streams, a company's web filter) makes notifications late, and nothing in the
+answer's headers shows it.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
 
 def test_a_proxy_that_holds_the_first_byte_back_is_found() -> None:
-    """Headers at once and then nothing, as nginx does with `proxy_buffering on`."""
+    """Headers at once and then nothing, as of a proxy that collects bytes before it passes them on."""
     with answering(lambda client: client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")) as url:
         finding = first_byte.look(url)
 
