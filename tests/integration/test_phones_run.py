@@ -250,7 +250,7 @@ def test_a_room_that_the_operator_closes_ends_the_run_and_keeps_what_was_measure
     found = room_run(server, "closed", 1, plan(client_counts=(1,), blocks=50, idle_s=0.0))
     with phones(server, ["Red Gecko"]) as joined:
         thread = conduct_in_background(found)
-        while len(joined[0].trials_done) < 2 and thread.is_alive():
+        while len(joined[0].trials_done) < 3 and thread.is_alive():
             thread.join(0.1)
         server.request("DELETE", "/api/room")
         thread.join(30)

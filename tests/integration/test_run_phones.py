@@ -64,7 +64,7 @@ def test_phones_that_join_are_measured_with_and_the_report_is_written(tmp_path: 
         first_line_with(process, "Waiting for 2 phones")
         server = api.find_server(f"http://127.0.0.1:{port}", admin_token="")
         with phones(server, ["Red Gecko", "Blue Otter"]):
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=240)
 
     result = json.loads((tmp_path / "out.json").read_text())
     assert "2 phones" in said
