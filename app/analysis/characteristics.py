@@ -23,6 +23,11 @@ class Characteristic(StrEnum):
     RELIABILITY = "reliability"
 
 
+COUNTED = ("clients", "deliveries", "arrivals", "notifications")
+"""Units of what is counted one by one."""
+
+MIB = 1024 * 1024
+
 Value = Callable[[SummaryRow, FurtherRow], float | None]
 
 
@@ -144,13 +149,13 @@ FIGURES: tuple[Figure, ...] = (
         lambda s, _: s.delta_points,
     ),
     Figure(
-        "rss_bytes",
+        "rss_mib",
         _USE,
         "server memory",
-        "bytes",
+        "MiB",
         "resident, process tree, trial's end",
         "psutil",
-        lambda _, f: f.rss_bytes,
+        lambda _, f: None if f.rss_bytes is None else f.rss_bytes / MIB,
     ),
     Figure(
         "wire_bytes_per_notification",

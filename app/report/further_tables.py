@@ -8,7 +8,7 @@ from typing import Any
 
 from app.analysis.analyse import Analysis
 from app.analysis.beside import Beside
-from app.analysis.characteristics import Characteristic, of
+from app.analysis.characteristics import COUNTED, Characteristic, Figure, of
 from app.analysis.further import FurtherRow
 from app.analysis.telemetry import LevelRow
 from app.analysis.words import arm_title, count_of, number
@@ -57,8 +57,7 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
     """One table for each characteristic: figures down, arms and counts of clients across."""
     pairs = list(zip(analysis.summary, rows, strict=True))
     columns = [f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row in analysis.summary]
-    headings = ("figure", "unit", *columns, "formula", "source")
-    words = frozenset({0, 1, len(headings) - 2, len(headings) - 1})
+    headings = ("figure", "unit", *columns)
     return [
         (
             characteristic.value,
@@ -67,16 +66,25 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
                 [
                     (
                         *(figure.title, figure.unit),
-                        *(number(figure.value(summary, further)) for summary, further in pairs),
-                        *(figure.formula, figure.source),
+                        *(_value(figure, figure.value(summary, further)) for summary, further in pairs),
                     )
                     for figure in of(characteristic)
                 ],
-                words,
+                frozenset({0, 1}),
             ),
         )
         for characteristic in Characteristic
     ]
+
+
+def formulas_table() -> Table:
+    """What each figure is and where it comes from."""
+    rows = [
+        (figure.title, figure.unit, figure.formula, figure.source)
+        for characteristic in Characteristic
+        for figure in of(characteristic)
+    ]
+    return Table(("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
 
 
 def levels_table(rows: Sequence[FurtherRow]) -> Table:
@@ -167,6 +175,11 @@ def _methods(row: Beside) -> tuple[str, ...]:
         verdict_words(comparison),
         *(str(count) if count else "-" for count in (row.blocks_for_difference, row.blocks_for_equivalence)),
     )
+
+
+def _value(figure: Figure, value: float | None) -> str:
+    """Counts as whole numbers, the rest as everywhere."""
+    return str(round(value)) if value is not None and figure.unit in COUNTED else number(value)
 
 
 def _level(level: LevelRow) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def test_a_table_for_each_characteristic_has_a_column_for_each_row_of_the_summar
         "reliability",
     ]
     for _, table in tables:
-        assert len(table.headings) == len(analysis.summary) + 4
+        assert len(table.headings) == len(analysis.summary) + 2
         assert all(len(row) == len(table.headings) for row in table.rows)
 
 
