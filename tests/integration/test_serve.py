@@ -214,3 +214,28 @@ def test_port_0_is_printed_as_the_port_that_it_became(tmp_path: Path) -> None:
         finally:
             process.terminate()
             process.wait(20)
+
+
+def test_serve_says_where_everybody_goes_and_its_link_signs_in_once(tmp_path: Path) -> None:
+    """In the reader's language, and without a QR code where nobody can hold a phone up to it."""
+    port = free_port()
+    command = ["-m", "app", "serve", "--port", str(port), "--lang", "id", "--admin-token", "short"]
+    with running_server(tmp_path, command=command, port=port, host="127.0.0.1") as server:
+        said = server.log()
+        link = re.search(rf"operator +(http://127\.0\.0\.1:{port}/admin\?key=([\w-]+))\n", said)
+        assert link is not None, said
+        screen = re.search(rf"http://127\.0\.0\.1:{port}/screen\?key=(\w+)", said)
+        assert screen is not None, said
+
+        answers = [server.request("POST", "/api/sessions", {"key": link[2]}, token="")[0] for _ in range(2)]
+
+        assert answers == [201, 403]
+        assert server.request("GET", f"/api/screen?key={screen[1]}", token="")[0] == 200
+        assert "Siar menyiarkan notifikasi" in said
+        assert "Hanya mesin ini yang dapat menjangkaunya" in said
+        assert "Token operator pendek" in said
+        assert not {"\u2580", "\u2584", "\u2588"} & set(said)
+        found = json.loads((server.runs_dir / ".server.json").read_text())
+        assert (found["url"], found["token"]) == (server.url, "short")
+
+    assert not (server.runs_dir / ".server.json").exists()

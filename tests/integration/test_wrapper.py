@@ -107,6 +107,7 @@ def make_tree(base: Path) -> Tree:
     (tree.root / "app" / "__main__.py").write_text(STUB)
     (tree.root / "requirements.txt").write_text(NO_PACKAGES)
     (tree.root / "tests" / "requirements.txt").write_text(NO_PACKAGES)
+    (tree.root / "requirements-https.txt").write_text(NO_PACKAGES)
     for tool in TOOLS:
         found = shutil.which(tool)
         assert found, tool
@@ -250,15 +251,24 @@ def test_no_script_of_the_environment_names_the_directory_it_was_built_in(built:
 
 
 @pytest.mark.slow
-def test_extra_packages_are_installed_by_the_first_command_that_needs_them(tree: Tree) -> None:
+@pytest.mark.parametrize(
+    ("command", "file", "without"),
+    [
+        (["test"], "tests/requirements.txt", ["demo"]),
+        (["serve", "--https", "ca"], "requirements-https.txt", ["serve"]),
+        (["serve", "--port", "0", "--https=self"], "requirements-https.txt", ["serve", "--port", "0"]),
+    ],
+)
+def test_extra_packages_are_installed_by_the_first_command_that_needs_them(
+    tree: Tree, command: list[str], file: str, without: list[str]
+) -> None:
     tree.with_python().with_uv().start("demo")
 
-    first, second, other = tree.start("test"), tree.start("test"), tree.start("demo")
+    before, first, second, other = (tree.start(*each) for each in (without, command, command, without))
 
-    assert first.errors.startswith(
-        "siar: installing what './siar test' needs besides (tests/requirements.txt"
-    )
-    assert first.report["arguments"] == ["test"]
+    assert before.errors == ""
+    assert first.errors.startswith(f"siar: installing what './siar {command[0]}' needs besides ({file}")
+    assert first.report["arguments"] == command
     assert (second.errors, other.errors) == ("", "")
 
 
