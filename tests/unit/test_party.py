@@ -1,47 +1,102 @@
-"""Who is waited for in a run with phones."""
+"""Who takes part in a run with phones: those who miss rounds, leave, and come back."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from app.core.scenario import BlockSpec, arms_from_names
+from app.experiment.party import MISSED_MAX, Party, Phone, phones_of
 
-from app.experiment.party import HEARD_US_MAX, MISSED_MAX, Party, Phone
+ARMS = arms_from_names(["sse", "socketio"])
 
-NOW_US = 1_000_000_000
-
-
-def room(**changes: Any) -> dict[str, Any]:
-    """Of one phone, as `GET /api/room` tells it."""
-    row = {"device": "d-1", "removed": False, "left": False, "visible": True, "last_seen_us": NOW_US}
-    return {"server_us": NOW_US, "participants": [row | changes]}
+NOW_US = 100_000_000
 
 
-@pytest.fixture
-def party() -> Party:
-    """One whose only phone has missed as many rounds as it may."""
-    missing = Party([Phone(0, "d-1", "Red Gecko", None)], seed=1)
+def row(seat: int, **changes: Any) -> dict[str, Any]:
+    values = {
+        "device": f"d-{seat}",
+        "seat": seat,
+        "name": f"Phone {seat}",
+        "model": None,
+        "taking_part": True,
+        "removed": False,
+        "left": False,
+        "visible": True,
+        "last_seen_us": NOW_US - 60_000_000,
+    }
+    return {**values, **changes}
+
+
+def room(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"server_us": NOW_US, "participants": list(rows)}
+
+
+def party(*seats: int) -> Party:
+    return Party(phones_of(room(*map(row, seats))), seed=1)
+
+
+def block(clients: int, number: int = 0) -> BlockSpec:
+    return BlockSpec(number, clients, ARMS, ARMS[0], stands_for=number)
+
+
+def test_those_who_were_ready_take_part_by_their_seats() -> None:
+    found = phones_of(room(row(1), row(2, taking_part=False), row(3, removed=True), row(5)))
+
+    assert found == [Phone(0, "d-1", "Phone 1", None), Phone(4, "d-5", "Phone 5", None)]
+    assert [each.pseudonym for each in found] == ["P1", "P5"]
+
+
+def test_one_that_misses_two_rounds_in_a_row_is_no_longer_waited_for() -> None:
+    found = party(1, 2, 3)
+
+    said = [sentence for _ in range(MISSED_MAX) for sentence in found.note_trial([0, 1, 2], [1])]
+
+    assert found.present == [0, 2]
+    assert len(said) == 1
+    assert "Phone 2 (P2)" in said[0]
+    assert set(found.chosen(block(3))) == {0, 2}
+
+
+def test_a_round_that_it_took_part_in_makes_good_for_one_that_it_missed() -> None:
+    found = party(1, 2)
+
+    for missing in ([1], [], [1]):
+        list(found.note_trial([0, 1], missing))
+
+    assert found.present == [0, 1]
+
+
+def test_one_that_is_heard_of_again_is_back() -> None:
+    found = party(1, 2)
     for _ in range(MISSED_MAX):
-        list(missing.note_trial([0], [0]))
-    assert missing.present == []
-    return missing
+        list(found.note_trial([0, 1], [1]))
+
+    asking_but_hidden = row(2, visible=False, last_seen_us=NOW_US)
+    assert list(found.look(room(row(1), row(2)))) == []
+    assert list(found.look(room(row(1), asking_but_hidden))) == []
+    assert found.present == [0]
+    (said,) = found.look(room(row(1), row(2, last_seen_us=NOW_US - 500_000)))
+
+    assert "is back" in said
+    assert found.present == [0, 1]
 
 
-def test_a_phone_that_missed_its_rounds_is_back_when_it_is_heard_of_and_looked_at(party: Party) -> None:
-    said = list(party.look(room()))
+def test_one_that_left_or_was_removed_is_out_until_it_joins_again() -> None:
+    found = party(1, 2, 3)
+    gone = room(row(1), row(2, left=True, last_seen_us=NOW_US), row(3, removed=True, last_seen_us=NOW_US))
 
-    assert party.present == [0]
-    assert said == ["Red Gecko (P1) is back."]
+    assert len(list(found.look(gone))) == 2
+    assert list(found.look(gone)) == []
+    assert (found.present, found.is_out(gone, 1), found.is_out(gone, 0)) == ([0], True, False)
+
+    list(found.look(room(row(1), row(2, last_seen_us=NOW_US))))
+    assert found.present == [0, 1]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"visible": False}, {"last_seen_us": NOW_US - HEARD_US_MAX}, {"left": True}, {"removed": True}],
-)
-def test_a_phone_that_is_hidden_silent_or_away_is_not_waited_for(
-    party: Party, changes: dict[str, Any]
-) -> None:
-    said = list(party.look(room(**changes)))
+def test_a_repeated_block_has_the_phones_of_the_block_that_it_stands_for() -> None:
+    found = party(1, 2, 3, 4)
+    planned = block(2, number=1)
 
-    assert party.present == []
-    assert said == []
+    repeated = BlockSpec(8, 2, ARMS, ARMS[0], stands_for=1)
+
+    assert found.chosen(repeated) == found.chosen(planned)
