@@ -45,6 +45,9 @@ OURS = frozenset(
         "ANCHOR_US",
         "TIMEBASE",
         "PARENT_PIPE_FD",
+        "TRUSTED_PROXIES",
+        "OPERATOR_KEY",
+        "FIRST_LINK",
     )
 )
 """Settings that an experiment chooses for its server itself; the rest of `SIAR_*` is the user's."""
