@@ -151,7 +151,8 @@ def test_the_end_is_a_sentence_in_the_readers_language(page: Page, stage: Stage)
     is_shown(page, "outcome")
 
     assert "setara" in page.text("#verdict")
-    assert page.evaluate("document.querySelectorAll('#outcome-table td').length") == 6
+    assert page.evaluate("document.querySelectorAll('#outcome-table td').length") == 54
+    assert page.text("#outcome-table th") == "cara kirim"
     assert page.evaluate("document.querySelectorAll('#downloads a').length") == 0, (
         "only operators may open them"
     )

@@ -24,6 +24,7 @@ const START_LOOKS_MAX = 20;
  *   api: Pick<import("./api.js").Api, "ask">, speech: Speech, clock: import("../screen/server_clock.js").ServerClock,
  *   timers: import("../types.js").Timers, nowUs: () => number,
  *   question: (text: string, yes: string) => Promise<boolean>, onChange: () => void,
+ *   isHidden: () => boolean,
  * }} Parts
  */
 
@@ -35,6 +36,7 @@ export class Desk {
   #nowUs;
   #question;
   #onChange;
+  #isHidden;
   #follower;
   #phones = 6;
 
@@ -63,7 +65,7 @@ export class Desk {
   };
 
   /** @param {Parts} parts */
-  constructor({ api, speech, clock, timers, nowUs, question, onChange }) {
+  constructor({ api, speech, clock, timers, nowUs, question, onChange, isHidden }) {
     this.#api = api;
     this.#speech = speech;
     this.#clock = clock;
@@ -71,6 +73,7 @@ export class Desk {
     this.#nowUs = nowUs;
     this.#question = question;
     this.#onChange = onChange;
+    this.#isHidden = isHidden;
     this.#follower = new ReceiptFollower({
       api,
       timers,
@@ -114,9 +117,11 @@ export class Desk {
     }
     const { t } = this.#speech;
     const isWrong = [400, 401].includes(answer.status);
-    const isUsed = answer.status === 403 && proof.token === undefined && !/https/i.test(answer.detail);
-    const words = isWrong || isUsed ? t(wrongKey) : failureWords(answer, this.#speech);
-    this.#set({ session: "out", sign_in_problem: words });
+    const needsHttps = answer.status === 403 && /https/i.test(answer.detail);
+    const isUsed = answer.status === 403 && proof.token === undefined;
+    if (needsHttps) this.#set({ session: "out", sign_in_problem: t("sign_in.needs_https") });
+    else if (isWrong || isUsed) this.#set({ session: "out", sign_in_problem: t(wrongKey) });
+    else this.#set({ session: "out", sign_in_problem: failureWords(answer, this.#speech) });
     return false;
   }
 
@@ -152,7 +157,7 @@ export class Desk {
   }
 
   async readDevices() {
-    if (this.#isMeasuring() || document.hidden) return true;
+    if (this.#isMeasuring() || this.#isHidden()) return true;
     const answer = await this.#api.ask("GET", "/api/devices");
     if (!this.#take(answer)) return false;
     this.#set({ devices: answer.data.devices });
@@ -160,7 +165,7 @@ export class Desk {
   }
 
   async readRuns() {
-    if (this.#isMeasuring() || document.hidden) return true;
+    if (this.#isMeasuring() || this.#isHidden()) return true;
     const answer = await this.#api.ask("GET", "/api/runs");
     if (!this.#take(answer)) return false;
     this.#set({ runs: Array.isArray(answer.data) ? answer.data : answer.data.runs });

@@ -47,6 +47,7 @@ async function main() {
     timers,
     nowUs,
     question: (text, yes) => askQuestion(document, text, yes),
+    isHidden: () => document.hidden,
     onChange: () => view?.draw(desk.state),
   });
   view = new AdminView(speech, desk, clock);
