@@ -11,74 +11,14 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect
 
-from tests.support.server import ROOT, stop
-
-START_TIMEOUT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Encrypted:
-    """A server that answers over TLS."""
-
-    port: int
-    trust: ssl.SSLContext
-    log: Path
-    folder: Path
-
-    def ask(self, path: str, host: str = "127.0.0.1") -> tuple[http.client.HTTPResponse, bytes]:
-        link = http.client.HTTPSConnection(host, self.port, timeout=10, context=self.trust)
-        with contextlib.closing(link):
-            link.request("GET", path)
-            answer = link.getresponse()
-            return answer, answer.read()
-
-    def said(self, text: str) -> re.Match[str]:
-        """What it said, once it has."""
-        deadline_s = time.monotonic() + START_TIMEOUT_S
-        while (found := re.search(text, self.log.read_text())) is None:
-            assert time.monotonic() < deadline_s, self.log.read_text()
-            time.sleep(0.05)
-        return found
-
-
-@contextlib.contextmanager
-def serving(folder: Path, *arguments: str, trust: str) -> Iterator[Encrypted]:
-    """`serve` with these arguments, ready; `trust` names the file by which it is known, in `folder`."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SIAR_", "LC_"))}
-    log = folder / "serve.log"
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "app", "serve", "--port", "0", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            cwd=folder,
-            env={**environment, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
-            start_new_session=True,
-        )
-    try:
-        plain = Encrypted(0, ssl.create_default_context(), log, folder)
-        port = int(plain.said(r"https://127\.0\.0\.1:(\d+)/")[1])
-        server = Encrypted(port, ssl.create_default_context(cafile=folder / trust), log, folder)
-        deadline_s = time.monotonic() + START_TIMEOUT_S
-        while True:
-            with contextlib.suppress(OSError):
-                if server.ask("/readyz")[0].status == 200:
-                    break
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline_s, log.read_text()
-            time.sleep(0.05)
-        yield server
-    finally:
-        stop(process)
+from tests.support.encrypted import Encrypted, serving
+from tests.support.server import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +26,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
     folder = tmp_path_factory.mktemp("https")
     with serving(folder, "--https", "ca", trust="runs/.tls/ca.pem") as running:
         yield running
-
-
-def publish(server: Encrypted, title: str) -> None:
-    token = server.said(r"Bearer ([\w-]+)")[1]
-    link = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.trust)
-    with contextlib.closing(link):
-        body = json.dumps({"title": title, "body": ""})
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        link.request("POST", "/api/notifications", body, headers)
-        assert link.getresponse().status == 201
 
 
 def test_the_certificate_holds_under_every_address_that_is_told(server: Encrypted) -> None:
@@ -116,7 +46,7 @@ def test_both_transports_deliver_over_tls(server: Encrypted) -> None:
         channel.send("40")
         assert str(channel.recv(timeout=10)).startswith("40{")
 
-        publish(server, "over TLS")
+        server.publish("over TLS")
 
         event = json.loads(str(channel.recv(timeout=10)).removeprefix("42"))
         while not (line := stream.readline()).startswith(b"data: {"):
