@@ -1,23 +1,18 @@
-"""Who operates this server: one-time links, the sessions they open, and a wait for whoever guesses.
+"""Who operates this server: one-time links, the sessions they open, and tokens. In memory and bounded.
 
-    one-time link --sign_in--> session (a cookie)        token (`Authorization: Bearer`), for scripts
-
-Everything is in memory and bounded. Secrets are kept and looked up by their SHA-256: how long a look-up takes tells
-of the hash, and nothing of the secret.
+one-time link --sign_in--> session (a cookie)        token (`Authorization: Bearer`), for scripts
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import ipaddress
 import secrets
-import threading
-from collections import OrderedDict, deque
 from collections.abc import Callable
 
 from app import clock
 from app.core.errors import SiarError
+from app.core.guesses import Guesses
+from app.core.tickets import Tickets
 
 COOKIE = "siar_operator"
 """The session's cookie."""
@@ -29,103 +24,19 @@ SESSIONS_MAX = 32
 LINK_S = 12 * 3600
 LINKS_MAX = 16
 
-SECRET_BYTES = 16
-"""128 random bits."""
-
 RUNNER_TOKEN_BYTES = 24
-
-GUESSES_MAX = 5
-GUESSES_US = 60_000_000
-"""So many wrong ones from an address within a minute, then it waits."""
-
-ADDRESSES_MAX = 1024
-"""Addresses that are remembered for having guessed; beyond it the one that guessed longest ago is forgotten."""
-
-NowUs = Callable[[], int]
 
 
 class WrongKey(SiarError):
     """A one-time link was used before, is too old, or never was."""
 
 
-class TooManyGuesses(SiarError):
-    """An address gave too many wrong tokens or keys; a right one waits as well."""
-
-    def __init__(self, wait_s: int) -> None:
-        super().__init__(
-            f"Too many wrong tokens or links came from your address; try again in {wait_s} s. "
-            "A right one waits as long."
-        )
-        self.wait_s = wait_s
-
-
-class Tickets:
-    """Secrets that were handed out, until they expire; at the bound the oldest makes room."""
-
-    def __init__(self, *, count_max: int, age_s: float, now_us: NowUs) -> None:
-        self._count_max = count_max
-        self._age_us = round(age_s * 1e6)
-        self._now_us = now_us
-        self._ends_us: OrderedDict[bytes, int] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def issue(self) -> str:
-        """A new secret."""
-        secret = secrets.token_urlsafe(SECRET_BYTES)
-        self.add(secret)
-        return secret
-
-    def add(self, secret: str) -> None:
-        """Take over a secret that somebody else drew."""
-        with self._lock:
-            self._ends_us[_hash(secret)] = self._now_us() + self._age_us
-            while len(self._ends_us) > self._count_max:
-                self._ends_us.popitem(last=False)
-
-    def is_good(self, secret: str) -> bool:
-        """Whether it was handed out, and not spent, and is not too old."""
-        with self._lock:
-            ends_us = self._ends_us.get(_hash(secret))
-            return ends_us is not None and self._now_us() < ends_us
-
-    def spend(self, secret: str) -> bool:
-        """Whether it was good; from now on it is not."""
-        with self._lock:
-            ends_us = self._ends_us.pop(_hash(secret), None)
-            return ends_us is not None and self._now_us() < ends_us
-
-
-class Guesses:
-    """Wrong tokens and keys by address: after five within a minute it waits until the first of them is a minute old."""
-
-    def __init__(self, now_us: NowUs) -> None:
-        self._now_us = now_us
-        self._wrong_us: OrderedDict[str, deque[int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def check(self, address: str) -> None:
-        """Raises `TooManyGuesses` for an address that has to wait."""
-        wrong_us = self._wrong_us.get(_network(address)) if self._wrong_us else None
-        if wrong_us is None or len(wrong_us) < GUESSES_MAX:
-            return
-        left_us = wrong_us[0] + GUESSES_US - self._now_us()
-        if left_us > 0:
-            raise TooManyGuesses(-(-left_us // 1_000_000))
-
-    def wrong(self, address: str) -> None:
-        """One more wrong one."""
-        with self._lock:
-            network = _network(address)
-            self._wrong_us.setdefault(network, deque(maxlen=GUESSES_MAX)).append(self._now_us())
-            self._wrong_us.move_to_end(network)
-            if len(self._wrong_us) > ADDRESSES_MAX:
-                self._wrong_us.popitem(last=False)
-
-
 class Operators:
     """The operator's token, links and sessions of one server. Every check of a secret takes constant time."""
 
-    def __init__(self, *, token: str, first_key: str = "", now_us: NowUs = clock.monotonic_us) -> None:
+    def __init__(
+        self, *, token: str, first_key: str = "", now_us: Callable[[], int] = clock.monotonic_us
+    ) -> None:
         self._token = token.encode()
         self.runner_token = secrets.token_urlsafe(RUNNER_TOKEN_BYTES)
         """For the runner that this server starts: it shares its address with whoever guesses on this machine."""
@@ -174,18 +85,3 @@ class Operators:
     def sign_out(self, session: str) -> None:
         """End a session."""
         self._sessions.spend(session)
-
-
-def _hash(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode(errors="replace")).digest()
-
-
-def _network(address: str) -> str:
-    """The address, or of IPv6 its /64: one customer has that many, and would be a new guesser with each."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
-        return str(ipaddress.ip_network((ip, 64), strict=False))
-    return address

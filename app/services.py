@@ -15,15 +15,16 @@ from app.archive.trash import Trash
 from app.broker.base import Broker
 from app.broker.make import make_broker
 from app.core.admission import Admission
+from app.core.guesses import Guesses
 from app.core.rate import Rate
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
-from app.operators import Guesses, Operators
+from app.operators import Operators
 from app.practice import Practice
 from app.receipts import Receipts
 from app.room.invitation import Invitation
 from app.room.room import Room
-from app.runners import Runners
+from app.runners import Runner, Runners
 from app.serving.broadcaster import Broadcaster
 from app.serving.descriptors import room_for
 from app.serving.engine_limits import IncomingLimits
@@ -147,8 +148,14 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         ),
         archive=Shelf(settings.runs_dir),
         trash=Trash(settings.runs_dir),
-        runners=Runners(on_end=lambda runner: room.give_up(runner.order.run)),
+        runners=Runners(on_end=lambda runner: _tidy_up_behind(runner, room, trials)),
     )
+
+
+def _tidy_up_behind(runner: Runner, room: Room, trials: Trials) -> None:
+    """A runner has ended: if it died without a word, its phones and the next experiment must not wait for it."""
+    room.give_up(runner.order.run)
+    trials.give_up(runner.order.run)
 
 
 def _transports(

@@ -62,7 +62,7 @@ def require_operator() -> None:
         return
     if session() is not None:
         raise Forbidden(f"With a session's cookie this needs the header {SCRIPT_HEADER}: 1.")
-    raise _unauthorized(
+    raise unauthorized(
         "This needs an operator: sign in with the link that Siar printed, or send `Authorization: Bearer <token>`."
     )
 
@@ -70,7 +70,7 @@ def require_operator() -> None:
 def require_operator_or_this_machine() -> None:
     """For what a monitor on the same machine may read without a token. Raises 401."""
     if not is_operator() and not is_this_machine(flask.request.environ):
-        raise _unauthorized("From another machine this needs the operator's token.")
+        raise unauthorized("From another machine this needs the operator's token.")
 
 
 def require_device(device: str) -> None:
@@ -79,7 +79,7 @@ def require_device(device: str) -> None:
     if devices.is_genuine(device, bearer_token()) or devices.from_cookie(bearer_token()) == device:
         return
     if devices.from_cookie(flask.request.cookies.get(COOKIE)) != device:
-        raise _unauthorized("The token is not this device's. Register anew: POST /api/devices.")
+        raise unauthorized("The token is not this device's. Register anew: POST /api/devices.")
 
 
 def _is_by_our_page() -> bool:
@@ -87,5 +87,6 @@ def _is_by_our_page() -> bool:
     return request.method in _SAFE or request.headers.get(SCRIPT_HEADER) == "1"
 
 
-def _unauthorized(sentence: str) -> Unauthorized:
+def unauthorized(sentence: str) -> Unauthorized:
+    """A 401 to raise: what is missing, in a sentence."""
     return Unauthorized(sentence, www_authenticate=WWWAuthenticate("Bearer"))

@@ -11,8 +11,9 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
+from app.core.guesses import TooManyGuesses
 from app.deliveries import SpoolFull
-from app.operators import TooManyGuesses, WrongKey
+from app.operators import WrongKey
 
 logger = logging.getLogger("siar.web")
 

@@ -34,6 +34,8 @@ def sign_in() -> flask.Response:
     known = services().operators
     if auth.has_token():
         session = known.new_session()
+    elif auth.bearer_token():
+        raise auth.unauthorized("This is not the operator's token.")
     else:
         wanted = body.read(SignIn, bytes_max=BODY_BYTES_MAX)
         session = known.sign_in(wanted.key, address=address_of(flask.request.environ))

@@ -171,6 +171,13 @@ def test_a_script_may_trade_its_token_for_a_session(server: RunningServer) -> No
     assert opened.ask("GET", "/api/room")[0] == 200
 
 
+def test_a_wrong_token_opens_no_session(server: RunningServer) -> None:
+    opened = Browser(server, source="127.0.3.4")
+
+    assert opened.ask("POST", "/api/sessions", Authorization="Bearer wrong")[0] == 401
+    assert not opened.cookies
+
+
 def test_after_five_wrong_links_an_address_waits_and_says_how_long(server: RunningServer) -> None:
     guesser = Browser(server, source="127.0.3.1")
     key = new_key(server)

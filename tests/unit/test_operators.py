@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from app.core.guesses import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
 from app.operators import (
-    ADDRESSES_MAX,
-    GUESSES_MAX,
     LINK_S,
     LINKS_MAX,
     SESSION_S,
     SESSIONS_MAX,
     Operators,
-    TooManyGuesses,
     WrongKey,
 )
 
