@@ -16,7 +16,7 @@ import flask
 import rcssmin
 import rjsmin
 from werkzeug.exceptions import NotFound
-from werkzeug.utils import safe_join
+from werkzeug.security import safe_join
 
 blueprint = flask.Blueprint("assets", __name__)
 
@@ -53,7 +53,8 @@ def asset(folder: str, name: str) -> flask.Response:
     response = flask.Response(found.body, content_type=CONTENT_TYPES[suffix])
     response.set_etag(found.etag)
     response.headers["Cache-Control"] = "no-cache"  # ask each time: a new version is there at once
-    return response.make_conditional(flask.request)
+    response.make_conditional(flask.request)
+    return response
 
 
 @functools.lru_cache(ASSETS_KEPT_MAX)

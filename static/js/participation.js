@@ -8,22 +8,15 @@
  */
 
 import { Checkup } from "./checkup.js";
-import { SleepWatch } from "./sleep_watch.js";
+import { nextInMs } from "./room_pace.js";
+import { problemsOf, refusalOf, reportOf, trialViewOf } from "./room_report.js";
+import { SleepWitness } from "./sleep_witness.js";
 import { TrialSession } from "./trial_session.js";
 
 /** @typedef {import("./room_types.js").Assignment} Assignment */
 /** @typedef {import("./room_types.js").RoomProblem} RoomProblem */
 /** @typedef {import("./room_types.js").Trial} Trial */
 /** @typedef {import("./types.js").LifecycleEvent} LifecycleEvent */
-
-/** When the server said nothing else, or nothing at all. */
-const POLL_MS = 1_000;
-
-/** One request without an answer is a hiccup; from the second on the page says that the server is away. */
-const FAILED_TRIES_TOLD = 2;
-
-/** Of a suspend and of a jump of the wall clock: they are the same when they differ by less. */
-const JUMP_TOLERANCE_US = 100_000;
 
 /**
  * @typedef {Omit<import("./trial_session.js").TrialDependencies, "keeper" | "onTimeOver"> & {
@@ -39,7 +32,7 @@ export class Participation {
   #wish;
   #dependencies;
   #checkup;
-  #sleepWatch;
+  #sleep;
   #isVisible;
   #isAwake = false;
   /** @type {"joining" | "in" | "out"} */
@@ -71,10 +64,10 @@ export class Participation {
     this.#isVisible = visible;
     this.#dependencies = dependencies;
     this.#checkup = new Checkup({ ...dependencies, onChange: () => this.#onChecks() });
-    this.#sleepWatch = new SleepWatch({
-      ...dependencies,
-      onGap: (durationUs, atUs) => this.#onGap(durationUs, atUs),
-      onJump: (byUs, atUs) => this.#onJump(byUs, atUs),
+    this.#sleep = new SleepWitness(dependencies, {
+      onGap: (durationUs, atUs) => this.#onSlept((conduct) => conduct.noteGap(durationUs, atUs)),
+      onSuspended: (durationUs, atUs) => this.#onSlept((conduct) => conduct.noteSuspended(durationUs, atUs)),
+      onWallStep: (atUs) => this.#trial?.conduct.noteWallStep(atUs),
     });
   }
 
@@ -110,7 +103,7 @@ export class Participation {
     }
     this.#step = "in";
     this.#dependencies.keeper.start();
-    this.#sleepWatch.start();
+    this.#sleep.start();
     this.#askIn(0);
     this.#checkup.run();
   }
@@ -141,8 +134,7 @@ export class Participation {
     if (kind === "hidden" || kind === "visible") this.#isVisible = kind === "visible";
     if (kind === "hidden" && this.#trial) this.#sleptInTrial = true;
     if (kind === "visible" || kind === "resume" || kind === "pageshow" || kind === "online") {
-      this.#sleepWatch.look();
-      this.#dependencies.keeper.wake();
+      this.#sleep.look();
     }
     this.#askSoon();
     this.#dependencies.onChange();
@@ -164,8 +156,15 @@ export class Participation {
       assignment,
       ...this.#checkup.state(),
       isReady: this.#isReady(),
-      problems: this.#problems(),
-      trial: this.#trialView(),
+      problems: problemsOf({
+        refusal: this.#refusal,
+        failedTries: this.#failedTries,
+        isVisible: this.#isVisible,
+        hasSlept: this.#sleptInTrial,
+        trial: this.#trial,
+        isPosting: this.#isPosting,
+      }),
+      trial: trialViewOf(assignment?.trial ?? null, this.#trial, this.#isPosting),
       countdown_in_ms: this.#untilMs(assignment?.countdown_to_us ?? null),
       remaining_ms: this.#untilMs(this.#trial?.endsUs ?? assignment?.trial?.ends_us ?? null),
       clock_bound_ms: this.#boundMs(),
@@ -177,7 +176,7 @@ export class Participation {
     if (this.#step === "in") keeper.finish();
     this.#step = "out";
     timers.clearTimeout(this.#timer);
-    this.#sleepWatch.stop();
+    this.#sleep.stop();
     this.#trial?.close();
     this.#trial = null;
     onChange();
@@ -218,35 +217,27 @@ export class Participation {
     return trial !== null && !this.#isPosting && (trial.hasBegun || trial.endsUs !== null);
   }
 
-  /** Those who rest in a round are as silent as the others, without knowing more than its end. */
   #nextInMs() {
-    const { random } = this.#dependencies;
-    const pollMs = this.#assignment?.poll_after_ms ?? POLL_MS;
-    const { trial } = this.#assignment ?? {};
-    const restMs = trial?.state === "running" && !trial.take_part ? this.#untilMs(trial.ends_us) : null;
-    const failedMs = this.#failedTries > 0 ? Math.min(8_000, POLL_MS * 2 ** this.#failedTries) * random() : 0;
-    // Its own part is posted already: what is left of the drain time concerns those who miss something.
-    const isDone = trial !== null && trial?.index === this.#trialDone;
-    const waitMs = isDone ? Math.min(pollMs, POLL_MS) : pollMs;
-    return Math.max(waitMs * (0.8 + 0.2 * random()), failedMs, restMs ?? 0);
+    return nextInMs(this.#assignment, {
+      failedTries: this.#failedTries,
+      trialDone: this.#trialDone,
+      untilMs: (serverUs) => this.#untilMs(serverUs),
+      random: this.#dependencies.random,
+    });
   }
 
   #report() {
-    const { keeper } = this.#dependencies;
-    const { rtt_ms, jitter_ms } = keeper.roundTrips;
-    const boundMs = this.#boundMs();
-    return {
+    return reportOf({
       checks: this.#checkup.state().checks,
-      ready: this.#isReady(),
-      visible: this.#isVisible,
-      awake: this.#isAwake,
-      connected: this.#trial?.isConnected ?? false,
-      ...(boundMs === null ? {} : { clock_bound_ms: boundMs }),
-      ...(rtt_ms === null ? {} : { rtt_ms }),
-      ...(jitter_ms === null ? {} : { jitter_ms }),
-      ...(this.#trial?.isReady && !this.#isPosting ? { trial_ready: this.#trial.index } : {}),
-      ...(this.#trialDone === null ? {} : { trial_done: this.#trialDone }),
-    };
+      isReady: this.#isReady(),
+      isVisible: this.#isVisible,
+      isAwake: this.#isAwake,
+      trial: this.#trial,
+      isPosting: this.#isPosting,
+      trialDone: this.#trialDone,
+      boundMs: this.#boundMs(),
+      roundTrips: this.#dependencies.keeper.roundTrips,
+    });
   }
 
   /** How well the clock is known; null while it is not. */
@@ -256,7 +247,7 @@ export class Participation {
   }
 
   #isReady() {
-    return this.#isVisible && this.#checkup.isPassed;
+    return this.#step === "in" && this.#isVisible && this.#checkup.isPassed;
   }
 
   /** @param {Assignment} assignment */
@@ -331,8 +322,12 @@ export class Participation {
     this.#askSoon();
   }
 
-  /** The runner went on without this trial: it was void for another reason. */
-  #callOff(/** @type {TrialSession} */ trial) {
+  /**
+   * The runner went on without this trial: it was void for another reason.
+   *
+   * @param {TrialSession} trial
+   */
+  #callOff(trial) {
     trial.close();
     this.#trialClosed = trial.index;
     this.#trial = null;
@@ -343,74 +338,12 @@ export class Participation {
     this.#askSoon();
   }
 
-  /**
-   * @param {number} durationUs
-   * @param {number} atUs
-   */
-  #onGap(durationUs, atUs) {
-    if (this.#trial) this.#sleptInTrial = true;
-    this.#trial?.conduct.noteGap(durationUs, atUs);
-    this.#dependencies.keeper.wake();
+  /** @param {(conduct: import("./conduct.js").ConductRecord) => void} note */
+  #onSlept(note) {
+    if (this.#trial === null) return;
+    this.#sleptInTrial = true;
+    note(this.#trial.conduct);
     this.#askSoon();
-  }
-
-  /**
-   * Asleep, or was the wall clock set? The server's clock has gone on past ours only when we slept.
-   *
-   * @param {number} byUs
-   * @param {number} atUs
-   */
-  async #onJump(byUs, atUs) {
-    const { keeper, nowUs } = this.#dependencies;
-    const before = keeper.read(atUs, { live: true }).offset_us;
-    await keeper.wake();
-    const after = keeper.read(nowUs(), { live: true }).offset_us;
-    const hasSlept = before === null || after === null || Math.abs(after - before - byUs) < JUMP_TOLERANCE_US;
-    if (hasSlept && byUs > 0) {
-      this.#sleptInTrial = this.#trial !== null;
-      this.#trial?.conduct.noteSuspended(byUs, atUs);
-    } else {
-      this.#trial?.conduct.noteWallStep(atUs);
-    }
-  }
-
-  /** @returns {import("./room_types.js").TrialView | null} */
-  #trialView() {
-    const trial = this.#trial;
-    const assigned = this.#assignment?.trial ?? null;
-    if (assigned === null) return null;
-    const isMine = trial?.index === assigned.index;
-    return {
-      index: assigned.index,
-      transport: assigned.transport,
-      state: !isMine
-        ? "resting"
-        : this.#isPosting
-          ? "posting"
-          : this.#stepOf(/** @type {TrialSession} */ (trial)),
-      received_count: trial?.receivedCount ?? 0,
-      expected_count: assigned.expected_count,
-      isConnected: trial?.isConnected ?? false,
-    };
-  }
-
-  /** @param {TrialSession} trial */
-  #stepOf(trial) {
-    if (trial.hasBegun || trial.endsUs !== null) return "running";
-    return trial.isReady ? "ready" : "connecting";
-  }
-
-  /** @returns {RoomProblem[]} */
-  #problems() {
-    if (this.#refusal !== null) return [this.#refusal];
-    if (this.#failedTries >= FAILED_TRIES_TOLD) return ["server_away"];
-    /** @type {RoomProblem[]} */
-    const problems = [];
-    if (!this.#isVisible) problems.push("hidden");
-    if (this.#sleptInTrial) problems.push("slept");
-    else if (this.#trial?.hasClockJumped) problems.push("clock_jumped");
-    if (this.#trial?.hasBegun && !this.#trial.isConnected && !this.#isPosting) problems.push("disconnected");
-    return problems;
   }
 
   /**
@@ -424,13 +357,4 @@ export class Participation {
     const offsetUs = keeper.read(atUs, { live: true }).offset_us ?? this.#offsetUs;
     return Math.max(0, (serverUs - offsetUs - atUs) / 1000);
   }
-}
-
-/**
- * @param {number} status
- * @returns {RoomProblem}
- */
-function refusalOf(status) {
-  if (status === 403) return "code_wrong";
-  return status === 409 ? "room_closed" : "server_away";
 }

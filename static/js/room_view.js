@@ -142,9 +142,9 @@ export class RoomView {
   #drawBig(/** @type {RoomPageState} */ { step, room, assignment, count, sinceMs }) {
     const { language } = this.#speech;
     const leftMs = Math.max(0, (room?.countdown_in_ms ?? 0) - sinceMs);
-    const isResting = step === "round" && room?.trial?.state === "resting";
+    const isCounting = step === "countdown" || ["running", "posting"].includes(room?.trial?.state ?? "");
     const figure = step === "countdown" ? Math.ceil(leftMs / 1000) : count;
-    setText(this.#byId("big-figure"), isResting ? "" : formatCount(figure, language));
+    setText(this.#byId("big-figure"), isCounting ? formatCount(figure, language) : "");
     setText(this.#byId("big-words"), roundWords(step, room, this.#speech));
     setText(this.#byId("big-round"), leftWords(assignment, this.#speech));
   }

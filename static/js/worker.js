@@ -10,6 +10,7 @@ import { ClockChannel } from "./clock_channel.js";
 import { ClockKeeper } from "./clock_keeper.js";
 import { sendBatch } from "./deliveries.js";
 import { DeviceClient } from "./device_client.js";
+import { Listening } from "./listening.js";
 import { Outbox } from "./outbox.js";
 import { OutboxStore } from "./outbox_store.js";
 import { randomId } from "./random_id.js";
@@ -21,9 +22,6 @@ import { makeOpenStream } from "./streams.js";
 /** Arrivals come one by one, the state at most this often; seldom while a trial is measured. */
 const STATE_PERIOD_MS = 200;
 const STATE_PERIOD_IN_TRIAL_MS = 1_000;
-
-/** One connection without a library: what a waiting phone can best do without. */
-const ROOM_CHOICE = "sse";
 
 const worker = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const { location } = worker;
@@ -61,12 +59,7 @@ const openStream = makeOpenStream(
   { timers },
 );
 
-/** @type {import("./session.js").Session | null} */
-let session = null;
-/** @type {import("./types.js").Choice | null} what goes on when the phone is out of the room */
-let interrupted = null;
-/** Whether the phone listens because it is in the room, where nobody pressed Start. */
-let isListeningForRoom = false;
+const listening = new Listening(makeSession);
 /** @type {import("./participation.js").Participation | null} */
 let participation = null;
 /** @type {DeviceClient} */
@@ -76,8 +69,6 @@ let outbox;
 /** @type {import("./types.js").Config} */
 let config;
 let isVisible = true;
-/** Between the wish to listen and a session: its code is being loaded. */
-let isStarting = false;
 /** @type {any} */
 let stateTimer = null;
 
@@ -97,7 +88,7 @@ function onMessage(message, receivedUs) {
   else if (message.kind === "displayed") onDisplayed(message);
   else if (message.kind === "lifecycle") onLifecycle(message.event, message.client_us ?? receivedUs);
   else if (message.kind === "start") start(message);
-  else if (message.kind === "stop") session?.stop();
+  else if (message.kind === "stop") listening.session?.stop();
   else if (message.kind === "join") join(message);
   else if (message.kind === "leave") participation?.leave();
   else if (message.kind === "check") participation?.check();
@@ -118,15 +109,13 @@ function begin(told) {
 /** @param {Extract<ToWorker, {kind: "start"}>} message */
 async function start(message) {
   begin(message);
-  isListeningForRoom = false;
-  await listen(message.choice);
+  await listening.start(message.choice);
 }
 
 /** @param {import("./types.js").Choice} choice */
-async function listen(choice) {
-  isStarting = true;
+async function makeSession(choice) {
   const [{ Session }, { askHistory }] = await Promise.all([import("./session.js"), import("./history.js")]);
-  const begun = new Session(
+  const session = new Session(
     { choice, visible: isVisible },
     {
       openStream: (transport, lastEventId, events) => openStream(transport, { lastEventId }, events),
@@ -140,12 +129,10 @@ async function listen(choice) {
       random,
     },
   );
-  session = begun;
-  isStarting = false;
   tellState();
   // Its cookie tells the server on either transport which device this is.
   await device.register();
-  begun.start();
+  return session;
 }
 
 /** @param {Extract<ToWorker, {kind: "join"}>} message */
@@ -162,7 +149,7 @@ async function join(message) {
       openStream,
       fetch: ask,
       facts: { ...message.facts, timer_step_us: timerStepUs() },
-      onTrials: interruptListening,
+      onTrials: () => listening.interrupt(),
       onArrival: (arrival) => tell({ kind: "trial_arrival", ...arrival }),
       onChange: tellState,
       nowUs,
@@ -175,47 +162,20 @@ async function join(message) {
   await participation.join();
 }
 
-/** A trial is the only thing that a phone receives. */
-function interruptListening() {
-  if (session === null || !session.isOn) return;
-  if (!isListeningForRoom) interrupted = session.choice;
-  session.stop();
-}
-
-/**
- * Between experiments a phone in the room hears what the operator broadcasts; one that has left listens on only if it
- * did before.
- */
-function listenWhileIdle() {
-  if (participation === null || participation.step === "joining") return;
-  if (participation.step === "in") {
-    if (!participation.isIdle || isStarting || session?.isOn) return;
-    isListeningForRoom = interrupted === null;
-    listen(interrupted ?? ROOM_CHOICE);
-    interrupted = null;
-  } else if (isListeningForRoom) {
-    isListeningForRoom = false;
-    session?.stop();
-  } else if (interrupted !== null && !isStarting && !session?.isOn) {
-    listen(interrupted);
-    interrupted = null;
-  }
-}
-
 /**
  * @param {import("./types.js").LifecycleEvent} event
  * @param {number} atUs
  */
 function onLifecycle(event, atUs) {
   if (event === "visible" || event === "hidden") isVisible = event === "visible";
-  session?.setVisible(isVisible);
-  if (event === "resume" || event === "pageshow" || event === "online") session?.wake();
+  listening.session?.setVisible(isVisible);
+  if (event === "resume" || event === "pageshow" || event === "online") listening.session?.wake();
   participation?.noteLifecycle(event, atUs);
 }
 
 /** @param {Extract<ToWorker, {kind: "displayed"}>} message */
 function onDisplayed({ id, displayed_client_us }) {
-  session?.noteDisplayed(id, displayed_client_us);
+  listening.session?.noteDisplayed(id, displayed_client_us);
   participation?.noteDisplayed(id, displayed_client_us);
 }
 
@@ -265,8 +225,8 @@ function tellState() {
   stateTimer ??= setTimeout(() => {
     stateTimer = null;
     if (participation) tell({ kind: "room", room: participation.state() });
-    listenWhileIdle();
-    if (session) tell({ kind: "state", state: session.state() });
+    if (participation) listening.follow(participation);
+    if (listening.session) tell({ kind: "state", state: listening.session.state() });
   }, periodMs);
 }
 

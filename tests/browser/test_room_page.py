@@ -219,7 +219,7 @@ def test_a_phone_whose_server_was_started_anew_is_told_and_joins_again_as_the_sa
         conductor.open(wanted_count=2)
         page.wait_for(f"{STEP} === 'join'", 30)
         page.click("#join-button")
-        page.wait_for("siar.room.isReady", 30)
+        page.wait_for("siar.room.step === 'in' && siar.room.isReady", 30)
 
         assert [each["device"] for each in conductor.room()["participants"]] == [before]
         page.close()
