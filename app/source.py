@@ -130,6 +130,12 @@ class Trials:
             self._end_instrument(found)
         return found
 
+    def give_up(self, run: str) -> None:
+        """Close the newest trial if it is one of `run`, whose runner has gone: the next must not wait for its end."""
+        trial = self._active
+        if trial is not None and trial.order.run == run:
+            self.close(run, trial.order.trial)
+
     def instrument(self, run: str, trial: int) -> dict[str, Any]:
         """What was recorded of a trial that is over. Raises `Unknown`, and `Conflict` while it is running."""
         found = self.get(run, trial)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from app import clock
 from app.core.clocksync import Probe
 from app.core.errors import Unfit
-from app.experiment.api import NULL, Operator, ask
+from app.experiment.api import NULL, Operator, Server, ask
 from app.measure.store import StampedProbe
 
 Room = Mapping[str, Any]
@@ -18,7 +19,14 @@ CLOCK_NAME = "runner"
 
 
 class RoomOperator(Operator):
-    """The operator's requests of an experiment with phones."""
+    """The operator's requests of an experiment with phones, each in the name of its run.
+
+    The server refuses them once the room is open for another one.
+    """
+
+    def __init__(self, server: Server, run: str) -> None:
+        super().__init__(server)
+        self._run = run
 
     def room(self) -> Room:
         """Everything about the room."""
@@ -26,27 +34,30 @@ class RoomOperator(Operator):
         return answer
 
     def open_room(
-        self, *, run: str, wanted_count: int, length_s: float, plan: Mapping[str, Any], practice: bool = False
+        self, *, wanted_count: int, length_s: float, plan: Mapping[str, Any], practice: bool = False
     ) -> None:
         """Let phones gather. Raises `Conflict` while an experiment is open."""
-        body = {"run": run, "wanted_count": wanted_count, "length_s": length_s, "plan": plan}
+        body = {"run": self._run, "wanted_count": wanted_count, "length_s": length_s, "plan": plan}
         self._ask("POST", "/api/room", {**body, "practice": practice}, expected=201)
 
     def put_trial(self, trial: Mapping[str, Any] | None) -> None:
         """Tell phones what to do next; `None` between trials."""
-        self._ask("PUT", "/api/room/trial", NULL if trial is None else trial)
+        self._ask("PUT", self._ours("/api/room/trial"), NULL if trial is None else trial)
 
     def put_progress(self, progress: Mapping[str, Any]) -> None:
         """Tell everybody how far it is."""
-        self._ask("PUT", "/api/room/progress", progress)
+        self._ask("PUT", self._ours("/api/room/progress"), progress)
 
     def finish_room(self, result: Mapping[str, Any]) -> None:
         """Tell everybody what came out."""
-        self._ask("POST", "/api/room/finish", result)
+        self._ask("POST", self._ours("/api/room/finish"), result)
 
     def close_room(self) -> None:
         """Let the phones go."""
-        self._ask("DELETE", "/api/room")
+        self._ask("DELETE", self._ours("/api/room"))
+
+    def _ours(self, path: str) -> str:
+        return f"{path}?run={quote(self._run)}"
 
 
 class ServerTime:

@@ -67,7 +67,7 @@ class RoomRun:
     _is_told: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.operator = RoomOperator(self.server)
+        self.operator = RoomOperator(self.server, self.run)
 
     @property
     def folder(self) -> Path:
@@ -92,7 +92,6 @@ class RoomRun:
     def _room(self) -> Iterator[None]:
         """The open room; closed again unless it was told what came out."""
         self.operator.open_room(
-            run=self.run,
             wanted_count=self.wanted_count,
             length_s=length_s(self.plan),
             plan=plan_to_json(self.plan),

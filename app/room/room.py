@@ -9,6 +9,7 @@ end with time change when somebody asks: there is no thread.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,9 @@ LATECOMERS_US = 10_000_000
 REMEMBERED_US = 300_000_000
 """A phone in a pocket asks once a minute; who was silent for five is not kept for another experiment."""
 
+OVER_KEPT_MAX = 64
+"""Ended runs that are told apart from unknown ones; trials of older ones are forgotten as well."""
+
 
 class Room(Attendance):
     """The one room of this server. All methods may be called from any thread."""
@@ -49,6 +53,8 @@ class Room(Attendance):
         """Of the practice round that is under way."""
         self._phase = Phase.CLOSED
         self._enough_since_us: int | None = None
+        self._over: OrderedDict[str, None] = OrderedDict()
+        """Runs that have ended here."""
 
     @property
     def phase(self) -> Phase:
@@ -100,6 +106,10 @@ class Room(Attendance):
         with self.lock:
             is_ours = self.experiment is not None and self.experiment.run == run
             return is_ours and self.seats.get(device) is None
+
+    def is_over(self, run: str) -> bool:
+        """Whether `run` has ended here: nobody reads any more what phones post for it."""
+        return run in self._over
 
     def forget(self, device: str) -> None:
         """Keep nothing of `device`: its owner asks. Its seat is free; it may join again."""
@@ -154,9 +164,11 @@ class Room(Attendance):
                 raise Conflict(f"The room is {self._phase}: only a paused experiment can go on.")
             self._become(Phase.RUNNING)
 
-    def close(self) -> None:
-        """Cancel, or put away what is finished; phones stay for the next one."""
+    def close(self, *, run: str | None = None) -> None:
+        """Cancel, or put away what is finished; phones stay for the next one. Raises `Conflict` for another `run`."""
         with self.lock:
+            self._check_run(run)
+            self._note_over()
             self.experiment = self.trial = self.result = self.practice_run = None
             self.progress = {}
             self._become(Phase.CLOSED)
@@ -183,13 +195,12 @@ class Room(Attendance):
                     self._removed.popitem(last=False)
             self._changed()
 
-    # What the runner does.
+    # What the runner does. With its `run` it reaches no other experiment, if this one was cancelled meanwhile.
 
-    def set_trial(self, trial: RoomTrial | None) -> None:
+    def set_trial(self, trial: RoomTrial | None, *, run: str | None = None) -> None:
         """What phones are to do next. Raises `Conflict` when nothing is under way, `Unknown` for a strange device."""
         with self.lock:
-            if self.phase in (Phase.CLOSED, Phase.FINISHED):
-                raise Conflict("No experiment is under way.")
+            self._check_under_way(run)
             if self.practice_run is not None:
                 raise Conflict("A practice round is under way.")
             for device in trial.participants if trial else ():
@@ -226,26 +237,50 @@ class Room(Attendance):
                 self._put(None)
 
     def set_progress(
-        self, progress: Mapping[str, Any], *, phase: Phase | None = None, countdown_to_us: int | None = None
+        self,
+        progress: Mapping[str, Any],
+        *,
+        phase: Phase | None = None,
+        countdown_to_us: int | None = None,
+        run: str | None = None,
     ) -> None:
         """How far it is; `None` leaves something as it was. Raises `Conflict` when nothing is under way."""
         with self.lock:
-            if self.phase in (Phase.CLOSED, Phase.FINISHED):
-                raise Conflict("No experiment is under way.")
-            self.progress |= {name: value for name, value in progress.items() if value is not None}
+            self._check_under_way(run)
+            # A new value: somebody may be writing the old one into an answer.
+            self.progress = self.progress | {
+                each: said for each, said in progress.items() if said is not None
+            }
             if phase is Phase.COUNTDOWN:
                 self._begin_countdown(countdown_to_us or self.now_us() + COUNTDOWN_US)
             elif phase is not None and phase is not self._phase and self._phase is not Phase.PAUSED:
                 self._become(phase)  # A pause is the operator's: only `resume` ends it.
             self._changed()
 
-    def finish(self, result: Mapping[str, Any]) -> None:
+    def finish(self, result: Mapping[str, Any], *, run: str | None = None) -> None:
         """It is over, and this came out. Raises `Conflict` when nothing is under way."""
         with self.lock:
-            if self.phase in (Phase.CLOSED, Phase.FINISHED):
-                raise Conflict("No experiment is under way.")
+            self._check_under_way(run)
+            self._note_over()
             self.trial, self.result = None, dict(result)
             self._become(Phase.FINISHED)
+
+    def _check_under_way(self, run: str | None) -> None:
+        self._check_run(run)
+        if self.phase in (Phase.CLOSED, Phase.FINISHED):
+            raise Conflict("No experiment is under way.")
+
+    def _check_run(self, run: str | None) -> None:
+        """Raises `Conflict` for another run than the room's; who names none means whatever is open."""
+        ours = self.experiment.run if self.experiment else None
+        if run is not None and run != ours:
+            raise Conflict(f"The room is not open for run {run[:64]} (any more).")
+
+    def _note_over(self) -> None:
+        if self.experiment is not None:
+            self._over[self.experiment.run] = None
+            while len(self._over) > OVER_KEPT_MAX:
+                self._over.popitem(last=False)
 
     def _put(self, trial: RoomTrial | None) -> None:
         if trial is not None and trial.state != STATE_CONNECT and trial.ends_us is not None:

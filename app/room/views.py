@@ -90,7 +90,11 @@ def screen(room: Room) -> dict[str, Any]:
             ],
             "trial": None
             if trial is None
-            else {**trial.public(), "seats": sorted(seats[device] for device in trial.participants)},
+            else {
+                **trial.public(),
+                # Who has left while phones gather has no seat any more.
+                "seats": sorted(seats[device] for device in trial.participants if device in seats),
+            },
             "progress": room.progress,
             "result": None
             if room.result is None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import flask
 import msgspec
-from werkzeug.exceptions import Forbidden, TooManyRequests
+from werkzeug.exceptions import TooManyRequests
 
 from app import clock
 from app.archive.forget import forget_device
@@ -143,8 +143,11 @@ def post() -> flask.Response:
     run = parts.run if batch.run is None else batch.run
     if run != parts.run and run not in parts.trials.runs:
         raise Unknown(f"There is no run {run!r} here; leave `run` out to post to the live one.")
+    # 409, by which a phone drops the batch; 401 and 403 it takes for an identity to be renewed, and posts again.
+    if parts.room.is_over(run):
+        raise Conflict("This experiment is over: nothing is taken for it any more.")
     if parts.room.keeps_out(batch.device, run):
-        raise Forbidden("This experiment is measured by its participants only; this device is none of them.")
+        raise Conflict("This experiment is measured by its participants only; this device is none of them.")
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
     said = msgspec.to_builtins(batch)

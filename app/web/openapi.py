@@ -137,8 +137,9 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
             "4XX": {"description": "what is wrong, in words", "content": {CONTENT_TYPE: problem}},
         },
     }
-    if path in PARAMETERS and method != "post":
-        operation["parameters"] = PARAMETERS[path]
+    parameters = _parameters(method, path)
+    if parameters:
+        operation["parameters"] = parameters
     body = BODIES.get((method, path))
     if body is not None:
         schema = {"$ref": f"#/components/schemas/{body.__name__}"}
@@ -148,3 +149,9 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
     if needs_token or (method, path) in (("post", "/api/notifications"), ("get", "/api/devices")):
         operation["security"] = [{"token": []}]
     return operation
+
+
+def _parameters(method: str, path: str) -> list[Json]:
+    """Those of the path, for a post without those of its query, and those of the method alone."""
+    of_path = [each for each in PARAMETERS.get(path, []) if each["in"] == "path" or method != "post"]
+    return of_path + openapi_room.OPERATION_PARAMETERS.get((method, path), [])

@@ -57,6 +57,10 @@ _RESULT: list[dict[str, Any]] = [
     {"name": name, "in": "path", "required": True, **_STRING} for name in ("run", "key")
 ]
 
+_IN_THE_NAME_OF: list[dict[str, Any]] = [
+    {"name": "run", "in": "query", "description": "409 if the room is open for another one", **_STRING}
+]
+
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "/results/{run}/{key}": _RESULT,
     "/api/results/{run}/{key}": _RESULT,
@@ -65,3 +69,11 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "/api/notifications/{id}/receipt": [{"name": "id", "in": "path", "required": True, **_STRING}],
     "/api/screen": [{"name": "key", "in": "query", "required": True, **_STRING}],
 }
+
+OPERATION_PARAMETERS: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("delete", "/api/room"): _IN_THE_NAME_OF,
+    ("put", "/api/room/trial"): _IN_THE_NAME_OF,
+    ("put", "/api/room/progress"): _IN_THE_NAME_OF,
+    ("post", "/api/room/finish"): _IN_THE_NAME_OF,
+}
+"""Those that one method of a path has."""

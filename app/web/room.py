@@ -51,7 +51,10 @@ def open_room() -> flask.Response:
 @blueprint.delete("")
 def close() -> flask.Response:
     """Cancel the experiment, or put a finished one away."""
-    services().room.close()
+    room, experiment = services().room, services().room.experiment
+    room.close(run=_run())
+    if experiment is not None:
+        services().trials.give_up(experiment.run)
     return _room()
 
 
@@ -98,7 +101,7 @@ def put_trial() -> flask.Response:
     if wanted is not None:
         said = msgspec.to_builtins(wanted)
         trial = RoomTrial(**{**said, "participants": frozenset(said["participants"])})
-    services().room.set_trial(trial)
+    services().room.set_trial(trial, run=_run())
     return body.answer(version=services().room.version)
 
 
@@ -108,15 +111,23 @@ def put_progress() -> flask.Response:
     said: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
     phase, countdown_to_us = said.pop("phase"), said.pop("countdown_to_us")
     room = services().room
-    room.set_progress(said, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us)
+    room.set_progress(
+        said, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us, run=_run()
+    )
     return body.answer(version=room.version, phase=room.phase)
 
 
 @blueprint.post("/finish")
 def finish() -> flask.Response:
     """It is over, and this came out."""
-    services().room.finish(msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX)))
+    said = msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX))
+    services().room.finish(said, run=_run())
     return _room()
+
+
+def _run() -> str | None:
+    """The run that a runner speaks for (`?run=`): what one says late must not reach the next experiment."""
+    return flask.request.args.get("run")
 
 
 def _room(status: int = 200) -> flask.Response:

@@ -29,3 +29,20 @@ def test_every_body_refers_to_a_schema_that_refuses_unknown_members() -> None:
 
     for body in BODIES.values():
         assert schemas[body.__name__]["additionalProperties"] is False
+
+
+def test_every_part_of_a_path_that_varies_is_a_parameter_of_each_of_its_operations() -> None:
+    operations = [
+        (path, method, operation)
+        for path, methods in document()["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+    wrong = [
+        (path, method)
+        for path, method, operation in operations
+        if {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}
+        != set(re.findall(r"{(\w+)}", path))
+    ]
+
+    assert wrong == []

@@ -11,7 +11,7 @@ from app.core.errors import Conflict, Unknown
 from app.room import views
 from app.room.participant import AWAY_AFTER_US
 from app.room.phases import Experiment, Phase
-from app.room.room import COUNTDOWN_US, LATECOMERS_US, REMEMBERED_US, Room
+from app.room.room import COUNTDOWN_US, LATECOMERS_US, OVER_KEPT_MAX, REMEMBERED_US, Room
 from app.room.seats import PARTICIPANTS_MAX
 from app.room.trial import RoomTrial
 
@@ -435,3 +435,67 @@ def test_losing_the_transport_of_a_trial_is_counted() -> None:
         bench.room.report("a", {"connected": connected})
 
     assert bench.room.here()[0].disconnects == 2
+
+
+@pytest.mark.parametrize("act", ["set_trial", "set_progress", "finish", "close"])
+def test_what_a_cancelled_runner_says_late_does_not_reach_the_next_experiment(act: str) -> None:
+    bench = Bench()
+    bench.room.close()
+    bench.room.open(Experiment("run-2", 2, 60.0))
+
+    with pytest.raises(Conflict, match="run-1"):
+        {
+            "set_trial": lambda: bench.room.set_trial(None, run="run-1"),
+            "set_progress": lambda: bench.room.set_progress({"round": 9}, run="run-1"),
+            "finish": lambda: bench.room.finish({}, run="run-1"),
+            "close": lambda: bench.room.close(run="run-1"),
+        }[act]()
+
+    assert bench.room.phase is Phase.GATHERING
+    assert bench.room.progress == {}
+
+
+def test_a_room_that_is_closed_already_is_closed_again_in_peace() -> None:
+    bench = Bench()
+    bench.room.close()
+
+    bench.room.close()
+
+    assert bench.room.phase is Phase.CLOSED
+
+
+@pytest.mark.parametrize("end", ["finish", "close"])
+def test_a_run_that_has_ended_takes_nothing_more_even_when_the_next_one_is_open(end: str) -> None:
+    bench = Bench()
+    bench.join("a")
+    was_over = bench.room.is_over("run-1")
+    bench.room.finish({}) if end == "finish" else bench.room.close()
+    at_end = bench.room.is_over("run-1")
+    bench.room.close()
+    bench.room.open(Experiment("run-2", 2, 60.0))
+
+    assert (was_over, at_end, bench.room.is_over("run-1")) == (False, True, True)
+    assert not bench.room.is_over("run-2")
+
+
+def test_runs_that_have_ended_are_remembered_up_to_a_bound() -> None:
+    bench = Bench()
+    for number in range(2 * OVER_KEPT_MAX):
+        bench.room.close()
+        bench.room.open(Experiment(f"again-{number}", 2, 60.0))
+
+    found = [number for number in range(2 * OVER_KEPT_MAX) if bench.room.is_over(f"again-{number}")]
+
+    assert len(found) == OVER_KEPT_MAX
+    assert found[-1] == 2 * OVER_KEPT_MAX - 2
+
+
+def test_the_screen_goes_on_when_a_phone_leaves_in_the_middle_of_a_practice_trial() -> None:
+    bench = Bench()
+    bench.join("a", "b")
+    bench.room.begin_practice("practice-1")
+    bench.room.set_practice_trial("practice-1", trial("a", "b"))
+
+    bench.room.leave("a")
+
+    assert views.screen(bench.room)["trial"]["seats"] == [2]

@@ -1,0 +1,120 @@
+"""What comes too late: from the runner of an experiment that was cancelled, and from phones of one that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from app.core.errors import Conflict
+from app.experiment.api import find_server
+from app.experiment.room_api import RoomOperator
+from tests.integration.test_receipts import CONDUCT, begin_trial, post
+from tests.integration.test_room_api import OPENING, TRIAL, VERDICT, new_phone, operator
+from tests.support.server import RunningServer, running_server
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running_server(tmp_path_factory.mktemp("ends"), recorder=0) as server:
+        yield server
+        assert "Traceback" not in server.log(), server.log()
+
+
+@pytest.fixture
+def server(running: RunningServer) -> RunningServer:
+    """With a closed room."""
+    operator(running, "DELETE", "/api/room")
+    return running
+
+
+def open_room(server: RunningServer, run: str) -> None:
+    operator(server, "POST", "/api/room", {**OPENING, "run": run}, expected=201)
+
+
+LATE: list[tuple[str, str, Any]] = [
+    ("PUT", "/api/room/trial", {**TRIAL, "participants": []}),
+    ("PUT", "/api/room/progress", {"round": 3}),
+    ("POST", "/api/room/finish", {"verdict": VERDICT}),
+    ("DELETE", "/api/room", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), LATE)
+def test_a_runner_that_was_cancelled_cannot_disturb_the_next_experiment(
+    server: RunningServer, method: str, path: str, body: Any
+) -> None:
+    open_room(server, "cancelled-1")
+    operator(server, "DELETE", "/api/room")
+    open_room(server, "next-1")
+
+    status, problem = server.request(method, f"{path}?run=cancelled-1", body)
+    room = operator(server, "GET", "/api/room")
+
+    assert status == 409
+    assert "cancelled-1" in problem["detail"]
+    assert (room["phase"], room["run"], room["trial"], room["round"]) == ("gathering", "next-1", None, None)
+
+
+def test_our_own_runner_says_for_which_run_it_speaks(server: RunningServer) -> None:
+    late = RoomOperator(find_server(server.url, admin_token=server.admin_token), "cancelled-2")
+    late.open_room(wanted_count=1, length_s=60.0, plan={})
+    operator(server, "DELETE", "/api/room")
+    open_room(server, "next-2")
+
+    for say in (
+        lambda: late.put_trial(None),
+        lambda: late.put_progress({"round": 1}),
+        lambda: late.finish_room({"verdict": VERDICT}),
+        late.close_room,
+    ):
+        with pytest.raises(Conflict):
+            say()
+
+    assert operator(server, "GET", "/api/room")["run"] == "next-2"
+
+
+ORDER = {
+    "run": "cancelled-3",
+    "trial": 0,
+    "block": 0,
+    "transport": "sse",
+    "notifications": 1000,
+    "warmup_notifications": 0,
+    "rate_hz": 1,
+    "payload_bytes": 512,
+    "start_after_ms": 0,
+    "drain_ms": 0,
+}
+"""A quarter of an hour."""
+
+
+def test_a_cancelled_experiment_leaves_no_source_that_runs_on(server: RunningServer) -> None:
+    open_room(server, "cancelled-3")
+    operator(server, "POST", "/api/trials", ORDER, expected=201)
+
+    operator(server, "DELETE", "/api/room")
+    state = operator(server, "GET", "/api/trials/cancelled-3/0")["state"]
+    again, problem = server.request("POST", "/api/trials", {**ORDER, "trial": 1})
+
+    assert state == "closed"
+    assert again == 409
+    assert "ended" in problem["detail"]
+
+
+def test_nothing_is_stored_for_an_experiment_that_is_over(server: RunningServer) -> None:
+    open_room(server, "over-1")
+    phone, stranger = new_phone(server), new_phone(server)
+    phone.join()
+    begin_trial(server, 0, "over-1")
+    during, _answer = post(phone, [], run="over-1", trial=0, conduct=CONDUCT)
+    operator(server, "DELETE", "/api/room")
+    open_room(server, "next-4")
+
+    late = [post(each, [], run="over-1", trial=0, conduct=CONDUCT)[0] for each in (phone, stranger)]
+
+    assert during == 200
+    assert late == [409, 409]  # With 409 a page drops the batch; 403 it would try again for ever.
+    lines = (server.runs_dir / "over-1" / "spool.jsonl").read_text().splitlines()
+    assert len(lines) == 1
