@@ -25,6 +25,10 @@ from tests.support.server import ROOT, running_server
 DOCS = ROOT / "docs" / "pictures"
 
 
+NAME = "siar.local"
+"""What the pages are opened under: a name of the LAN, so that they look as on a phone, where plain HTTP is not secure."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Play the classroom and take the pictures; answers the exit code."""
     parsed = _parser().parse_args(arguments)
@@ -33,10 +37,10 @@ def main(arguments: Sequence[str]) -> int:
     gallery = ReadmePictures(folder) if parsed.docs else Gallery(folder)
     with (
         tempfile.TemporaryDirectory(prefix="siar-screens-") as scratch,
-        running_browser(require_chromium()) as browser,
+        running_browser(require_chromium(), f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as browser,
         running_server(Path(scratch), join_code="1") as server,
     ):
-        Photographer(browser, server, gallery).play()
+        Photographer(browser, server, gallery, site=f"http://{NAME}:{server.port}").play()
     if not parsed.docs:
         (folder / "index.html").write_text(contact_sheet(gallery.taken), encoding="utf-8")
     print(f"{len(gallery.taken)} pictures in {folder}")

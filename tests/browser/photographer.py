@@ -15,6 +15,7 @@ from tests.browser.classroom import STEP, Classroom, join, phone
 from tests.browser.devices import DESK, LANGUAGES, PIXEL, PROJECTOR, SMALL, Screen, new_device
 from tests.browser.gallery import Gallery
 from tests.browser.guests import operator_link, screen_url
+from tests.browser.inspector import Inspector
 from tests.support.server import RunningServer, stop
 
 PLAN: dict[str, Any] = {
@@ -42,10 +43,14 @@ NAMES = ("Red Gecko", "", "Blue Heron", "", "", "")
 class Photographer:
     """One play, from an empty room to a server that is gone."""
 
-    def __init__(self, browser: Browser, server: RunningServer, gallery: Gallery) -> None:
+    def __init__(
+        self, browser: Browser, server: RunningServer, gallery: Gallery | Inspector, *, site: str
+    ) -> None:
+        """`site`: under which address the pages are opened."""
         self._browser = browser
         self._server = server
         self._gallery = gallery
+        self._site = site
         self._room = Classroom(server)
         self._phones: list[Page] = []
         self._operators: dict[str, Page] = {}
@@ -63,15 +68,13 @@ class Photographer:
 
     def _before(self) -> None:
         for language in LANGUAGES:
-            self._operators[language] = self._open(
-                "admin", f"{self._server.url}/admin?lang={language}", DESK, language
-            )
+            self._operators[language] = self._open(f"{self._site}/admin?lang={language}", DESK, language)
             self._screens[language] = self._open(
-                "screen", screen_url(self._server, language), PROJECTOR, language
+                self._seen(screen_url(self._server, language)), PROJECTOR, language
             )
         self._take_operators("admin-sign-in")
         for language, page in self._operators.items():
-            page.go(f"{operator_link(self._server)}&lang={language}")
+            page.go(f"{self._seen(operator_link(self._server))}&lang={language}")
             page.wait_for("!document.querySelector('#desk').hidden")
         self._take_operators("admin-new")
         self._take_screens("screen-closed")
@@ -79,7 +82,7 @@ class Photographer:
 
     def _listening(self) -> None:
         for language in LANGUAGES:
-            page = self._open("phone", f"{self._server.url}/?lang={language}", PIXEL, language)
+            page = self._open(f"{self._site}/?lang={language}", PIXEL, language)
             page.wait_for("globalThis.siar !== undefined && !document.querySelector('#toggle').disabled")
             self._take(page, "phone-alone", language, PHONE)
             page.click("#toggle")
@@ -94,7 +97,7 @@ class Photographer:
         self._room.open(PLAN, phones=len(NAMES))
         code = str(self._room.room()["join_code"])
         self._phones = [
-            phone(self._browser, self._server.url, code=code, language=LANGUAGES[number % 2])
+            phone(self._browser, self._site, code=code, language=LANGUAGES[number % 2])
             for number in range(len(NAMES))
         ]
         self._take_phones("phone-join")
@@ -146,7 +149,7 @@ class Photographer:
         self._take_operators("admin-finished")
         for page, language in zip(self._phones, LANGUAGES, strict=False):
             address = page.evaluate("document.querySelector('#result-link').href")
-            result = self._open("result", address, PIXEL, language)
+            result = self._open(address, PIXEL, language)
             result.wait_for("document.querySelector('main').innerText.length > 100")
             self._take(result, "result", language, PHONE)
             result.close()
@@ -158,7 +161,11 @@ class Photographer:
         self._take_operators("admin-server-away")
         self._take_phones("phone-server-away")
 
-    def _open(self, kind: str, url: str, screen: Screen, language: str) -> Page:
+    def _seen(self, url: str) -> str:
+        """An address of the server as the pages' people see it."""
+        return url.replace(self._server.url, self._site)
+
+    def _open(self, url: str, screen: Screen, language: str) -> Page:
         page = new_device(self._browser, screen, language=language)
         page.go(url)
         page.wait_for("document.fonts.ready.then(() => true)")
