@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import fcntl
 import json
 import os
 import time
@@ -80,16 +81,32 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
         folder, device, client, spool_bytes=_size(folder / SPOOL) if spooled and is_live else 0
     )
     results = 0
-    if isinstance(client, int):
-        results = _delete_results(folder / RESULTS, seat=client + 1)
-        _delete_csv_rows(folder / DELIVERIES, client)
-    if mine:  # Last: by it the rest is found, if something fails before.
-        _write_names(folder, [each for each in names if each["device"] != device])
-        _note_removed(folder)
+    with _alone_in(folder):
+        if isinstance(client, int):
+            results = _delete_results(folder / RESULTS, seat=client + 1)
+            _delete_csv_rows(folder / DELIVERIES, client)
+        if mine:  # Last: by it the rest is found, if something fails before.
+            # Read again: when a class leaves, others were taken out of it meanwhile.
+            _write_names(folder, [each for each in _names(folder) if each["device"] != device])
+            _note_removed(folder)
     removal.spooled += spooled
     removal.rows += rows
     removal.results += results
     return bool(spooled or mine or rows != Forgotten() or results)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """While other threads and processes wait: files are read, and replaced as a whole.
+
+    The kernel's lock, since a lock of Python's is a green one in some servers, and this runs in real threads.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _forget_rows(folder: Path, device: str, client: int | None, *, spool_bytes: int) -> Forgotten:

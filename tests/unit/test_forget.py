@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from tests.support import records
 
 MINE, OTHER = "d-00000000000000aa", "d-00000000000000bb"
 RUN = "2026-11-21T10-40-07-a1b2"
+
+CLASS_COUNT = 12
 
 
 def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
@@ -159,3 +162,26 @@ def test_a_store_that_is_no_store_is_an_error_and_not_a_silence(tmp_path: Path) 
 
     with pytest.raises(StoreError):
         forget(tmp_path / FILE_NAME, MINE, None)
+
+
+def test_a_class_that_leaves_at_once_is_forgotten_to_the_last_phone(tmp_path: Path) -> None:
+    """Each rewrites the same list of names: what one read before the other wrote would bring the other's name back."""
+    folder = an_experiment(tmp_path)
+    devices = [f"d-{number:016x}" for number in range(CLASS_COUNT)]
+    participants = [
+        {"client": client, "device": device, "name": f"Name {client}"}
+        for client, device in enumerate(devices)
+    ]
+    (folder / "participants.json").write_text(json.dumps({"participants": participants}))
+    (folder / "deliveries.csv").write_text(
+        "client,seq\r\n"
+        + "".join(f"{client},{seq}\r\n" for client in range(CLASS_COUNT) for seq in range(500))
+    )
+
+    with ThreadPoolExecutor(CLASS_COUNT) as pool:
+        removals = list(pool.map(lambda device: forget_device(tmp_path, device), devices))
+
+    assert [each.failed for each in removals] == [[]] * CLASS_COUNT
+    assert json.loads((folder / "participants.json").read_text())["participants"] == []
+    assert removed_count(folder) == CLASS_COUNT
+    assert (folder / "deliveries.csv").read_text().split() == ["client,seq"]
