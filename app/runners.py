@@ -6,6 +6,7 @@ The runner is told to stop by SIGINT, and by the end of its standard input, whic
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from app import clock
 from app.core.errors import Conflict
 from app.serving import mode
 from app.serving.spawn import spawn
@@ -33,6 +35,10 @@ LOOK_S = 0.5
 
 WORDS_BYTES_MAX = 4000
 LOG_BYTES_MAX = 1024 * 1024
+"""Of what a runner says; beyond it the beginning is forgotten."""
+
+PATIENCE_US = 10_000_000
+"""A runner that has been asked to stop writes its report; who asks again after that ends it at once."""
 
 REMEMBERED_MAX = 20
 """Runners that have ended, whose last words can still be asked for."""
@@ -62,7 +68,7 @@ class Runner:
     process: subprocess.Popen[bytes] = field(repr=False)
     log: IO[bytes] = field(repr=False)
     plan_path: str
-    stop_asked: bool = False
+    stop_asked_us: int | None = None
     _last_words: str | None = field(default=None, repr=False)
 
     @property
@@ -83,6 +89,13 @@ class Runner:
         tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
         return tail.decode(errors="replace").strip()
 
+    def bound_log(self) -> None:
+        """Keep the end of a log that has grown too long."""
+        if os.fstat(self.log.fileno()).st_size > LOG_BYTES_MAX:
+            kept = self.last_words()
+            os.ftruncate(self.log.fileno(), 0)
+            os.write(self.log.fileno(), kept.encode() + b"\n")
+
     def bury(self) -> None:
         """Keep the last words, let go of the files."""
         self._last_words = self.last_words()
@@ -96,7 +109,7 @@ class Runner:
     def to_json(self) -> dict[str, Any]:
         """What the operator is told of it."""
         return {
-            "state": "ended" if self.is_over else "stopping" if self.stop_asked else "running",
+            "state": "ended" if self.is_over else "running" if self.stop_asked_us is None else "stopping",
             "exit_code": self.process.poll(),
             "phones": self.order.phones,
             "last_words": self.last_words(),
@@ -106,8 +119,11 @@ class Runner:
 class Runners:
     """The runner that runs, and those that did. `on_end` is called with each that has ended."""
 
-    def __init__(self, on_end: Callable[[Runner], None] = lambda _runner: None) -> None:
-        self.on_end = on_end
+    def __init__(
+        self, on_end: Callable[[Runner], None] = lambda _runner: None, *, patience_us: int = PATIENCE_US
+    ) -> None:
+        self._on_end = on_end
+        self._patience_us = patience_us
         self._runners: OrderedDict[str, Runner] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -135,12 +151,16 @@ class Runners:
             return self._runners.get(run)
 
     def stop(self, run: str) -> None:
-        """Ask a run's runner to end in order, as Ctrl-C does. Raises `Conflict` when there is none."""
+        """Ask a run's runner to end in order, as Ctrl-C does, or end one that did not. Raises `Conflict`."""
         runner = self.of(run)
         if runner is None or runner.is_over:
             raise Conflict(f"Run {run} is not under way here.")
-        runner.stop_asked = True
-        runner.process.send_signal(signal.SIGINT)
+        now_us = clock.monotonic_us()
+        if runner.stop_asked_us is None:
+            runner.stop_asked_us = now_us
+            runner.process.send_signal(signal.SIGINT)
+        elif now_us - runner.stop_asked_us > self._patience_us:
+            runner.process.kill()
 
     def end(self) -> None:
         """The server ends: so does the runner."""
@@ -154,9 +174,10 @@ class Runners:
 
     def _watch(self, runner: Runner) -> None:
         while not runner.is_over:
+            runner.bound_log()
             time.sleep(LOOK_S)
         runner.bury()
-        self.on_end(runner)
+        self._on_end(runner)
 
 
 def _spawn(order: Order, command: Sequence[str]) -> Runner:
@@ -164,6 +185,7 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(order.plan_json)
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner, and has no name
+    fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)  # Both write at its end, wherever that is after `bound_log`.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     if order.certificate:
         environment.setdefault("SSL_CERT_FILE", order.certificate)

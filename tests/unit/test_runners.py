@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Conflict
-from app.runners import REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
+from app.runners import LOG_BYTES_MAX, REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
 
 WAIT_S = 20
 
@@ -101,6 +101,35 @@ def test_a_runner_is_stopped_in_order(runners: Runners) -> None:
     assert runner.last_words().endswith("stopped in order")
     with pytest.raises(Conflict):
         runners.stop("r1")
+
+
+def test_a_runner_that_does_not_stop_is_ended_when_asked_again() -> None:
+    runners = Runners(patience_us=1)
+    deaf = "import signal, time; signal.signal(2, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+    runner = runners.start(order(), command=program(deaf))
+    until(lambda: runner.last_words() == "deaf")
+
+    runners.stop("r1")
+    assert runner.to_json()["state"] == "stopping"
+    assert not runner.is_over
+    runners.stop("r1")
+    until_buried(runner)
+
+    assert runner.process.returncode == -9
+
+
+def test_a_runner_that_talks_without_end_fills_no_disk(runners: Runners) -> None:
+    talks = "print('x' * 20_000_000, flush=True); print('still here', flush=True); input(); print('the end')"
+    runner = runners.start(order(), command=program(talks))
+    until(lambda: runner.last_words().endswith("still here"))
+
+    until(lambda: os.fstat(runner.log.fileno()).st_size <= LOG_BYTES_MAX)
+    assert runner.process.stdin is not None
+    runner.process.stdin.write(b"\n")
+    runner.process.stdin.flush()
+    until_buried(runner)
+
+    assert runner.last_words().endswith("still here\nthe end")
 
 
 def test_what_is_not_under_way_cannot_be_stopped(runners: Runners) -> None:
