@@ -7,7 +7,6 @@ import os
 import secrets
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from app import settings as settings_module
 from app.catalogues import Words, terminal_language
@@ -59,14 +58,13 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
         measuring.check_json_path(arguments.json)
     words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
     settings = _settings(arguments, words)
-    given = measuring.given_settings()
     with (
         measuring.sigterm_as_ctrl_c(),
         server_process.start(
             runs_dir=settings.runs_dir,
             admin_token=settings.admin_token,
             settings={
-                **given,
+                **measuring.given_settings(),
                 "SIAR_RECORDER": "0",
                 "SIAR_OPERATOR_KEY": settings.operator_key,
                 "SIAR_LANGUAGE": words.language,
@@ -76,31 +74,27 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
         ) as serving,
     ):
         announcement.print_links(settings, subject_of(settings), words, files=None, qr=not arguments.no_qr)
-        print(
-            f"Waiting for {arguments.phones} phones; then about {duration(length_s(plan))} "
-            f"(--seed {plan.seed}). /screen shows who is there; the operator may start with fewer."
-        )
+        told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
+        print(words.say("run.waiting", **told))
         sys.stdout.flush()
         local = replace(serving.server, url=subject_of(settings).url(subject_of(settings).local()))
-        return _run(plan, local, settings.runs_dir, arguments, given)
+        return _run(plan, local, settings, arguments, words)
 
 
-def _run(
-    plan: Plan, server: Server, runs_dir: Path, arguments: argparse.Namespace, given: dict[str, str]
-) -> int:
+def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Namespace, words: Words) -> int:
     run = RoomRun(
         plan,
         server,
-        runs_dir,
+        settings.runs_dir,
         naming.new_run_id(),
         arguments.phones,
         for_stream(sys.stderr),
-        settings=given,
+        settings=measuring.given_settings(),
     )
     failure: SiarError | None = None
     try:
         if run.execute() is None:
-            print("siar: stopped before all phones were there.", file=sys.stderr)
+            print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
             return measuring.EXIT_INTERRUPTED
     except SiarError as error:
         if not run.folder.is_dir():

@@ -8,26 +8,24 @@ Each step ends after a limit whether all phones have followed or not: who has no
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any
 
-from app import clock
 from app.analysis.words import listing, pseudonym
-from app.core.errors import Conflict, Unfit
+from app.core.errors import Conflict
 from app.core.scenario import BlockSpec, Plan, TrialSpec, arm_plan
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.core.wire import TRIAL_TOPIC_PREFIX
 from app.experiment import spool
-from app.experiment.api import Server, TrialOnServer, find_server
+from app.experiment.api import Server, TrialOnServer
 from app.experiment.classroom import OVERHEAD_S
-from app.experiment.client_link import Stopped
 from app.experiment.laboratory import Finished
 from app.experiment.orders import order_of, source_record
 from app.experiment.party import Party
 from app.experiment.phone_records import phone_record, posted
-from app.experiment.room_api import Room, RoomOperator, ServerTime
+from app.experiment.room_api import RoomOperator, ServerTime
+from app.experiment.room_watch import RoomWatch
 from app.experiment.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
 from app.experiment.trial_warnings import late_edge, process_warnings
 from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot
@@ -38,11 +36,6 @@ CONNECT_S_MAX = 20.0
 
 REPORT_S_MAX = 15.0
 """From the end of a trial: closing probes, and posting over a slow network with a retry."""
-
-NOBODY_S_MAX = 120.0
-"""How long a run waits when every phone has gone."""
-
-POLL_S = 0.25
 
 LEAD_US = 5 * EDGE_LEAD_US
 """How long before the first due time the CPU window opens: nothing is sent in it, and phones need no hurry."""
@@ -63,6 +56,7 @@ class Phones:
     operator: RoomOperator = field(init=False)
     overhead_s: float = field(init=False, default=OVERHEAD_S)
     idle_overhead_s: float = field(init=False, default=0.0)
+    _watch: RoomWatch = field(init=False)
     _time: ServerTime = field(init=False)
     _sampler: CpuSampler | None = field(init=False)
     _chosen: tuple[int, ...] = field(init=False, default=())
@@ -74,7 +68,8 @@ class Phones:
     _devices: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.operator = RoomOperator(self.server)
+        self.operator = RoomOperator(self.server, self.run)
+        self._watch = RoomWatch(self.run, self.server, self.operator, self.party, self.note, self.stopping)
         self._time = ServerTime(self.server.url)
         self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
 
@@ -84,12 +79,13 @@ class Phones:
 
     def has_enough_for(self, block: BlockSpec) -> bool:
         """Whether as many are there."""
-        self._look()
+        self._watch.look()
         return len(self.party.present) >= block.clients
 
     def begin_block(self, block: BlockSpec) -> BlockSpec | None:
         """Choose who takes part: fewer than planned where that many are not there any more."""
-        self._wait_for_anybody()
+        self._watch.wait_while_paused()
+        self._watch.wait_for_anybody()
         self._chosen = self.party.chosen(block)
         if len(self._chosen) == block.clients:
             return block
@@ -101,8 +97,7 @@ class Phones:
 
     def connect(self, spec: TrialSpec) -> None:
         """Have those who take part connect, and wait until all have."""
-        while self._look()["phase"] == "paused":
-            self._pause(POLL_S)
+        self._watch.wait_while_paused()
         self._spec, self._ordered = spec, None
         self._probes = self._time.refresh()
         self._put("connect")
@@ -114,9 +109,9 @@ class Phones:
             return self._never_began(spec)
         plan = self.plan
         self._order(2 * plan.settle_s + plan.idle_s)
-        self._pause(plan.settle_s)
+        self._watch.pause(plan.settle_s)
         before, started_us = self._edge(), self._time.now_us()
-        self._pause(plan.idle_s)
+        self._watch.pause(plan.idle_s)
         change = change_of(before, self._edge())
         record = TrialRecord(
             spec=spec,
@@ -144,7 +139,7 @@ class Phones:
     def disconnect(self) -> None:
         """Between trials: phones let go of the transport by themselves."""
         self._tell(None)
-        self._notes(self.party.note_trial(self._chosen, self._missing))
+        self._watch.notes(self.party.note_trial(self._chosen, self._missing))
 
     def at_end(self) -> Mapping[str, object]:
         """Who took part, by pseudonym, with what each said of its device."""
@@ -193,7 +188,7 @@ class Phones:
         try:
             self.operator.put_trial(trial)
         except Conflict:  # The room was closed under our hands.
-            self._end()
+            self._watch.end()
 
     def _collect(self, ordered: TrialOnServer) -> tuple[int, ...]:
         """Wait until all have posted; those that have not."""
@@ -211,7 +206,7 @@ class Phones:
         started_us: int,
         ended_us: int,
     ) -> Finished:
-        source = source_record(self.operator, self.run, spec, is_complete=True, pause=self._pause)
+        source = source_record(self.operator, self.run, spec, is_complete=True, pause=self._watch.pause)
         spool.ingest(self.store)
         clients = {self.party.device(client): client for client in self._chosen}
         found = posted(self.store, run=self.run, trial=spec.index, clients=clients)
@@ -245,59 +240,14 @@ class Phones:
         )
         return Finished(record, (), self._probes)
 
-    def _wait_for(self, word: str, until_us: int) -> tuple[int, ...]:
-        """Wait until all who take part have said `word` of the present trial; those that have not by then."""
-        assert self._spec is not None
-        while True:
-            room = self._look()
-            said = {each["device"] for each in room["participants"] if each[word] == self._spec.index}
-            waited_for = [client for client in self._chosen if self.party.device(client) not in said]
-            is_hopeless = all(self.party.is_out(room, client) for client in waited_for)
-            if is_hopeless or self._time.now_us() >= until_us:
-                return tuple(waited_for)
-            self._pause(POLL_S)
-
-    def _wait_for_anybody(self) -> None:
-        until_us = clock.monotonic_us() + round(NOBODY_S_MAX * 1e6)
-        while self._look()["phase"] == "paused" or not self.party.present:
-            if not self.party.present and clock.monotonic_us() > until_us:
-                raise Unfit("Every phone has gone: nobody is left to measure with.")
-            self._pause(POLL_S)
-
-    def _look(self) -> Room:
-        """The room as it is; raises when it is no longer ours."""
-        room = self.operator.room()
-        if room["run"] != self.run or room["phase"] == "closed":
-            self._end()
-        self._notes(self.party.look(room))
-        return room
-
-    def _end(self) -> NoReturn:
-        """The operator closed the room, or the server is another one."""
-        now = find_server(self.server.url, admin_token=self.server.admin_token)
-        if now.version["timebase"] != self.server.version["timebase"]:
-            raise Unfit(
-                "The server was started again in the middle of the run: its room is gone. Start the run again."
-            )
-        raise Stopped
-
-    def _notes(self, sentences: Sequence[str] | Any) -> None:
-        for sentence in sentences:
-            self.note(sentence)
-
     def _edge(self) -> CpuSnapshot | None:
         return self._sampler.snapshot() if self._sampler is not None else None
 
     def _pause_until(self, moment_us: int) -> None:
-        self._pause((moment_us - self._time.now_us()) / 1e6)
+        self._watch.pause((moment_us - self._time.now_us()) / 1e6)
 
-    def _pause(self, seconds: float) -> None:
-        """Let time pass; raises `Stopped` when the run should end meanwhile."""
-        until_us = clock.monotonic_us() + round(seconds * 1e6)
-        while True:
-            if self.stopping():
-                raise Stopped
-            left_us = until_us - clock.monotonic_us()
-            if left_us <= 0:
-                return
-            time.sleep(min(left_us / 1e6, POLL_S))
+    def _wait_for(self, word: str, until_us: int) -> tuple[int, ...]:
+        assert self._spec is not None
+        return self._watch.wait_for(
+            word, self._spec.index, self._chosen, lambda: self._time.now_us() >= until_us
+        )

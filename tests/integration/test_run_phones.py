@@ -61,7 +61,7 @@ def first_line_with(process: subprocess.Popen[str], words: str) -> str:
 def test_phones_that_join_are_measured_with_and_the_report_is_written(tmp_path: Path) -> None:
     port = free_port()
     with siar(tmp_path, port, "--phones", "2", "--json", str(tmp_path / "out.json"), *SHORT) as process:
-        first_line_with(process, "Waiting for 2 phones")
+        first_line_with(process, "Waiting for phones")
         server = api.find_server(f"http://127.0.0.1:{port}", admin_token="")
         with phones(server, ["Red Gecko", "Blue Otter"]):
             said, _ = process.communicate(timeout=240)
@@ -77,12 +77,31 @@ def test_phones_that_join_are_measured_with_and_the_report_is_written(tmp_path: 
 
 def test_ctrl_c_while_phones_gather_ends_it_without_a_run(tmp_path: Path) -> None:
     with siar(tmp_path, free_port(), "--phones", "2") as process:
-        first_line_with(process, "Waiting for 2 phones")
+        first_line_with(process, "Waiting for phones")
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=30)
 
     assert process.returncode == 130
-    assert "stopped" in complaint
+    assert "nothing was measured" in complaint
+
+
+def test_ctrl_c_in_the_middle_keeps_what_was_measured(tmp_path: Path) -> None:
+    port = free_port()
+    out = tmp_path / "out.json"
+    many = ("--blocks", "50", "--notifications", "10", "--rate", "50", "--clients", "1")
+    with siar(tmp_path, port, "--phones", "1", "--json", str(out), *many) as process:
+        first_line_with(process, "Waiting for phones")
+        server = api.find_server(f"http://127.0.0.1:{port}", admin_token="")
+        with phones(server, ["Red Gecko"]) as joined:
+            while len(joined[0].trials_done) < 2 and process.poll() is None:
+                joined[0].join(0.1)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    result = json.loads(out.read_text())
+    assert result["run"]["complete"] is False
+    assert result["trials"]
 
 
 def test_the_runner_of_the_operator_s_page_runs_a_plan_and_ends_with_its_input(tmp_path: Path) -> None:
