@@ -94,7 +94,8 @@ export class RoomView {
   /** @param {RoomPageState} state */
   #drawJoin({ assignment, room, isJoining }) {
     const { t, language } = this.#speech;
-    const isAskedForCode = room?.problems.includes("code_wrong") ?? false;
+    const isWrong = room?.problems.includes("code_wrong") ?? false;
+    const isAskedForCode = isWrong || (assignment?.join_code_required ?? false);
     const code = /** @type {HTMLInputElement} */ (this.#byId("join-code"));
     this.#byId("join-code-field").hidden = !isAskedForCode && code.value === "";
     const name = /** @type {HTMLInputElement} */ (this.#byId("join-name"));

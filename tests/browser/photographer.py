@@ -111,15 +111,23 @@ class Photographer:
     def _countdown(self) -> None:
         join(self._phones[-1], NAMES[-1])
         self._room.wait_for_phase("countdown", "running", browsers=[self._browser])
+        self._until("countdown", "round", "between")
         self._take(self._phones[0], "phone-countdown", LANGUAGES[0], (PIXEL,), ("light",))
         self._take(self._screens["en"], "screen-countdown", "en", (PROJECTOR,), ("light",))
 
     def _running(self) -> None:
         self._wait_for_trial(len(NAMES))
+        for page in self._phones[: len(LANGUAGES)]:
+            page.wait_for("Number(document.querySelector('#big-figure').innerText) > 0")
         self._take_phones("phone-round")
         self._wait_for_trial(len(NAMES))
         self._take_screens("screen-round")
         self._take_operators("admin-round")
+
+    def _until(self, *steps: str) -> None:
+        """Until the phones that are photographed have heard that it is so."""
+        for page in self._phones[: len(LANGUAGES)]:
+            page.wait_for(f"{list(steps)}.includes({STEP})")
 
     def _wait_for_trial(self, clients: int) -> None:
         def is_on(room: dict[str, Any]) -> bool:
@@ -131,6 +139,7 @@ class Photographer:
     def _paused(self) -> None:
         self._operate("pause")
         self._room.wait_for_phase("paused", timeout_s=60, browsers=[self._browser])
+        self._until("paused")
         self._take_phones("phone-paused")
         self._take_screens("screen-paused")
         self._take_operators("admin-paused")

@@ -67,7 +67,8 @@ export class ScreenView {
   #drawLobby(room) {
     const { t } = this.#speech;
     this.#drawQr(room);
-    setText(byId(this.#document, "join-url"), room.join_url);
+    // What follows the address is the code, which stands below in letters that can be read from the last row.
+    setText(byId(this.#document, "join-url"), room.join_url.split("?")[0]);
     byId(this.#document, "join-local").hidden = !room.join_url_is_local;
     byId(this.#document, "join-code-line").hidden = !room.join_code;
     setText(
