@@ -107,8 +107,9 @@ def execute(arguments: argparse.Namespace) -> int:
     environment[environment_name("self_check")] = "0" if arguments.no_check else "1"
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     if files is not None and files.trusted is not None:
-        # For what this server starts and what speaks to it over TLS: a runner, the check of itself.
-        environment.setdefault("SSL_CERT_FILE", str(files.trusted))
+        # For what this server starts and what speaks to it over TLS: a runner, the check of itself. Nothing of it
+        # speaks to anybody else, who would be known by the system's file.
+        environment["SSL_CERT_FILE"] = str(files.trusted)
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, command, environment)
 

@@ -86,18 +86,15 @@ class GeventWorker(SiarWorker):
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve one connection; its own end is nobody else's error."""
         try:
+            if self.cfg.is_ssl:
+                client = self.shake_hands(client)
             with self.serving(client):
                 super().handle(listener, client, addr)
-        except (SystemExit, gevent.GreenletExit):
+        except (SystemExit, OSError, gevent.GreenletExit):  # a failed TLS handshake is an OSError
             util.close(client)
 
     def _serve(self, plain: Any, pool: Any) -> Any:
         listener = green_socket.socket(plain.family, plain.type, fileno=plain.detach())
-        options: dict[str, Any] = {}
-        if self.cfg.is_ssl:
-            from gunicorn.sock import ssl_context
-
-            options["ssl_context"] = ssl_context(self.cfg)
-        server = StreamServer(listener, handle=partial(self.handle, listener), spawn=pool, **options)
+        server = StreamServer(listener, handle=partial(self.handle, listener), spawn=pool)
         server.start()
         return server

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import pty
 import re
 import socket
 import subprocess
@@ -239,3 +240,36 @@ def test_serve_says_where_everybody_goes_and_its_link_signs_in_once(tmp_path: Pa
         assert (found["url"], found["token"]) == (server.url, "short")
 
     assert not (server.runs_dir / ".server.json").exists()
+
+
+@pytest.mark.slow
+def test_a_terminal_gets_a_qr_code_and_the_address_under_it(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app", "serve", "--host", "127.0.0.1", "--port", "0", "--lang", "en"],
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        cwd=tmp_path,
+        env={
+            **environment,
+            "PYTHONPATH": str(ROOT),
+            "TERM": "xterm",
+            "COLUMNS": "80",
+            "PYTHONIOENCODING": "utf-8",
+        },
+    )
+    os.close(slave)
+    said = b""
+    try:
+        while b"Ctrl-C ends it." not in said:
+            said += os.read(master, 65_536)
+    finally:
+        process.terminate()
+        process.wait(20)
+        os.close(master)
+
+    lines = said.decode().splitlines()
+    last = max(number for number, line in enumerate(lines) if line.startswith("\x1b[30;107m"))
+    assert "\u2580" in said.decode()
+    assert re.fullmatch(r"  http://127\.0\.0\.1:\d+/", lines[last + 1])

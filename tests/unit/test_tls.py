@@ -140,3 +140,13 @@ def test_a_fingerprint_is_what_phones_show(tmp_path: Path) -> None:
 
     digest = certificate(made.certificate).fingerprint(hashes.SHA256())
     assert keep.fingerprint(made.certificate) == ":".join(f"{byte:02X}" for byte in digest)
+
+
+def test_the_tests_make_certificates_with_what_users_make_them_with() -> None:
+    root = Path(__file__).parents[2]
+    wanted = [
+        line for line in (root / "requirements-https.txt").read_text().splitlines() if line[:1].isalpha()
+    ]
+
+    assert wanted
+    assert set(wanted) <= set((root / "tests/requirements.txt").read_text().splitlines())
