@@ -171,6 +171,19 @@ test("fields change what they stand for and nothing else", () => {
   assert.equal(fieldsOf(changed).arms, "aa_sse");
 });
 
+for (const arms of ["both", "aa_sse", "aa_socketio", "polling", "sse", "socketio"]) {
+  for (const radio of ["as_is", "warm", "both"]) {
+    test(`arms "${arms}" with radio "${radio}" come back as they were chosen, under names of their own`, () => {
+      const other = { ...plan, arms: [{ name: "x", transport: "sse", factors: { radio: "cold" } }] };
+
+      const changed = planWith(other, { ...fieldsOf(other), arms, radio });
+
+      assert.deepEqual([fieldsOf(changed).arms, fieldsOf(changed).radio], [arms, radio]);
+      assert.equal(new Set(changed.arms.map(({ name }) => name)).size, changed.arms.length);
+    });
+  }
+}
+
 for (const [phones, counts] of [
   [1, [1]],
   [2, [1, 2]],

@@ -148,6 +148,7 @@ export class Desk {
   // What the page asks again and again. Each says whether the server answered.
 
   async readRoom() {
+    if (this.state.room !== null && this.#isHidden()) return true;
     const askedUs = this.#nowUs();
     const answer = await this.#api.ask("GET", "/api/room");
     if (!this.#take(answer)) return false;

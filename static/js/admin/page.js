@@ -62,6 +62,7 @@ async function main() {
   desk.onSession = (isIn) => pollers.forEach((poller) => (isIn ? poller.start() : poller.stop()));
   desk.onActed = () => pollers.forEach((poller) => poller.askNow());
   Object.defineProperty(globalThis, "siarAdmin", { get: () => structuredClone(desk.state) });
+  document.addEventListener("visibilitychange", () => desk.onActed());
   await desk.arrive(takeKey(), config.signed_in);
   setInterval(() => view.draw(desk.state), DRAW_EVERY_MS);
 }

@@ -10,13 +10,14 @@
  * }} Fields `arms` and `radio`: keys of the form's lists
  */
 
-/** @type {Record<string, string[]>} */
+/** @type {Record<string, Arm[]>} */
 const ARMS = {
-  both: ["sse", "socketio"],
-  aa_sse: ["sse", "sse"],
-  aa_socketio: ["socketio", "socketio"],
-  sse: ["sse"],
-  socketio: ["socketio"],
+  both: [arm("sse"), arm("socketio")],
+  aa_sse: [arm("sse", "sse.1"), arm("sse", "sse.2")],
+  aa_socketio: [arm("socketio", "socketio.1"), arm("socketio", "socketio.2")],
+  polling: [arm("socketio"), arm("socketio", "socketio, polling first", { polling: true })],
+  sse: [arm("sse")],
+  socketio: [arm("socketio")],
 };
 
 /** @type {Record<string, (string | null)[]>} */
@@ -104,23 +105,31 @@ function sendingS({ notifications, warmup_notifications, rate_hz }) {
  * @returns {Arm[]}
  */
 function armsOf(armsWanted, radioWanted) {
-  const transports = ARMS[armsWanted] ?? ARMS.both;
   const radios = RADIO[radioWanted] ?? RADIO.as_is;
-  return transports.flatMap((transport, place) => {
-    const isTwice = transports.indexOf(transport) !== transports.lastIndexOf(transport);
-    const name = isTwice ? `${transport}.${place + 1}` : transport;
-    return radios.map((radio) => ({
+  return (ARMS[armsWanted] ?? ARMS.both).flatMap(({ name, transport, factors }) =>
+    radios.map((radio) => ({
       name: radios.length > 1 ? `${name}, radio ${radio}` : name,
       transport,
-      factors: /** @type {Record<string, string>} */ (radio === null ? {} : { radio }),
-    }));
-  });
+      factors: radio === null ? { ...factors } : { ...factors, radio },
+    })),
+  );
+}
+
+/**
+ * @param {string} transport
+ * @param {string} name
+ * @param {Arm["factors"]} factors
+ * @returns {Arm}
+ */
+function arm(transport, name = transport, factors = {}) {
+  return { name, transport, factors };
 }
 
 /** @param {Arm[]} arms */
 function armsKey(arms) {
   const transports = [...new Set(arms.map(({ transport }) => transport))];
   if (transports.length > 1) return "both";
+  if (arms.length > 1 && arms.some(({ factors }) => factors?.polling)) return "polling";
   const isTwice = arms.length > new Set(arms.map(({ factors }) => factors?.radio)).size;
   return `${isTwice ? "aa_" : ""}${transports[0] ?? "sse"}`;
 }

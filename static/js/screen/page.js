@@ -6,6 +6,7 @@
 
 import { byId } from "../elements.js";
 import { makeTranslate } from "../texts.js";
+import { WakeLock } from "../wake_lock.js";
 import { nextAskMs } from "./pace.js";
 import { Poller } from "./poller.js";
 import { ServerClock } from "./server_clock.js";
@@ -46,6 +47,9 @@ async function main() {
   const speech = { t: makeTranslate(Object.assign({}, ...texts)), language: config.language };
   const view = new ScreenView(document, speech, { isOperator: config.signed_in });
   const draw = () => view.draw(state, clock.nowUs());
+  const wakeLock = new WakeLock(navigator, () => {});
+  wakeLock.hold();
+  document.addEventListener("visibilitychange", () => wakeLock.renew());
   poller.start();
   setInterval(draw, DRAW_EVERY_MS);
   Object.defineProperty(globalThis, "siarScreen", { get: () => structuredClone(state) });
