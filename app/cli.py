@@ -25,6 +25,8 @@ COMMANDS = {
     "runs": "list the runs (prune: old ones into the trash; restore)",
     "report": "draw the report of a run again",
     "compare": "set runs against the first one: settings, figures, and what got worse",
+    "export": "a run as a zip or folder to give away, without names, tokens and addresses",
+    "import": "a run that was exported elsewhere, checked first",
     "verify": "recompute a run's figures from its raw deliveries and compare",
     "test": "the whole test suite (--all adds the slow tests)",
 }
@@ -100,4 +102,6 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _module(name: str) -> Command:
-    return importlib.import_module(f"app.commands.{name}")  # type: ignore[return-value]
+    # `import` is a word of Python's: no module may have it for a name.
+    module = {"import": "import_"}.get(name, name)
+    return importlib.import_module(f"app.commands.{module}")  # type: ignore[return-value]

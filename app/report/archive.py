@@ -1,0 +1,205 @@
+"""A run to give away: its files without names, tokens, hosts and addresses, and a manifest that says what they are.
+
+    <run>/manifest.json     schema, version, run, seed, hashes, columns with units
+    <run>/run.sqlite        raw rows
+    <run>/result.json, report.html, deliveries.csv, trials.csv, README.txt
+
+`app/archive/export.py` leaves out what names people; here secrets and machines are replaced in the database, and where that
+changed anything the other files are drawn again from it, so that `./siar verify` finds every figure as it is. The same run
+gives the same bytes: members carry no time of packing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import socket
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from app.analysis.analyse import analyse
+from app.archive.export import export
+from app.core.errors import Conflict, StoreError
+from app.core.scenario import LIVE_PROFILE, plan_sha256
+from app.core.version import VERSION
+from app.measure import schema
+from app.measure.store import FILE_NAME, Store
+from app.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
+from app.report.files import write_all
+from app.report.redaction import Redactor
+
+SCHEMA = 1
+
+MANIFEST = "manifest.json"
+RESULT = "result.json"
+
+UNITS = {
+    "us": "microseconds",
+    "ms": "milliseconds",
+    "s": "seconds",
+    "bytes": "bytes",
+    "percent": "percent",
+    "points": "percentage points",
+    "share": "share of 1",
+}
+"""By the last word of a column's name that is a unit; a column without one is a count, a number or a word."""
+
+CHUNK_BYTES = 1024 * 1024
+
+
+def export_folder(run: Path, target: Path) -> Path:
+    """The run as a new folder. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
+    with _packed(run) as made:
+        try:
+            target.mkdir(parents=True)
+            for path in sorted(made.iterdir()):
+                shutil.copyfile(path, target / path.name)
+        except FileExistsError:
+            raise Conflict(f"{target} exists already.") from None
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written: {error.strerror}.") from error
+    return target
+
+
+def export_zip(run: Path, target: Path) -> Path:
+    """The run as a new zip file. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
+    with _packed(run) as made:
+        try:
+            with target.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+                for path in sorted(made.iterdir()):
+                    # A member that is made by name has the date 1980 and no owner: the same bytes every time.
+                    entry = zipfile.ZipInfo(f"{made.name}/{path.name}")
+                    entry.compress_type = zipfile.ZIP_DEFLATED
+                    entry.external_attr = 0o644 << 16
+                    entry.file_size = path.stat().st_size
+                    with path.open("rb") as source, packed.open(entry, "w") as member:
+                        shutil.copyfileobj(source, member, CHUNK_BYTES)
+        except FileExistsError:
+            raise Conflict(f"{target} exists already.") from None
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written: {error.strerror}.") from error
+    return target
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file's content, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def columns(dictionary: Mapping[str, str]) -> list[dict[str, str | None]]:
+    """A table's columns with unit and meaning."""
+    return [{"name": name, "unit": unit_of(name), "meaning": meaning} for name, meaning in dictionary.items()]
+
+
+def unit_of(name: str) -> str | None:
+    """The unit that a column's name ends in, quantile suffixes aside; `None` for counts, numbers and words."""
+    words = [word for word in name.split("_") if word not in ("p50", "p95", "p99", "max", "mean")]
+    if words[-2:] == ["delivery", "us"] or words[-1:] == ["us"]:
+        return UNITS["us"]
+    return UNITS.get(words[-1]) if words else None
+
+
+@contextmanager
+def _packed(run: Path) -> Iterator[Path]:
+    """A folder with the run's files as they go out, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="siar-export-") as scratch:
+        with export(run) as stream, zipfile.ZipFile(stream) as given:
+            made = Path(scratch) / given.namelist()[0].partition("/")[0]
+            given.extractall(scratch)  # written by ourselves a moment ago
+        redactor = Redactor(_own_names())
+        _redact(made, redactor)
+        text = json.dumps(_manifest(made, redactor), indent=1, allow_nan=False) + "\n"
+        (made / MANIFEST).write_text(text, encoding="utf-8")
+        yield made
+
+
+def _redact(made: Path, redactor: Redactor) -> None:
+    """Database and result without secrets and machines; drawn again from the database where that changed something."""
+    result = made / RESULT
+    if (made / FILE_NAME).is_file():
+        _redact_database(made / FILE_NAME, redactor)
+    if result.is_file():
+        found = json.loads(result.read_text(encoding="utf-8"))
+        cleaned = redactor.value(found)
+        if cleaned != found:
+            result.write_text(json.dumps(cleaned, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if redactor.counts and result.is_file() and (made / FILE_NAME).is_file():
+        with Store.open(made) as store:
+            write_all(analyse(store.load()), made)
+
+
+def _redact_database(path: Path, redactor: Redactor) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        guards = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            database.execute(f'DROP TRIGGER "{name}"')
+        for table in schema.TABLES:
+            for row in database.execute(f'PRAGMA table_info("{table}")').fetchall():
+                _redact_column(database, table, row[1], redactor)
+        for _, statement in guards:
+            database.execute(statement)
+        database.execute("VACUUM")  # nothing of the old text stays in free pages
+
+
+def _redact_column(database: sqlite3.Connection, table: str, column: str, redactor: Redactor) -> None:
+    found = database.execute(
+        f'SELECT DISTINCT "{column}" FROM "{table}" WHERE typeof("{column}") = \'text\''
+    ).fetchall()
+    for (text,) in found:
+        cleaned = _cleaned(column, text, redactor)
+        if cleaned != text:
+            database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE "{column}" = ?', (cleaned, text))
+
+
+def _cleaned(column: str, text: str, redactor: Redactor) -> str:
+    """JSON by its values, so that names of secrets are seen; any other text as it is."""
+    if text[:1] not in "{[":
+        return str(redactor.value(text, name=column))
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return redactor.text(text)
+    cleaned = redactor.value(value, name=column)
+    return text if cleaned == value else json.dumps(cleaned)
+
+
+def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
+    with Store.open(made) as store:
+        run = store.load()
+    is_live = run.plan.profile == LIVE_PROFILE
+    return {
+        "schema": SCHEMA,
+        "siar": VERSION,
+        "run": run.id,
+        "started": run.started,
+        "complete": run.complete,
+        "simulated": run.simulated,
+        "seed": None if is_live else run.plan.seed,
+        "plan_sha256": plan_sha256(run.plan),
+        "database_version": schema.VERSION,
+        "versions": {"python": run.conditions.get("python"), "packages": run.conditions.get("packages")},
+        "replaced": dict(sorted(redactor.counts.items())),
+        "files": [
+            {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+            for path in sorted(made.iterdir())
+            if path.name != MANIFEST
+        ],
+        "columns": {
+            name: columns(dictionary)
+            for name, dictionary in (("deliveries.csv", DELIVERY_COLUMNS), ("trials.csv", TRIAL_COLUMNS))
+            if (made / name).is_file()
+        },
+    }
+
+
+def _own_names() -> list[str]:
+    """Names under which this machine knows itself, long and short."""
+    name = socket.gethostname()
+    return [name, name.partition(".")[0]]

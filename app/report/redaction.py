@@ -1,0 +1,111 @@
+"""What must not leave with a run: tokens, passwords in URLs, names and addresses of machines, home folders.
+
+The same thing gets the same stand-in everywhere (`host-1`, `address-2`), so that what belongs together still does. Loopback
+stays, since it says that the run was on one machine. Names that mean a version keep their figures: a kernel may well be
+called 5.15.167.4.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+REMOVED = "removed"
+
+SECRET_NAME = re.compile(r"token|secret|passw|credential|cookie|authorization|(^|[_.-])key$", re.IGNORECASE)
+
+VERSION_NAMES = frozenset({"kernel", "python", "packages", "version", "cpu_model", "git_commit", "browser"})
+
+_USER = re.compile(r"(?<=://)[^/\s@\"'<>]+@")
+_HOST = re.compile(r"(?<=://)(\[[0-9A-Fa-f:.%]+\]|[^/\s:?#\"'<>@\]]+)")
+_QUERY = re.compile(r"([?&](?:key|token|code|access_token|ticket)=)[^&\s\"'#<>]+", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_HOME = re.compile(r"(/home/|/Users/|\\Users\\)[^/\\\s\"']+")
+_LOCAL_NAME = re.compile(r"\b[A-Za-z0-9][A-Za-z0-9-]*\.(?:local|lan|home|internal|localdomain|fritz\.box)\b")
+_MAC = re.compile(r"\b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b")
+_IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)")
+_IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]{2,}:[0-9A-Fa-f:.]*(?![\w:])")
+
+NAME_CHARS_MIN = 3
+"""A machine called "pi" or "a" cannot be told from a word, unless it is all that a value says."""
+
+
+class Redactor:
+    """Stand-ins for one run; counts what it replaced, by kind."""
+
+    def __init__(self, own_names: Sequence[str] = ()) -> None:
+        """`own_names`: names of the machine that exports, which are searched for as words."""
+        self._own_names = {name.lower() for name in own_names} - {"", "localhost", "siar"}
+        known = {name for name in self._own_names if len(name) >= NAME_CHARS_MIN}
+        words = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+        self._own = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) if words else None
+        self._stand_ins: dict[tuple[str, str], str] = {}
+        self.counts: Counter[str] = Counter()
+
+    def value(self, value: Any, *, name: str = "") -> Any:
+        """A JSON value with everything in it replaced; what is named as a secret goes whole."""
+        if isinstance(value, dict):
+            inherited = name if name in VERSION_NAMES else ""
+            return {
+                self.text(key): self.value(each, name=inherited or str(key)) for key, each in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.value(each, name=name) for each in value]
+        if isinstance(value, str):
+            if value and value != REMOVED and SECRET_NAME.search(name):
+                return self._count("secret", REMOVED)
+            if value.lower() in self._own_names:
+                return self._stand_in("host", value)
+            return self.text(value, is_version=name in VERSION_NAMES)
+        return value
+
+    def text(self, text: str, *, is_version: bool = False) -> str:
+        """A text with every secret, host and address replaced."""
+        text = _USER.sub(lambda _: self._count("password", ""), text)
+        text = _QUERY.sub(lambda found: self._count("secret", found[1] + REMOVED), text)
+        text = _BEARER.sub(lambda found: self._count("secret", found[1] + REMOVED), text)
+        text = _HOME.sub(lambda found: self._count("home", found[1] + "user"), text)
+        text = _HOST.sub(lambda found: self._host(found[0]), text)
+        text = _LOCAL_NAME.sub(lambda found: self._stand_in("host", found[0]), text)
+        text = _MAC.sub(lambda found: self._stand_in("address", found[0]), text)
+        if not is_version:
+            text = _IPV6.sub(lambda found: self._address(found[0]), text)
+            text = _IPV4.sub(lambda found: self._address(found[0]), text)
+        return self._own.sub(lambda found: self._stand_in("host", found[0]), text) if self._own else text
+
+    def _host(self, host: str) -> str:
+        if host.lower() == "localhost" or re.fullmatch(r"(?:host|address)-\d+", host):
+            return host
+        bare = host.strip("[]")
+        return self._address(host, bare) if _is_address(bare) else self._stand_in("host", host)
+
+    def _address(self, found: str, bare: str = "") -> str:
+        bare = bare or found
+        if not _is_address(bare):
+            return found
+        address = ipaddress.ip_address(bare)
+        if address.is_loopback or address.is_unspecified:
+            return found
+        return self._stand_in("address", bare)
+
+    def _stand_in(self, kind: str, found: str) -> str:
+        key = (kind, found.lower())
+        if key not in self._stand_ins:
+            number = 1 + sum(each == kind for each, _ in self._stand_ins)
+            self._stand_ins[key] = f"{kind}-{number}"
+        return self._count(kind, self._stand_ins[key])
+
+    def _count(self, kind: str, replacement: str) -> str:
+        self.counts[kind] += 1
+        return replacement
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
