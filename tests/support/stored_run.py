@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.analysis.analyse import analyse
+from app.core.instrument import ConnectionRecord, InstrumentRecord
 from app.measure.store import ClientBatch, RunHead, Store
 from app.report.files import write_all
 from tests.unit.support_run import RunMaker, a_plan
@@ -15,6 +16,8 @@ DEVICES = ("d-0123456789abcdef", "d-fedcba9876543210")
 NAMES = ("Red Gecko", "Merak Biru")
 
 LAN_ADDRESS = "192.168.1.77"
+
+CONNECTIONS = (ConnectionRecord(0, LAN_ADDRESS, 40_001), ConnectionRecord(1, "127.0.0.1", 40_002))
 
 
 def store_run(runs_dir: Path, run: str, *, blocks: int = 1, client_counts: tuple[int, ...] = (2,)) -> Path:
@@ -27,7 +30,7 @@ def store_run(runs_dir: Path, run: str, *, blocks: int = 1, client_counts: tuple
     conditions = {**made.conditions, "participants": participants}
     with Store.create(folder, RunHead(run, made.started, made.plan, conditions, simulated=False)) as store:
         for trial in made.trials:
-            store.add_trial(trial)
+            store.add_trial(replace(trial, instrument=InstrumentRecord(connections=CONNECTIONS)))
         for device in DEVICES:
             store.add_batches([ClientBatch(device, "batch-0001", 1, run=run, trial=1)])
         store.finish(ended="2026-01-01T00:01:00Z")
