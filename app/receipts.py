@@ -47,7 +47,7 @@ class Receipt:
         """The arrival with the longest delay of those that came live; one from history says when a phone came back."""
         timed = [
             each
-            for each in self.arrivals.values()
+            for each in list(self.arrivals.values())  # Others may be posting theirs.
             if each.delay_ms is not None and each.outcome != "replayed"
         ]
         return max(timed, key=lambda each: each.delay_ms or 0.0, default=None)

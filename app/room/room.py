@@ -89,6 +89,11 @@ class Room(Attendance):
             self._changed()
             return found
 
+    def proposed_name(self, device: str, language: str) -> str:
+        """A friendly name that nobody here has, for a device that has not joined."""
+        with self.lock:
+            return self.seats.proposal(device, language)
+
     def leave(self, device: str) -> None:
         """`device` goes by itself; once the experiment has begun its seat is kept for it."""
         with self.lock:

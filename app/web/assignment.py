@@ -68,7 +68,7 @@ def _assignment(device: str) -> flask.Response:
     assigned = views.assignment(room, device)
     assigned["join_code_required"] = services().settings.join_code
     if assigned["you"]["name"] is None:
-        assigned["you"]["proposed_name"] = room.seats.proposal(device, texts.language())
+        assigned["you"]["proposed_name"] = room.proposed_name(device, texts.language())
     answer = body.answer(**assigned)
     answer.headers["Cache-Control"] = "no-store"
     return answer

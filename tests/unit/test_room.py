@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
 from typing import Any
 
 import pytest
@@ -499,3 +501,27 @@ def test_the_screen_goes_on_when_a_phone_leaves_in_the_middle_of_a_practice_tria
     bench.room.leave("a")
 
     assert views.screen(bench.room)["trial"]["seats"] == [2]
+
+
+def test_a_name_can_be_proposed_while_others_come_and_go() -> None:
+    bench = Bench()
+    bench.join(*(f"s-{number}" for number in range(100)))
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            bench.room.join("d-1", name="Siti", model=None, language="en")
+            bench.room.leave("d-1")
+
+    others = threading.Thread(target=come_and_go)
+    switch_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # Threads get into each other's way as often as they can.
+    others.start()
+    try:
+        names = {bench.room.proposed_name("d-new", "en") for _ in range(5000)}
+    finally:
+        is_over.set()
+        others.join()
+        sys.setswitchinterval(switch_s)
+
+    assert all(names)
