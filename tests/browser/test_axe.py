@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser.axe import axe_source, violations
 from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.conductor import Conductor
 from tests.browser.devices import DESK, LANGUAGES, PIXEL, PROJECTOR, SCHEMES, new_device, paint
 from tests.browser.guests import enter, open_room, operator_link, screen_url
 from tests.browser.test_page import start, stop
@@ -100,3 +101,33 @@ def test_the_operators_page_has_no_violation_before_and_after_signing_in(
     page.close()
 
     assert (outside, inside) == ({}, {})
+
+
+STEP = "document.querySelector('#room').dataset.step"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_phone_page_has_no_violation_in_a_room(
+    browser: Browser, server: RunningServer, source: str, language: str
+) -> None:
+    conductor = Conductor(server)
+    conductor.open(wanted_count=2)
+    page = new_device(browser, PIXEL, language=language)
+    page.go(f"{server.url}/?lang={language}")
+    page.wait_for(f"{STEP} === 'join'")
+    page.evaluate("document.querySelector('details').open = true")
+    wrong = [found(page, source)]
+
+    page.click("#join-button")
+    page.wait_for("siar.room?.isReady && siar.room.assignment.ready_count === 1")
+    wrong.append(found(page, source))
+    server.request("POST", "/api/room/start")
+    page.wait_for(f"{STEP} === 'countdown'")
+    wrong.append(found(page, source))
+    page.wait_for(f"{STEP} === 'between'")
+    server.request("POST", "/api/room/pause")
+    page.wait_for(f"{STEP} === 'paused'")
+    wrong.append(found(page, source))
+    page.close()
+
+    assert wrong == [{}] * 4
