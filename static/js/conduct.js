@@ -14,24 +14,25 @@ export const EVENTS_MAX = 32;
 /** What comes this soon after a page is back was waiting for it. */
 export const RESUMED_US = 2_000_000;
 
+/** @typedef {{startUs: number, endUs: number}} Span `endUs` is infinite while it lasts */
+
 /** One trial's record of one phone. */
 export class ConductRecord {
   /** @type {[number, string][]} */
   #events = [];
-  /** @type {number | null} */
-  #hiddenSinceUs;
-  #hiddenUs = 0;
-  /** @type {number | null} */
-  #frozenSinceUs = null;
-  #frozenUs = 0;
+  /** @type {Span[]} */
+  #hidden = [];
+  /** @type {Span[]} */
+  #frozen = [];
+  /** @type {number[]} when it came back from a sleep of whatever kind */
+  #resumedUs = [];
   #gapUs = 0;
   #suspendedUs = 0;
-  #resumedUs = -Infinity;
   #disconnects = 0;
 
   /** @param {{visible: boolean, startUs: number}} start */
   constructor({ visible, startUs }) {
-    this.#hiddenSinceUs = visible ? null : startUs;
+    if (!visible) open(this.#hidden, startUs);
   }
 
   /**
@@ -42,11 +43,12 @@ export class ConductRecord {
    */
   note(kind, atUs) {
     this.#log(kind, atUs);
-    if (kind === "hidden") this.#hiddenSinceUs ??= atUs;
-    else if (kind === "visible") this.#endHidden(atUs);
+    if (kind === "hidden") open(this.#hidden, atUs);
+    else if (kind === "visible") close(this.#hidden, atUs);
     // A page in the back-forward cache is frozen too, whatever its events are called.
-    else if (kind === "freeze" || kind === "pagehide") this.#frozenSinceUs ??= atUs;
-    else if (kind === "resume" || kind === "pageshow") this.#endFrozen(atUs);
+    else if (kind === "freeze" || kind === "pagehide") open(this.#frozen, atUs);
+    else if ((kind === "resume" || kind === "pageshow") && close(this.#frozen, atUs))
+      this.#resumedUs.push(atUs);
   }
 
   /**
@@ -58,7 +60,7 @@ export class ConductRecord {
   noteGap(durationUs, atUs) {
     this.#log("gap", atUs);
     this.#gapUs += durationUs;
-    this.#resumedUs = atUs;
+    this.#resumedUs.push(atUs);
   }
 
   /**
@@ -70,7 +72,7 @@ export class ConductRecord {
   noteSuspended(durationUs, atUs) {
     this.#log("suspended", atUs);
     this.#suspendedUs += durationUs;
-    this.#resumedUs = atUs;
+    this.#resumedUs.push(atUs);
   }
 
   /**
@@ -89,21 +91,24 @@ export class ConductRecord {
   }
 
   /**
-   * What the page was when something arrived.
+   * What the page was when something arrived. Asked when the trial is over: of a freeze the worker may hear late.
    *
    * @param {number} atUs
    * @returns {LifecycleState}
    */
   stateAt(atUs) {
-    if (this.#frozenSinceUs !== null) return "frozen";
-    if (this.#hiddenSinceUs !== null) return "hidden";
-    return atUs < this.#resumedUs + RESUMED_US ? "resumed" : "visible";
+    const isIn = (/** @type {Span} */ { startUs, endUs }) => startUs <= atUs && atUs < endUs;
+    if (this.#frozen.some(isIn)) return "frozen";
+    if (this.#hidden.some(isIn)) return "hidden";
+    return this.#resumedUs.some((backUs) => backUs <= atUs && atUs < backUs + RESUMED_US)
+      ? "resumed"
+      : "visible";
   }
 
   /** @param {number} nowUs client time */
   read(nowUs) {
-    const hiddenUs = this.#hiddenUs + since(this.#hiddenSinceUs, nowUs);
-    const frozenUs = this.#frozenUs + since(this.#frozenSinceUs, nowUs);
+    const hiddenUs = lengthUs(this.#hidden, nowUs);
+    const frozenUs = lengthUs(this.#frozen, nowUs);
     return {
       disconnects: this.#disconnects,
       hidden_ms: Math.round(hiddenUs / 1000),
@@ -112,19 +117,6 @@ export class ConductRecord {
       suspended_ms: Math.round(this.#suspendedUs / 1000),
       events: this.#events.slice(),
     };
-  }
-
-  /** @param {number} atUs */
-  #endHidden(atUs) {
-    this.#hiddenUs += since(this.#hiddenSinceUs, atUs);
-    this.#hiddenSinceUs = null;
-  }
-
-  /** @param {number} atUs */
-  #endFrozen(atUs) {
-    this.#frozenUs += since(this.#frozenSinceUs, atUs);
-    if (this.#frozenSinceUs !== null) this.#resumedUs = atUs;
-    this.#frozenSinceUs = null;
   }
 
   /**
@@ -137,9 +129,29 @@ export class ConductRecord {
 }
 
 /**
- * @param {number | null} startUs
- * @param {number} endUs
+ * @param {Span[]} spans
+ * @param {number} atUs
  */
-function since(startUs, endUs) {
-  return startUs === null ? 0 : Math.max(0, endUs - startUs);
+function open(spans, atUs) {
+  if (spans.at(-1)?.endUs !== Infinity) spans.push({ startUs: atUs, endUs: Infinity });
+}
+
+/**
+ * @param {Span[]} spans
+ * @param {number} atUs
+ * @returns {boolean} whether one was open
+ */
+function close(spans, atUs) {
+  const last = spans.at(-1);
+  if (last?.endUs !== Infinity) return false;
+  last.endUs = Math.max(last.startUs, atUs);
+  return true;
+}
+
+/**
+ * @param {Span[]} spans
+ * @param {number} nowUs
+ */
+function lengthUs(spans, nowUs) {
+  return spans.reduce((sum, { startUs, endUs }) => sum + Math.max(0, Math.min(endUs, nowUs) - startUs), 0);
 }

@@ -175,7 +175,8 @@ export class TrialSession {
     const { keeper, outbox, nowUs } = this.#dependencies;
     const conduct = this.#conduct.read(nowUs());
     await keeper.askNow(END_PROBE_COUNT);
-    for (const arrival of this.#arrivals) {
+    for (const each of this.#arrivals) {
+      const arrival = { ...each, lifecycle: this.#conduct.stateAt(each.received_client_us) };
       const arrived = keeper.read(arrival.received_client_us);
       const opened = keeper.read(arrival.connection.opened_client_us);
       outbox.add(toSample(arrival, arrived, opened), this.#context(arrival.received_client_us));
@@ -225,7 +226,6 @@ export class TrialSession {
       connection: this.#connection,
       is_new: isNew,
       visible: this.#isVisible,
-      lifecycle: this.#conduct.stateAt(receivedUs),
       polling_asked: Boolean(this.#trial.factors.polling),
       received_client_us: receivedUs,
       displayed_client_us: null,

@@ -176,6 +176,7 @@ test("at the end it closes, asks the clock once more, and posts samples and cond
   session.noteLifecycle("hidden", 1 * S);
   session.noteLifecycle("visible", 2 * S);
   world.breakCount += 1;
+  await world.time.pass(3_000);
 
   await session.end();
 
