@@ -16,6 +16,7 @@ from typing import Any
 from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
+from app.serving import plain_request
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
 from app.serving.takeover import offered
@@ -68,14 +69,19 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def shake_hands(self, client: Any) -> Any:
         """TLS around an accepted connection. Raises `OSError`, too when the client takes too long to say hello."""
-        encrypted = ssl_wrap_socket(client, self.cfg)
+        encrypted = None
         try:
             with self.waits_for_request():  # Ends the block in silence when the time is over.
+                if plain_request.is_plain(client):
+                    plain_request.redirect(client)
+                    raise ConnectionAbortedError("The client spoke plain HTTP.")
+                encrypted = ssl_wrap_socket(client, self.cfg)
                 encrypted.do_handshake()
                 return encrypted
             raise TimeoutError("The client did not finish its TLS handshake.")
         except OSError:
-            encrypted.close()
+            if encrypted is not None:
+                encrypted.close()
             raise
 
     @contextmanager

@@ -100,13 +100,39 @@ def test_a_client_that_says_no_hello_keeps_nobody_waiting(server: Encrypted) -> 
         assert server.ask("/healthz")[0].status == 200
 
 
-def test_plain_http_to_the_encrypted_port_ends_and_harms_nobody(server: Encrypted) -> None:
+def said_in_plain(server: Encrypted, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        plain.sendall(request)
+        answer = b""
         with contextlib.suppress(ConnectionError):
-            while plain.recv(4096):
-                pass
+            while more := plain.recv(4096):
+                answer += more
+    return answer
 
+
+def test_who_comes_over_plain_http_is_sent_to_https(server: Encrypted) -> None:
+    host = f"127.0.0.1:{server.port}".encode()
+
+    answer = said_in_plain(server, b"GET /?lang=id HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 307 ")
+    assert b"\r\nLocation: https://" + host + b"/?lang=id\r\n" in answer
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"POST /api/notifications HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: evil\x00\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET \\evil HTTP/1.1\r\nHost: a:1\r\n\r\n",
+        b"\x00" * 9000,
+    ],
+)
+def test_what_is_no_plain_question_for_a_page_is_closed_and_harms_nobody(
+    server: Encrypted, request_: bytes
+) -> None:
+    assert said_in_plain(server, request_) == b""
     assert server.ask("/healthz")[0].status == 200
     assert "Traceback" not in server.log.read_text()
 
