@@ -2,8 +2,11 @@
 
 import { byId, setText } from "../elements.js";
 
+/** Settles the question before this one, whose own event may still be on its way. */
+let settleLast = () => {};
+
 /**
- * Whether the operator said yes.
+ * Whether the operator said yes. A question that another one takes the place of is a no.
  *
  * @param {Document} document
  * @param {string} text
@@ -11,20 +14,22 @@ import { byId, setText } from "../elements.js";
  * @returns {Promise<boolean>}
  */
 export function ask(document, text, yes) {
+  settleLast();
   const dialog = /** @type {HTMLDialogElement} */ (byId(document, "question"));
   setText(byId(document, "question-text"), text);
   setText(byId(document, "question-yes"), yes);
-  // Escape leaves the value as it is, and so does a question that takes another's place.
   dialog.close();
-  dialog.returnValue = "no";
+  dialog.returnValue = "no"; // Escape leaves it as it is.
   dialog.showModal();
   return new Promise((resolve) => {
-    const onClose = () => {
-      // The last question's event comes late, when this one is on the screen already.
-      if (dialog.open) return;
+    const settle = () => {
+      settleLast = () => {};
       dialog.removeEventListener("close", onClose);
-      resolve(dialog.returnValue === "yes");
+      resolve(!dialog.open && dialog.returnValue === "yes");
     };
+    // An open dialog's event is the last question's, come late.
+    const onClose = () => dialog.open || settle();
     dialog.addEventListener("close", onClose);
+    settleLast = settle;
   });
 }
