@@ -79,9 +79,13 @@ def stop(run: str) -> None:
 
 def as_it_is(summary: RunSummary) -> RunSummary:
     """A run's line from disk, with what only the running server knows."""
+    return replace(summary, state=RUNNING, complete=False) if is_running(summary.id) else summary
+
+
+def is_running(run: str) -> bool:
+    """Whether a run is under way here, whoever started it."""
     runner = services().runners.running()
-    is_running = (runner is not None and runner.order.run == summary.id) or summary.id == _run_in_room()
-    return replace(summary, state=RUNNING, complete=False) if is_running else summary
+    return (runner is not None and runner.order.run == run) or run == _run_in_room()
 
 
 def with_running(found: list[RunSummary]) -> list[RunSummary]:
@@ -121,8 +125,13 @@ def exported(folder: Path) -> tuple[IO[bytes], int]:
     return file, size_bytes
 
 
+def is_in_room(run: str) -> bool:
+    """Whether phones gather for this run, or measure, whoever conducts it."""
+    return _run_in_room() == run
+
+
 def _check_in_room(run: str) -> None:
-    if _run_in_room() != run:
+    if not is_in_room(run):
         raise Conflict(f"Run {run[:64]} is not under way with phones here.")
 
 

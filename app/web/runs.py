@@ -115,8 +115,7 @@ def delete(run: str) -> flask.Response:
     """Move a run into the trash, where it is kept for a week."""
     if run == services().run:
         raise Conflict("This is the live run, into which phones post now.")
-    runner = services().runners.of(run)
-    if runner is not None and not runner.is_over:
+    if run_control.is_running(run):
         raise Conflict("This run is under way; stop it first.")
     blocking(services().trash.throw, run)
     return body.answer(run=run, restore_url=f"/api/runs/{run}/restore")
