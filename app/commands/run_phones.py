@@ -93,13 +93,17 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     )
     failure: SiarError | None = None
     try:
-        if run.execute() is None:
-            print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
-            return measuring.EXIT_INTERRUPTED
+        run.execute()
+    except KeyboardInterrupt:
+        if run.folder.is_dir():  # It came while the report was written: that can be drawn again.
+            raise
     except SiarError as error:
         if not run.folder.is_dir():
             raise
         failure = error
+    if not run.folder.is_dir():
+        print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
+        return measuring.EXIT_INTERRUPTED
     analysis = measuring.load(run.folder)
     measuring.show(analysis, run.folder, json_path=arguments.json)
     if failure is not None:
