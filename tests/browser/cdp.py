@@ -123,9 +123,10 @@ class Page:
         self.browser.worker_preludes[self.session] = script
 
     def go(self, url: str) -> None:
-        """Open an address and wait until everything that it names is loaded."""
+        """Open an address and wait until everything that it names is loaded; a page may change its address meanwhile."""
         self.call("Page.navigate", url=url)
-        self.wait_for(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})")
+        asked_for = "(performance.getEntriesByType('navigation')[0]?.name ?? '')"
+        self.wait_for(f"document.readyState === 'complete' && {asked_for}.startsWith({json.dumps(url)})")
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ def sign_in_by_link(page: Page, server: RunningServer) -> str:
     status, link = server.request("POST", "/api/links")
     assert status == 201, link
     url: str = link["url"]
-    page.call("Page.navigate", url=f"{url}&lang=en")  # not `go`: the page itself changes its address
+    page.go(f"{url}&lang=en")
     page.wait_for("globalThis.siarAdmin?.session === 'in' && siarAdmin.room && siarAdmin.presets.length > 0")
     return url
 
@@ -98,7 +98,7 @@ def test_a_link_opens_one_session_and_leaves_the_address_bar(
     assert browser.complaints() == []
 
     other = new_device(browser, DESK)
-    other.call("Page.navigate", url=f"{link}&lang=en")
+    other.go(f"{link}&lang=en")
     other.wait_for("globalThis.siarAdmin?.session === 'out'")
 
     assert "used before" in other.text("#sign-in-problem")
