@@ -48,7 +48,7 @@ def asset(folder: str, name: str) -> flask.Response:
         return flask.send_from_directory(STATIC / folder, name)
     try:
         found = _stripped(path, Path(path).stat().st_mtime_ns)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # A name with a NUL in it is a `ValueError`.
         raise NotFound("There is no such file here.") from error
     response = flask.Response(found.body, content_type=CONTENT_TYPES[suffix])
     response.set_etag(found.etag)

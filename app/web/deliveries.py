@@ -90,6 +90,11 @@ class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
     radio_jitter_ms: _Bound | None = None
     rtt_ms: _Bound | None = None
 
+    def __post_init__(self) -> None:
+        """Make the texts fit to be shown: they go into reports, and onto terminals."""
+        self.model = clean_name(self.model or "") or None
+        self.browser = clean_name(self.browser or "") or None
+
 
 class Conduct(msgspec.Struct, forbid_unknown_fields=True):
     """How a phone behaved during one trial; the last batch of the trial has it."""
@@ -129,7 +134,14 @@ def register() -> flask.Response:
         services().room.reports.take(device, {}, now_us=clock.now_us(), name=name)
     answer = flask.jsonify(device=device, token=token)
     answer.status_code = 201
-    answer.set_cookie(COOKIE, f"{device}.{token}", max_age=COOKIE_AGE_S, httponly=True, samesite="Strict")
+    answer.set_cookie(
+        COOKIE,
+        f"{device}.{token}",
+        max_age=COOKIE_AGE_S,
+        httponly=True,
+        samesite="Strict",
+        secure=flask.request.is_secure,
+    )
     return answer
 
 

@@ -125,13 +125,8 @@ def exported(folder: Path) -> tuple[IO[bytes], int]:
     return file, size_bytes
 
 
-def is_in_room(run: str) -> bool:
-    """Whether phones gather for this run, or measure, whoever conducts it."""
-    return _run_in_room() == run
-
-
 def _check_in_room(run: str) -> None:
-    if not is_in_room(run):
+    if _run_in_room() != run:
         raise Conflict(f"Run {run[:64]} is not under way with phones here.")
 
 

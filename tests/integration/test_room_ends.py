@@ -13,6 +13,7 @@ from app.experiment.room_api import RoomOperator
 from tests.integration.test_receipts import CONDUCT, begin_trial, post
 from tests.integration.test_room_api import OPENING, TRIAL, VERDICT, new_phone, operator
 from tests.support.server import RunningServer, running_server
+from tests.support.stored_run import store_run
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,16 @@ def test_nothing_is_stored_for_an_experiment_that_is_over(server: RunningServer)
     assert late == [409, 409]  # With 409 a page drops the batch; 403 it would try again for ever.
     lines = (server.runs_dir / "over-1" / "spool.jsonl").read_text().splitlines()
     assert len(lines) == 1
+
+
+def test_a_run_that_another_process_conducts_is_not_deleted_in_a_long_pause(server: RunningServer) -> None:
+    """Nothing is written to it for minutes then, and nobody here is its parent."""
+    store_run(server.runs_dir, "paused-1")
+    open_room(server, "paused-1")
+
+    during, problem = server.request("DELETE", "/api/runs/paused-1")
+    operator(server, "DELETE", "/api/room")
+    after, _answer = server.request("DELETE", "/api/runs/paused-1")
+
+    assert (during, after) == (409, 200)
+    assert "under way" in problem["detail"]
