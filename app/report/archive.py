@@ -183,7 +183,7 @@ def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
         "simulated": run.simulated,
         "seed": None if is_live else run.plan.seed,
         "plan_sha256": plan_sha256(run.plan),
-        "database_version": schema.VERSION,
+        "database_version": _version_of(made / FILE_NAME),
         "versions": {"python": run.conditions.get("python"), "packages": run.conditions.get("packages")},
         "replaced": dict(sorted(redactor.counts.items())),
         "files": [
@@ -197,6 +197,12 @@ def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
             if (made / name).is_file()
         },
     }
+
+
+def _version_of(path: Path) -> int:
+    """The version of the schema that the run was written by; exporting changes nothing of it."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _own_names() -> list[str]:

@@ -20,6 +20,7 @@ from app.analysis.sentences import sentence
 from app.analysis.words import arm_title, count_of, is_same_arm, listing
 from app.core.trial import Severity
 from app.report.evidence import curve_figure, forest_figure
+from app.report.factor_effects import factor_figure, factor_tables, share_table
 from app.report.further_tables import (
     METHODS_NOTE,
     SECONDS_NOTE,
@@ -115,6 +116,8 @@ def _further(analysis: Analysis) -> dict[str, object]:
         "methods": methods_table(others),
         "methods_note": METHODS_NOTE,
         "characteristics": characteristic_tables(analysis, rows),
+        "factors": factor_figure(analysis, factor_tables(analysis)),
+        "shares": share_table(analysis),
         "formulas": formulas_table(),
         "levels": levels_table(rows),
         "intervals": intervals_table(rows),

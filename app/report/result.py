@@ -25,6 +25,7 @@ from app.core.conduct import Conduct
 from app.core.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
+from app.report.factor_effects import factors_json
 from app.report.further_tables import beside_json, further_json
 
 SCHEMA = 1
@@ -52,6 +53,7 @@ def result_json(analysis: Analysis) -> Json:
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [_summary(each) for each in analysis.summary],
         "further": [further_json(each) for each in further(analysis)],
+        "factors": factors_json(analysis),
         "beside": [beside_json(each) for each in beside(analysis)],
         "totals": asdict(analysis.totals),
         "warnings": [
