@@ -20,6 +20,7 @@ from app.analysis.pooled import PooledTests, pooled_tests
 from app.analysis.power import blocks_for, blocks_for_equivalence
 from app.analysis.shapiro import Normality, shapiro_wilk
 from app.analysis.study_method import StudyMethod, study_methods
+from app.analysis.words import arm_title, count_of
 from app.core.scenario import Arm
 
 POOLED_MAX = 100_000
@@ -53,11 +54,29 @@ def beside(analysis: Analysis) -> tuple[Beside, ...]:
     return tuple(_beside(analysis, each) for each in analysis.verdicts)
 
 
+def study_of(analysis: Analysis, comparison: Comparison) -> StudyMethod | None:
+    """The study's method on the blocks of one comparison; `None` where there are none."""
+    counting = {(comparison.clients, block) for block, _ in comparison.differences}
+    records = [each.record for each in analysis.trials]
+    found = study_methods(records, comparison.a.name, comparison.b.name, counting=counting)
+    return found[0] if found else None
+
+
+def once_sentence(analysis: Analysis, comparison: Comparison) -> str | None:
+    """What single measurements by the study's method would have said; `None` without blocks."""
+    study = study_of(analysis, comparison)
+    if study is None:
+        return None
+    count = len(study.blocks)
+    return (
+        f"Measured once, clocks set once, as in the study: {study.a_lower} of {count_of(count, 'block')} would have said "
+        f"{arm_title(comparison.a)} faster at {count_of(study.clients, analysis.noun)}, "
+        f"{study.b_lower} {arm_title(comparison.b)}."
+    )
+
+
 def _beside(analysis: Analysis, comparison: Comparison) -> Beside:
     clients = comparison.clients
-    counting = {(clients, block) for block, _ in comparison.differences}
-    records = [each.record for each in analysis.trials]
-    studies = study_methods(records, comparison.a.name, comparison.b.name, counting=counting)
     values = [value for _, value in comparison.differences]
     spread = stdev(values) if len(values) > 1 else 0.0
     return Beside(
@@ -69,7 +88,7 @@ def _beside(analysis: Analysis, comparison: Comparison) -> Beside:
         pooled=pooled_tests(
             _samples(analysis, comparison.a, clients), _samples(analysis, comparison.b, clients)
         ),
-        study=studies[0] if studies else None,
+        study=study_of(analysis, comparison),
         blocks_for_difference=blocks_for(abs(comparison.estimate) / spread)
         if spread and comparison.estimate
         else None,

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from app.analysis.analyse import Analysis, analyse
-from app.analysis.beside import beside
+from app.analysis.beside import beside, once_sentence
 from app.analysis.characteristics import FIGURES, Characteristic, of
 from app.analysis.comparison import Verdict
 from app.analysis.further import further
@@ -64,6 +64,15 @@ def test_the_study_table_says_what_one_trial_would_have_said() -> None:
     assert [row[3] for row in table.rows] == ["SSE faster", "SSE faster"]
     assert [row[4] for row in table.rows] == ["8 of 8", "8 of 8"]
     assert [row[8] for row in table.rows] == ["yes", "yes"]
+
+
+def test_the_terminal_says_it_in_a_sentence() -> None:
+    comparison = clear().verdicts[1]
+
+    assert once_sentence(clear(), comparison) == (
+        "Measured once, clocks set once, as in the study: 8 of 8 blocks would have said SSE faster at 3 clients, "
+        "0 Socket.IO."
+    )
 
 
 def test_a_p_that_is_not_zero_never_prints_as_zero() -> None:
