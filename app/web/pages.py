@@ -31,6 +31,7 @@ def phone() -> flask.Response:
     return _page(
         "index.html",
         parts=("phone", "room"),
+        retention_days=services().settings.retention_days,
         join_code=flask.request.args.get("code", "")[:JOIN_CODE_CHARS_MAX],
         config={"clock_port": services().settings.clock_port or None, "run": services().run},
     )
@@ -75,7 +76,7 @@ def _page(template: str, *, parts: tuple[str, ...], config: dict[str, Any], **va
     page = flask.render_template(
         template,
         language=language,
-        t=lambda key: words[key],
+        t=lambda key, **places: _filled(words[key], places),
         config={"version": VERSION, "language": language, **config},
         **values,
     )
@@ -84,6 +85,13 @@ def _page(template: str, *, parts: tuple[str, ...], config: dict[str, Any], **va
     response.headers["Vary"] = "Accept-Language"
     response.headers["Cache-Control"] = "no-cache"
     return response
+
+
+def _filled(text: str, places: dict[str, object]) -> str:
+    """As the pages' scripts fill them: a place that is not given stays."""
+    for name, value in places.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
 
 
 def _without_indentation(page: str) -> str:

@@ -97,12 +97,18 @@ export class ConductRecord {
    * @returns {LifecycleState}
    */
   stateAt(atUs) {
-    const isIn = (/** @type {Span} */ { startUs, endUs }) => startUs <= atUs && atUs < endUs;
-    if (this.#frozen.some(isIn)) return "frozen";
-    if (this.#hidden.some(isIn)) return "hidden";
-    return this.#resumedUs.some((backUs) => backUs <= atUs && atUs < backUs + RESUMED_US)
-      ? "resumed"
-      : "visible";
+    if (isWithin(this.#frozen, atUs)) return "frozen";
+    if (this.#resumedUs.some((backUs) => backUs <= atUs && atUs < backUs + RESUMED_US)) return "resumed";
+    return isWithin(this.#hidden, atUs) ? "hidden" : "visible";
+  }
+
+  /**
+   * Whether somebody could have seen it arrive.
+   *
+   * @param {number} atUs
+   */
+  wasVisibleAt(atUs) {
+    return !isWithin(this.#frozen, atUs) && !isWithin(this.#hidden, atUs);
   }
 
   /** @param {number} nowUs client time */
@@ -146,6 +152,14 @@ function close(spans, atUs) {
   if (last?.endUs !== Infinity) return false;
   last.endUs = Math.max(last.startUs, atUs);
   return true;
+}
+
+/**
+ * @param {Span[]} spans
+ * @param {number} atUs
+ */
+function isWithin(spans, atUs) {
+  return spans.some(({ startUs, endUs }) => startUs <= atUs && atUs < endUs);
 }
 
 /**

@@ -23,6 +23,12 @@ import { Tally } from "./tally.js";
 /** One failed try is a hiccup; from the second on the page says that the server is away. */
 const FAILED_TRIES_TOLD = 2;
 
+/** Who sent it waits for the receipt: the clock is asked this soon behind the first of several, and it is posted. */
+const RECEIPT_AFTER_MS = 200;
+
+/** What follows sooner waits for the usual bursts, which are as far apart. */
+const RECEIPT_PAUSE_US = 5_000_000;
+
 /**
  * @typedef {{
  *   openStream: (transport: Transport, lastEventId: string | null, events: StreamEvents) =>
@@ -59,6 +65,7 @@ export class Session {
   /** @type {string | null} */
   #lastId = null;
   #countOnTransport = 0;
+  #receiptUs = -Infinity;
   /** @type {any} */
   #changeTimer;
 
@@ -218,6 +225,7 @@ export class Session {
   #onNotification(notification, receivedUs, connection) {
     const isNew = this.#order.note(notification.id, connection.transport);
     if (notification.data?.trial) this.#holeCheck.noteTrial(receivedUs);
+    else if (receivedUs - this.#receiptUs > RECEIPT_PAUSE_US) this.#hurry(receivedUs);
     const overdue = this.#pending.add({
       notification,
       connection,
@@ -251,6 +259,17 @@ export class Session {
     });
     this.#countOnTransport += 1;
     if (this.#choice === "both" && this.#countOnTransport >= CHANGE_AFTER_COUNT) this.#changeTransport();
+  }
+
+  /** @param {number} receivedUs */
+  #hurry(receivedUs) {
+    const { timers, outbox } = this.#dependencies;
+    this.#receiptUs = receivedUs;
+    timers.setTimeout(async () => {
+      if (!this.isOn) return;
+      await this.#keeper.askNow();
+      await outbox.flush();
+    }, RECEIPT_AFTER_MS);
   }
 
   /** @param {number} startUs */

@@ -176,7 +176,9 @@ export class TrialSession {
     const conduct = this.#conduct.read(nowUs());
     await keeper.askNow(END_PROBE_COUNT);
     for (const each of this.#arrivals) {
-      const arrival = { ...each, lifecycle: this.#conduct.stateAt(each.received_client_us) };
+      const atUs = each.received_client_us;
+      const lifecycle = this.#conduct.stateAt(atUs);
+      const arrival = { ...each, lifecycle, visible: this.#conduct.wasVisibleAt(atUs) };
       const arrived = keeper.read(arrival.received_client_us);
       const opened = keeper.read(arrival.connection.opened_client_us);
       outbox.add(toSample(arrival, arrived, opened), this.#context(arrival.received_client_us));

@@ -52,6 +52,9 @@ for (const [gone, back] of [
     assert.equal(conduct.read(9 * S).frozen_ms, 3000);
     assert.equal(conduct.stateAt(4 * S + RESUMED_US - 1), "resumed");
     assert.equal(conduct.stateAt(4 * S + RESUMED_US), "visible");
+    // Asked behind it, it still knows what was before.
+    assert.deepEqual([conduct.stateAt(2 * S), conduct.stateAt(0)], ["frozen", "visible"]);
+    assert.deepEqual([conduct.wasVisibleAt(2 * S), conduct.wasVisibleAt(5 * S)], [false, true]);
   });
 }
 

@@ -268,3 +268,26 @@ test("a hole in a trial waits until the trial is over", async () => {
 
   assert.equal(world.spans.length, 1);
 });
+
+test("the first of several arrivals is timed and posted within a moment, as its sender waits for the receipt", async () => {
+  const { world } = makeSession();
+  world.open();
+  for (const offset of [1, 2, 3]) world.receive(offset, 1000 * offset);
+
+  await world.time.pass(1_000);
+  assert.deepEqual([world.asks, world.flushes], [1, 1]);
+  world.receive(4, 6_000_000);
+  await world.time.pass(1_000);
+
+  assert.deepEqual([world.asks, world.flushes], [2, 2]);
+});
+
+test("notifications of a trial are in no hurry", async () => {
+  const { world } = makeSession();
+  world.open();
+  world.receive(1, 1000, { data: { trial: { run: "r-1", trial: 4, seq: 0, warmup: false } } });
+
+  await world.time.pass(1_000);
+
+  assert.equal(world.asks, 0);
+});
