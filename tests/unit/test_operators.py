@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import pytest
 
 from app.core.guesses import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
@@ -150,3 +152,23 @@ def test_guessers_are_remembered_up_to_a_bound(operators: Operators) -> None:
         guess_wrong(operators, 1, f"10.0.{number // 256}.{number % 256}")
 
     assert operators.is_token("right", address=HERE)
+
+
+def test_a_guesser_behind_the_operators_address_does_not_keep_out_who_has_a_drawn_secret(
+    clock: Stopped,
+) -> None:
+    """Behind one proxy or router everybody has one address; 128 random bits nobody guesses at any speed."""
+    drawn = secrets.token_urlsafe(24)
+    operators = Operators(token=drawn, now_us=clock)
+    key = operators.new_link_key()
+    for _ in range(GUESSES_MAX):
+        operators.is_token("wrong", address=HERE)
+
+    session = operators.sign_in(key, address=HERE)
+
+    assert operators.is_session(session)
+    assert operators.is_token(drawn, address=HERE)
+    with pytest.raises(TooManyGuesses):
+        operators.sign_in(key, address=HERE)
+    with pytest.raises(TooManyGuesses):
+        operators.is_token(secrets.token_urlsafe(24), address=HERE)
