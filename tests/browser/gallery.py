@@ -72,6 +72,7 @@ class ReadmePictures(Gallery):
         screen = README_SCENES.get(scene)
         if screen is None or language != "en":
             return
+        page.call("Emulation.setScrollbarsHidden", hidden=True)
         look_through(page, replace(screen, pixel_ratio=min(1.0, README_WIDTH_PX_MAX / screen.width_px)))
         paint(page, "light")
         path = self.folder / f"{scene}.webp"

@@ -22,15 +22,15 @@ PLAN: dict[str, Any] = {
     "arms": ["sse", "socketio"],
     "client_counts": [1, 3, 6],
     "blocks": 2,
-    "notifications": 60,
+    "notifications": 40,
     "warmup_notifications": 5,
     "rate_hz": 10.0,
     "idle_s": 0.5,
     "settle_s": 1.0,
     "drain_s": 2.0,
-    "extra_blocks_max": 2,
+    "extra_blocks_max": 6,
 }
-"""Trials of some seconds, in which there is time to look; two blocks, so that there is something to compare."""
+"""Trials of some seconds, in which there is time to look, and which looking makes void: as many blocks more."""
 
 PHONE = (SMALL, PIXEL)
 OPERATOR = (SMALL, DESK)
