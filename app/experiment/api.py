@@ -62,9 +62,8 @@ def ask(
         headers["Authorization"] = f"Bearer {token}"
     with requests.Session() as session:
         session.trust_env = False  # a proxy of the user's is not for a server that is measured
-        session.verify = (
-            os.environ.get("SSL_CERT_FILE") or True
-        )  # what trust_env would have looked at, and more
+        # trust_env would have looked at it too.
+        session.verify = os.environ.get("SSL_CERT_FILE") or True
         if url.startswith("https:") and is_loopback(urlsplit(url).hostname or ""):
             # Nobody is in between, and a certificate that the user brought seldom names a machine's inside.
             session.verify = False

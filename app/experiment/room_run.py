@@ -16,7 +16,7 @@ from typing import Any
 from app.analysis.analyse import Analysis, analyse
 from app.analysis.verdict import run_verdict
 from app.analysis.words import arm_title, number
-from app.core.errors import SiarError
+from app.core.errors import SiarError, Unfit
 from app.core.scenario import Plan, plan_to_json
 from app.experiment import naming
 from app.experiment.api import Server
@@ -114,7 +114,10 @@ class RoomRun:
             time.sleep(LOOK_S)
 
     def _measure(self, room: Room) -> None:
-        party = Party(phones_of(room), seed=self.plan.seed)
+        found = phones_of(room)
+        if not found:
+            raise Unfit("Everybody left during the countdown: there is no phone to measure with.")
+        party = Party(found, seed=self.plan.seed)
         plan = with_phones(self.plan, len(party.phones))
         progress = Both(self.progress, RoomProgress(self.operator, plan))
         try:

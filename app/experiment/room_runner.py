@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from app.analysis.analyse import analyse
 from app.analysis.verdict import run_verdict
@@ -59,6 +60,8 @@ def _run(plan: Plan, server: Server, given: argparse.Namespace, stop: Callable[[
     if given.phones is not None:
         return RoomRun(plan, server, given.runs_dir, given.run, given.phones, progress, stop=stop).execute()
     check_for_built_in(plan)
+    if urlsplit(server.url).scheme != "http":
+        raise Unfit("Built-in clients speak plain HTTP: start the server without HTTPS for them.")
     try:
         return run_plan(
             plan, server=server, runs_dir=given.runs_dir, run_id=given.run, progress=progress, stop=stop
