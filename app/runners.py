@@ -85,8 +85,11 @@ class Runner:
         """The end of what it said."""
         if self._last_words is not None:
             return self._last_words
-        size = os.fstat(self.log.fileno()).st_size
-        tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
+        try:
+            size = os.fstat(self.log.fileno()).st_size
+            tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
+        except (OSError, ValueError):  # It is being buried just now, or the disk fails.
+            return self._last_words or ""
         return tail.decode(errors="replace").strip()
 
     def bound_log(self) -> None:
@@ -174,16 +177,17 @@ class Runners:
 
     def _watch(self, runner: Runner) -> None:
         while not runner.is_over:
-            runner.bound_log()
+            with contextlib.suppress(OSError, ValueError):
+                runner.bound_log()
             time.sleep(LOOK_S)
-        runner.bury()
-        self._on_end(runner)
+        try:
+            runner.bury()
+        finally:  # Or the room would stay as it was, with phones that wait in it.
+            self._on_end(runner)
 
 
 def _spawn(order: Order, command: Sequence[str]) -> Runner:
-    handle, plan_path = tempfile.mkstemp(prefix="siar-plan-", suffix=".json")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(order.plan_json)
+    plan_path = _write_plan(order)
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner, and has no name
     fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)  # Both write at its end, wherever that is after `bound_log`.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
@@ -209,6 +213,18 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
         os.unlink(plan_path)
         raise
     return Runner(order, process, log, plan_path)
+
+
+def _write_plan(order: Order) -> str:
+    """Path of a file with the order's plan. Raises `OSError`, and leaves none then."""
+    handle, path = tempfile.mkstemp(prefix="siar-plan-", suffix=".json")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(order.plan_json)
+    except OSError:
+        os.unlink(path)
+        raise
+    return path
 
 
 def _server_pid() -> int:

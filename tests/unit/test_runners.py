@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -177,3 +179,33 @@ def test_runners_are_remembered_up_to_a_bound(runners: Runners) -> None:
 
     assert runners.of("r0") is None
     assert runners.of(f"r{REMEMBERED_MAX}") is not None
+
+
+def test_the_server_hears_of_an_end_also_when_the_last_words_are_lost() -> None:
+    """Its room would stay as it was for ever, and phones wait in it."""
+    ended: list[Runner] = []
+    runners = Runners(on_end=ended.append)
+    runner = runners.start(order(), command=program("import time; time.sleep(0.2)"))
+
+    runner.log.close()
+
+    until(lambda: ended == [runner])
+    assert runner.last_words() == ""
+
+
+def test_a_disk_that_is_full_is_said_and_leaves_no_half_a_plan(
+    runners: Runners, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        with pytest.raises(OSError, match="large"):
+            runners.start(order(), command=program("pass"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handled)
+
+    assert list(tmp_path.iterdir()) == []
+    assert runners.running() is None
