@@ -21,6 +21,7 @@ from app.core.scenario import LIVE_PROFILE
 from app.core.trial import RunRecord
 from app.measure.store import Store
 from app.report.csv_files import write_trials
+from app.report.display_text import print_display
 from app.report.files import write_atomically
 from app.report.html import report_html
 from app.report.result import result_text
@@ -57,11 +58,16 @@ def execute(arguments: argparse.Namespace) -> int:
     if run.plan.profile == LIVE_PROFILE:
         return _show_live(run, samples, arguments)
     analysis = analyse(run)
-    write = FORMATS[arguments.format]
+
+    def write(file: TextIO) -> None:
+        FORMATS[arguments.format](analysis, file)
+        if arguments.format == "text":
+            print_display(samples, Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False))
+
     if arguments.output is None:
-        write(analysis, sys.stdout)
+        write(sys.stdout)
     else:
-        write_atomically(arguments.output, lambda file: write(analysis, file))
+        write_atomically(arguments.output, write)
     return 0
 
 
@@ -78,6 +84,7 @@ def _show_live(run: RunRecord, samples: list[dict[str, Any]], arguments: argpars
             print_live(
                 run, live_rows(samples), Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False)
             )
+            print_display(samples, Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False))
 
     if arguments.output is None:
         write(sys.stdout)

@@ -20,6 +20,7 @@ from app.analysis.further import further
 from app.analysis.sentences import sentence
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
 from app.analysis.verdict import run_verdict
+from app.analysis.within import within_trials
 from app.analysis.words import pseudonym
 from app.core.conduct import Conduct
 from app.core.scenario import plan_to_json
@@ -54,6 +55,7 @@ def result_json(analysis: Analysis) -> Json:
         "summary": [_summary(each) for each in analysis.summary],
         "further": [further_json(each) for each in further(analysis)],
         "factors": factors_json(analysis),
+        "within": [asdict(each) for each in within_trials(analysis)],
         "beside": [beside_json(each) for each in beside(analysis)],
         "totals": asdict(analysis.totals),
         "warnings": [

@@ -1,8 +1,10 @@
 """Gaps, spikes, missing ones, seconds, places and paint: each figure by hand."""
 
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from app.analysis.arrivals import arrival_figures, pooled
 from app.analysis.display import display_ms, display_rows
@@ -10,6 +12,7 @@ from app.analysis.positions import position_figures, slope_us
 from app.analysis.telemetry import interval_row, level_row, telemetry
 from app.core.delivery import Delivery, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord
+from app.report.display_text import print_display
 from tests.unit.support_run import EPOCH_US, a_delivery, a_plan, a_trial
 
 SLOW = replace(a_plan(client_counts=(1, 2), notifications=4, warmup=0), rate_hz=1.0)
@@ -199,3 +202,16 @@ def test_display_delay_is_paint_minus_stamp_and_each_phone_counts_alike() -> Non
     assert row.display_ms_p50 == 20.0
     assert row.display_ms_p95 is None
     assert display_ms(samples[9]) == 30.0
+
+
+def test_display_delay_is_said_where_something_was_painted_and_not_where_nothing_was() -> None:
+    file = StringIO()
+    console = Console(file=file, width=100)
+
+    print_display([painted("d-1", None)], console)
+    assert file.getvalue() == ""
+
+    print_display([painted("d-1", 10.0), painted("d-2", 30.0)], console)
+    assert "Shown on the page 20.00 ms after its arrival (median): SSE, 2 notifications on 2 phones" in (
+        file.getvalue().replace("\n", " ")
+    )

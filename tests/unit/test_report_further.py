@@ -11,6 +11,7 @@ from app.analysis.beside import beside, once_sentence
 from app.analysis.characteristics import FIGURES, Characteristic, of
 from app.analysis.comparison import Verdict
 from app.analysis.further import further
+from app.analysis.within import within_trials
 from app.report.further_tables import characteristic_tables, methods_table, study_table
 from app.report.html import report_html
 from app.report.result import result_json
@@ -110,6 +111,23 @@ def test_the_json_has_both_and_no_nan() -> None:
     assert [row["arm"] for row in found["further"]] == ["sse", "socketio", "sse", "socketio"]
     assert found["further"][0]["down_kbps"]["mean"] == 40.96  # 20 a second of 256 bytes
     assert found["further"][0]["arrivals"]["missing_share"] == 0.0
+
+
+def test_a_trials_own_intervals_hold_the_median_of_its_middle_client() -> None:
+    found = within_trials(same())
+
+    medians = {each.record.spec.index: each.metrics.delay_ms.p50 for each in same().trials}
+    assert {each.quantile.share for each in found} == {0.5, 0.95}
+    assert len(found) == 2 * len(medians)
+    for each in found:
+        interval, middle = each.quantile.interval, medians[each.trial]
+        if each.quantile.share == 0.5:
+            assert interval.low is not None
+            assert interval.high is not None
+            assert middle is not None
+            assert interval.low <= middle <= interval.high
+        else:
+            assert interval.high is None, "40 samples do not reach beyond a p95"
 
 
 def test_a_run_without_a_trial_has_rows_without_figures() -> None:
