@@ -42,16 +42,13 @@ class Gallery:
                 self.taken.append(path)
 
 
-README_SCENES: dict[str, Screen] = {
-    "screen-lobby": PROJECTOR,
-    "phone-join": PIXEL,
-    "phone-lobby": PIXEL,
-    "phone-round": PIXEL,
-    "phone-finished": PIXEL,
-    "screen-finished": PROJECTOR,
-    "admin-lobby": DESK,
+README_SCENES: dict[str, tuple[str, Screen]] = {
+    "screen-lobby": ("lobby", PROJECTOR),
+    "phone-lobby": ("phone", PIXEL),
+    "admin-lobby": ("admin", DESK),
+    "screen-finished": ("result", PROJECTOR),
 }
-"""What the README shows, and through which screen: in English, in the light."""
+"""What the README shows, under which name and through which screen: in English, in the light."""
 
 README_WIDTH_PX_MAX = 960
 
@@ -69,13 +66,13 @@ class ReadmePictures(Gallery):
         schemes: Sequence[str] = SCHEMES,
     ) -> None:
         """The page as WebP, if the README shows it."""
-        screen = README_SCENES.get(scene)
-        if screen is None or language != "en":
+        if scene not in README_SCENES or language != "en":
             return
+        name, screen = README_SCENES[scene]
         page.call("Emulation.setScrollbarsHidden", hidden=True)
         look_through(page, replace(screen, pixel_ratio=min(1.0, README_WIDTH_PX_MAX / screen.width_px)))
         paint(page, "light")
-        path = self.folder / f"{scene}.webp"
+        path = self.folder / f"{name}.webp"
         shot = page.call("Page.captureScreenshot", format="webp", quality=README_QUALITY)
         path.write_bytes(base64.b64decode(shot["data"]))
         self.taken.append(path)
@@ -85,15 +82,13 @@ README_QUALITY = 80
 """Percent; text stays sharp."""
 
 
-def picture(page: Page, *, whole: bool = True) -> bytes:
-    """The tab as PNG; `whole` with what one would have to scroll to."""
-    options: dict[str, object] = {}
-    if whole:
-        size = page.call("Page.getLayoutMetrics")["cssContentSize"]
-        height_px = min(size["height"], HEIGHT_PX_MAX)
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": height_px, "scale": 1}
-        options = {"captureBeyondViewport": True, "clip": clip}
-    return base64.b64decode(page.call("Page.captureScreenshot", format="png", **options)["data"])
+def picture(page: Page) -> bytes:
+    """The whole page as PNG, with what one would have to scroll to."""
+    size = page.call("Page.getLayoutMetrics")["cssContentSize"]
+    height_px = min(size["height"], HEIGHT_PX_MAX)
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": height_px, "scale": 1}
+    shot = page.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+    return base64.b64decode(shot["data"])
 
 
 def contact_sheet(paths: Sequence[Path]) -> str:
