@@ -171,6 +171,8 @@ def test_the_report_asks_no_other_host_for_anything(demo: tuple[Path, Any, dict[
         (("serve", "--port", "99999"), {}, 2, "SIAR_PORT"),
         (("serve", "--workers", "4"), {}, 2, "broker"),
         (("serve", "--host", "203.0.113.1"), {}, 3, "203.0.113.1"),
+        (("doctor", "--url", "siar.example"), {}, 2, "https://siar.example"),
+        (("doctor", "--host", "203.0.113.1"), {"LC_ALL": "C"}, 3, ""),
     ],
 )
 def test_a_mistake_gets_a_sentence_and_its_exit_code(
