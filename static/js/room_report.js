@@ -13,7 +13,7 @@ const FAILED_TRIES_TOLD = 2;
  *   checks: import("./room_types.js").Checks, isReady: boolean, isVisible: boolean, isAwake: boolean,
  *   trial: Pick<TrialSession, "isConnected" | "isReady" | "index"> | null, isPosting: boolean,
  *   trialDone: number | null, boundMs: number | null,
- *   roundTrips: {rtt_ms: number | null, jitter_ms: number | null},
+ *   roundTrips: ReturnType<import("./round_trips.js").RoundTrips["read"]>,
  * }} phone
  */
 export function reportOf({
@@ -27,7 +27,9 @@ export function reportOf({
   boundMs,
   roundTrips,
 }) {
-  const { rtt_ms, jitter_ms } = roundTrips;
+  const { rtt_ms, radio_jitter_ms, jitter_ms } = roundTrips;
+  // What a dozing radio adds says more about a phone than how its awake radio varies.
+  const jitterMs = radio_jitter_ms ?? jitter_ms;
   return {
     checks,
     ready: isReady,
@@ -36,7 +38,7 @@ export function reportOf({
     connected: trial?.isConnected ?? false,
     ...(boundMs === null ? {} : { clock_bound_ms: boundMs }),
     ...(rtt_ms === null ? {} : { rtt_ms }),
-    ...(jitter_ms === null ? {} : { jitter_ms }),
+    ...(jitterMs === null ? {} : { jitter_ms: jitterMs }),
     ...(trial?.isReady && !isPosting ? { trial_ready: trial.index } : {}),
     ...(trialDone === null ? {} : { trial_done: trialDone }),
   };

@@ -91,6 +91,18 @@ test("in a trial nothing is asked about devices and runs", async () => {
   assert.deepEqual(lines(), ["GET /api/room"]);
 });
 
+test("while built-in clients measure, only whether they have ended is asked", async () => {
+  const runs = [{ id: "r", state: "running" }];
+  const { desk, lines } = makeDesk({ "GET /api/room": good(ROOM), "GET /api/runs": good(runs) });
+  await desk.readRoom();
+  await desk.readRuns();
+
+  await desk.readDevices();
+  await desk.readRuns();
+
+  assert.deepEqual(lines(), ["GET /api/room", "GET /api/runs", "GET /api/runs"]);
+});
+
 test("a session that is over leads back to the door and stops the asking", async () => {
   const { desk } = makeDesk({ "GET /api/room": bad(401) });
   const sessions = [];
