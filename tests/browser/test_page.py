@@ -172,6 +172,25 @@ def test_what_arrives_while_the_tab_is_hidden_is_kept_and_not_timed(
     assert page.evaluate("siar.worker.tallies.sse.median.sample_count") == 4
 
 
+def test_what_could_not_be_sent_survives_a_reload(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    start(page, "sse")
+    worker = browser.workers(page)[-1]
+    browser.call("Network.setBlockedURLs", session=worker, urls=["*/api/deliveries"])
+    ids = publish(server, 3)
+    page.wait_for(
+        "siar.worker.outbox.waiting_count === 3 && siar.worker.problems.includes('sending_fails')", 30
+    )
+
+    page.call("Page.reload")
+    page.wait_for("globalThis.siar !== undefined && !document.querySelector('#toggle').disabled")
+    start(page, "sse")
+
+    assert [sample["id"] for sample in stored_samples(server, ids)] == ids
+    stop(page)
+
+
 @pytest.mark.parametrize("others", [{"transport": "socketio"}, {"devices": ["somebody-else"]}])
 def test_what_was_meant_for_others_is_not_lost_here(
     page: Page, server: RunningServer, others: dict[str, Any]
