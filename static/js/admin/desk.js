@@ -166,7 +166,8 @@ export class Desk {
   }
 
   async readRuns() {
-    if (this.#isMeasuring() || this.#isHidden()) return true;
+    // Not held back by built-in clients: that they have ended is seen here.
+    if (this.#isInTrial() || this.#isHidden()) return true;
     const answer = await this.#api.ask("GET", "/api/runs");
     if (!this.#take(answer)) return false;
     this.#set({ runs: Array.isArray(answer.data) ? answer.data : answer.data.runs });
@@ -275,19 +276,20 @@ export class Desk {
    * Open the form for another run like the one in the room, or like an earlier one; its plan, if it is known.
    *
    * @param {string} [run]
-   * @returns {Promise<{plan: Partial<import("./types.js").Plan>, phones: number} | null>}
+   * @returns {Promise<{plan: Partial<import("./types.js").Plan>, phones: number, built_in: boolean} | null>}
    */
   async planAgain(run) {
-    let [plan, phones] = [this.state.room?.plan, this.state.room?.wanted_count ?? 1];
+    let [plan, phones, built_in] = [this.state.room?.plan, this.state.room?.wanted_count ?? 1, false];
     if (run !== undefined) {
       const answer = await this.#api.ask("GET", `/api/runs/${encodeURIComponent(run)}`);
       if (!this.#take(answer)) return null;
       plan = answer.data.plan ?? undefined;
       phones = answer.data.phones || Math.max(1, ...(plan?.client_counts ?? []));
+      built_in = Boolean(answer.data.simulated);
     }
     if (plan === undefined) return null;
     this.#set({ is_changing: true });
-    return { plan, phones };
+    return { plan, phones, built_in };
   }
 
   /** @param {import("./room_view.js").Control} control */
@@ -380,7 +382,14 @@ export class Desk {
     return false;
   }
 
+  /** Whether phones or built-in clients measure the server, as far as this page knows. */
   #isMeasuring() {
+    const { room, runs } = this.state;
+    const isWithoutPhones = room?.phase === "closed" && runs.some(({ state }) => state === "running");
+    return this.#isInTrial() || isWithoutPhones;
+  }
+
+  #isInTrial() {
     const trial = this.state.room?.trial ?? null;
     return trial !== null && trial.state !== "collect";
   }

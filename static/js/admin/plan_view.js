@@ -92,13 +92,13 @@ export class PlanView {
    * Fill the fields from what ran before.
    *
    * @param {Partial<Plan>} given
-   * @param {number} phones
+   * @param {{phones: number, built_in: boolean}} who
    */
-  fillFromRun(given, phones) {
+  fillFromRun(given, { phones, built_in }) {
     if (!given.arms || !given.rate_hz) return;
     const plan = /** @type {Plan} */ (given);
     const length_s = this.#presets[0] ? lengthS(this.#presets[0], plan) : 0;
-    this.fill({ id: "", title_key: "", text_key: "", plan, length_s, built_in: false }, phones);
+    this.fill({ id: "", title_key: "", text_key: "", plan, length_s, built_in }, phones);
     this.#field("phones").focus();
   }
 

@@ -95,6 +95,6 @@ export class AdminView {
    */
   async #changeAndRunAgain(desk, run) {
     const found = await desk.planAgain(run);
-    if (found) this.#plan.fillFromRun(found.plan, found.phones);
+    if (found) this.#plan.fillFromRun(found.plan, found);
   }
 }
