@@ -15,6 +15,7 @@ from statistics import stdev
 from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.effect_size import EffectSize, effect_size
+from app.analysis.kept import kept
 from app.analysis.metrics import delay_ms, is_sample
 from app.analysis.pooled import PooledTests, pooled_tests
 from app.analysis.power import blocks_for, blocks_for_equivalence
@@ -24,7 +25,7 @@ from app.analysis.words import arm_title, count_of
 from app.core.scenario import Arm
 
 POOLED_MAX = 100_000
-"""Of more samples every so-many-th is pooled: beyond, p is 0 whatever the difference."""
+"""Of more deliveries every so-many-th is pooled: beyond, p is 0 whatever the difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +50,45 @@ class Beside:
         return (self.study.first.difference_ms > 0) == (self.comparison.verdict is Verdict.LOWER_A)
 
 
+@kept
 def beside(analysis: Analysis) -> tuple[Beside, ...]:
     """One for each confirmatory comparison, in their order."""
-    return tuple(_beside(analysis, each) for each in analysis.verdicts)
-
-
-def study_of(analysis: Analysis, comparison: Comparison) -> StudyMethod | None:
-    """The study's method on the blocks of one comparison; `None` where there are none."""
-    counting = {(comparison.clients, block) for block, _ in comparison.differences}
-    records = [each.record for each in analysis.trials]
-    found = study_methods(records, comparison.a.name, comparison.b.name, counting=counting)
-    return found[0] if found else None
-
-
-def once_sentence(analysis: Analysis, comparison: Comparison) -> str | None:
-    """What single measurements by the study's method would have said; `None` without blocks."""
-    study = study_of(analysis, comparison)
-    if study is None:
-        return None
-    count = len(study.blocks)
-    return (
-        f"Measured once, clocks set once, as in the study: {study.a_lower} of {count_of(count, 'block')} would have said "
-        f"{arm_title(comparison.a)} faster at {count_of(study.clients, analysis.noun)}, "
-        f"{study.b_lower} {arm_title(comparison.b)}."
+    found = studies(analysis)
+    return tuple(
+        _beside(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
     )
 
 
-def _beside(analysis: Analysis, comparison: Comparison) -> Beside:
+@kept
+def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
+    """The study's method on the blocks of each confirmatory comparison, by its second arm's name and its clients."""
+    records = [each.record for each in analysis.trials]
+    found = {}
+    for b in analysis.run.plan.arms[1:]:
+        counting = {
+            (each.clients, block)
+            for each in analysis.verdicts
+            if each.b.name == b.name
+            for block, _ in each.differences
+        }
+        for study in study_methods(records, analysis.run.plan.arms[0].name, b.name, counting=counting):
+            found[b.name, study.clients] = study
+    return found
+
+
+def once_sentences(analysis: Analysis) -> list[str]:
+    """What single measurements by the study's method would have said, a sentence for each comparison with blocks."""
+    found = studies(analysis)
+    return [
+        f"Measured once, clocks set once, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
+        f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
+        f"{study.b_lower} {arm_title(each.b)}."
+        for each in analysis.verdicts
+        if (study := found.get((each.b.name, each.clients))) is not None
+    ]
+
+
+def _beside(analysis: Analysis, comparison: Comparison, study: StudyMethod | None) -> Beside:
     clients = comparison.clients
     values = [value for _, value in comparison.differences]
     spread = stdev(values) if len(values) > 1 else 0.0
@@ -88,7 +101,7 @@ def _beside(analysis: Analysis, comparison: Comparison) -> Beside:
         pooled=pooled_tests(
             _samples(analysis, comparison.a, clients), _samples(analysis, comparison.b, clients)
         ),
-        study=study_of(analysis, comparison),
+        study=study,
         blocks_for_difference=blocks_for(abs(comparison.estimate) / spread)
         if spread and comparison.estimate
         else None,
@@ -109,12 +122,11 @@ def _medians(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
 
 
 def _samples(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
-    found = [
-        each
+    own = [
+        trial.record.deliveries
         for trial in analysis.trials
         if trial.in_comparison
         and (trial.record.spec.arm.name, trial.record.spec.clients) == (arm.name, clients)
-        for each in trial.record.deliveries
-        if is_sample(each)
     ]
-    return [delay_ms(each) for each in found[:: -(-len(found) // POOLED_MAX) or 1]]
+    step = -(-sum(map(len, own)) // POOLED_MAX) or 1
+    return [delay_ms(each) for rows in own for each in rows[::step] if is_sample(each)]

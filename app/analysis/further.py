@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.analysis.analyse import Analysis
 from app.analysis.arrivals import ArrivalFigures, arrival_figures, pooled
+from app.analysis.kept import kept
 from app.analysis.positions import position_figures
 from app.analysis.statistics import mean, median
 from app.analysis.summary import AnalysedTrial, SummaryRow
@@ -37,6 +38,7 @@ class FurtherRow:
     """Resident memory of the server's process tree at the trials' ends, their mean."""
 
 
+@kept
 def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
     """A row for each row of the summary, in its order."""
     return tuple(_row(analysis, row) for row in analysis.summary)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.analysis.analyse import Analysis, WarningGroup
-from app.analysis.beside import once_sentence
+from app.analysis.beside import once_sentences
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.live import LiveRow
 from app.analysis.sentences import sentence
@@ -51,9 +51,8 @@ def print_result(analysis: Analysis, console: Console) -> None:
     for comparison in analysis.verdicts:
         said = sentence(comparison, noun=analysis.noun)
         _say(console, said, style="bold", whole=not console.is_terminal)
-    for comparison in analysis.verdicts:
-        if once := once_sentence(analysis, comparison):
-            _say(console, once)
+    for once in once_sentences(analysis):
+        _say(console, once)
     _print_warnings(console, analysis.warnings)
 
 

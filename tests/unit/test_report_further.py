@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from app.analysis.analyse import Analysis, analyse
-from app.analysis.beside import beside, once_sentence
+from app.analysis.beside import beside, once_sentences
 from app.analysis.characteristics import FIGURES, Characteristic, of
 from app.analysis.comparison import Verdict
 from app.analysis.further import further
@@ -68,9 +68,7 @@ def test_the_study_table_says_what_one_trial_would_have_said() -> None:
 
 
 def test_the_terminal_says_it_in_a_sentence() -> None:
-    comparison = clear().verdicts[1]
-
-    assert once_sentence(clear(), comparison) == (
+    assert once_sentences(clear())[1] == (
         "Measured once, clocks set once, as in the study: 8 of 8 blocks would have said SSE faster at 3 clients, "
         "0 Socket.IO."
     )
