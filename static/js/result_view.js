@@ -166,7 +166,7 @@ function table(arms, { t, language }) {
  */
 function figure(value, key, language) {
   if (value === null || value === undefined) return "–";
-  return key.includes("delay_ms") ? `${formatMs(value, language)} ms` : formatCount(value, language);
+  return key.includes("delay_ms") ? `${formatMs(value, language)}\u00a0ms` : formatCount(value, language);
 }
 
 /**
