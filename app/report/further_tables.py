@@ -129,13 +129,9 @@ def intervals_table(rows: Sequence[FurtherRow]) -> Table:
 
 
 def beside_json(row: Beside) -> dict[str, Any]:
-    """Plain values; `study.blocks` are what each block alone would have said."""
+    """Plain values, of the comparison that they stand with; `study.blocks` are what each block alone would have said."""
     study = row.study
     return {
-        "metric": row.comparison.metric,
-        "clients": row.comparison.clients,
-        "a": row.comparison.a.name,
-        "b": row.comparison.b.name,
         "effect": asdict(row.effect) if row.effect else None,
         "normality": asdict(row.normality) if row.normality else None,
         "pooled": asdict(row.pooled),
@@ -146,8 +142,10 @@ def beside_json(row: Beside) -> dict[str, Any]:
 
 
 def further_json(row: FurtherRow) -> dict[str, Any]:
-    """Plain values."""
-    return {**asdict(row), "arm": row.arm.name}
+    """Plain values, of the summary's row that they stand with."""
+    values = asdict(row)
+    del values["arm"], values["clients"]
+    return values
 
 
 def _study(row: Beside) -> tuple[str, ...]:

@@ -36,7 +36,11 @@ Json = dict[str, Any]
 
 def result_json(analysis: Analysis) -> Json:
     """The whole result, ready for `json.dumps`."""
-    run = analysis.run
+    run, within = analysis.run, _within(analysis)
+    others = {
+        (each.comparison.metric, each.comparison.b.name, each.comparison.clients): beside_json(each)
+        for each in beside(analysis)
+    }
     return {
         "schema": SCHEMA,
         "run": {
@@ -48,15 +52,23 @@ def result_json(analysis: Analysis) -> Json:
             "plan_sha256": analysis.plan_sha256,
             "version": VERSION,
         },
-        "trials": [_trial(each) for each in analysis.trials],
+        "trials": [
+            {**_trial(each), "within": within.get(each.record.spec.index, [])} for each in analysis.trials
+        ],
         "verdict": asdict(run_verdict(analysis)),
-        "comparison": [_comparison(each, analysis.noun) for each in analysis.comparisons],
+        "comparison": [
+            {
+                **_comparison(each, analysis.noun),
+                "beside": others.get((each.metric, each.b.name, each.clients)),
+            }
+            for each in analysis.comparisons
+        ],
         "idle": [_idle(each) for each in analysis.idle],
-        "summary": [_summary(each) for each in analysis.summary],
-        "further": [further_json(each) for each in further(analysis)],
+        "summary": [
+            {**_summary(row), "further": further_json(more)}
+            for row, more in zip(analysis.summary, further(analysis), strict=True)
+        ],
         "factors": factors_json(analysis),
-        "within": [asdict(each) for each in within_trials(analysis)],
-        "beside": [beside_json(each) for each in beside(analysis)],
         "totals": asdict(analysis.totals),
         "warnings": [
             {**asdict(group), "severity": group.severity.value, "trials": list(group.trials)}
@@ -70,6 +82,14 @@ def result_json(analysis: Analysis) -> Json:
 def result_text(analysis: Analysis) -> str:
     """The same as text, one line per value, ASCII only. Raises `ValueError` rather than write a NaN."""
     return json.dumps(result_json(analysis), indent=1, allow_nan=False) + "\n"
+
+
+def _within(analysis: Analysis) -> dict[int, list[Json]]:
+    """The intervals of each trial's own quantiles, by trial."""
+    found: dict[int, list[Json]] = {}
+    for each in within_trials(analysis):
+        found.setdefault(each.trial, []).append({"client": each.client, **asdict(each.quantile)})
+    return found
 
 
 def _trial(trial: AnalysedTrial) -> Json:

@@ -104,11 +104,16 @@ def test_a_table_for_each_characteristic_has_a_column_for_each_row_of_the_summar
 def test_the_json_has_both_and_no_nan() -> None:
     found = json.loads(json.dumps(result_json(clear()), allow_nan=False))
 
-    assert [(row["clients"], row["effect"]["a12"]) for row in found["beside"]] == [(1, 1.0), (3, 1.0)]
-    assert len(found["beside"][0]["study"]["blocks"]) == 8
-    assert [row["arm"] for row in found["further"]] == ["sse", "socketio", "sse", "socketio"]
-    assert found["further"][0]["down_kbps"]["mean"] == 40.96  # 20 a second of 256 bytes
-    assert found["further"][0]["arrivals"]["missing_share"] == 0.0
+    comparison, summary = found["comparison"], found["summary"]
+    assert [row["beside"]["effect"]["a12"] for row in comparison if row["family"] == "confirmatory"] == [
+        1.0,
+        1.0,
+    ]
+    assert {row["beside"] for row in comparison if row["family"] == "secondary"} == {None}
+    assert len(comparison[0]["beside"]["study"]["blocks"]) == 8
+    assert summary[0]["further"]["down_kbps"]["mean"] == 40.96  # 20 a second of 256 bytes
+    assert summary[0]["further"]["arrivals"]["missing_share"] == 0.0
+    assert [each["share"] for each in found["trials"][0]["within"]] == [0.5, 0.95]
 
 
 def test_a_trials_own_intervals_hold_the_median_of_its_middle_client() -> None:
