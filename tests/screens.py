@@ -29,6 +29,10 @@ NAME = "siar.local"
 """What the pages are opened under: a name of the LAN, so that they look as on a phone, where plain HTTP is not secure."""
 
 
+# The whole of a page is laid out without the scroll bar that the visible part of it has: no bar in either.
+FLAGS = (f"--host-resolver-rules=MAP {NAME} 127.0.0.1", "--hide-scrollbars")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Play the classroom and take the pictures; answers the exit code."""
     parsed = _parser().parse_args(arguments)
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     gallery = ReadmePictures(folder) if parsed.docs else Gallery(folder)
     with (
         tempfile.TemporaryDirectory(prefix="siar-screens-") as scratch,
-        running_browser(require_chromium(), f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as browser,
+        running_browser(require_chromium(), *FLAGS) as browser,
         running_server(Path(scratch), join_code="1") as server,
     ):
         Photographer(browser, server, gallery, site=f"http://{NAME}:{server.port}").play()

@@ -31,8 +31,6 @@ class Gallery:
         schemes: Sequence[str] = SCHEMES,
     ) -> None:
         """The page as it is now, through every screen and in every scheme; left as it looks in the last of them."""
-        # The whole of a page is laid out without the bar that the visible part of it has.
-        page.call("Emulation.setScrollbarsHidden", hidden=True)
         for screen in screens:
             look_through(page, screen)
             for scheme in schemes:
@@ -69,7 +67,6 @@ class ReadmePictures(Gallery):
         if scene not in README_SCENES or language != "en":
             return
         name, screen = README_SCENES[scene]
-        page.call("Emulation.setScrollbarsHidden", hidden=True)
         look_through(page, replace(screen, pixel_ratio=min(1.0, README_WIDTH_PX_MAX / screen.width_px)))
         paint(page, "light")
         path = self.folder / f"{name}.webp"
