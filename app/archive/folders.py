@@ -49,3 +49,21 @@ def read_file(path: Path, *, bytes_max: int) -> bytes:
         if not stat.S_ISREG(found.st_mode) or found.st_size > bytes_max:
             raise StoreError(f"{path.name} of this run is no file of at most {bytes_max} bytes.")
         return file.read(bytes_max)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all; an older one gives its mode, a new one is for this user only.
+
+    Raises `OSError`.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            os.fchmod(handle, mode)
+            file.write(text)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

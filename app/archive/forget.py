@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from app import clock
-from app.archive.folders import RUN_ID, read_file
+from app.archive.device_facts import delete_facts
+from app.archive.folders import RUN_ID, read_file, replace_file
 from app.archive.retention import NAMES_FILE
 from app.archive.summary import DATABASE
 from app.archive.trash import TRASH
@@ -85,6 +86,7 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
         if isinstance(client, int):
             results = _delete_results(folder / RESULTS, seat=client + 1)
             _delete_csv_rows(folder / DELIVERIES, client)
+            delete_facts(folder, client)
         if mine:  # Last: by it the rest is found, if something fails before.
             # Read again: when a class leaves, others were taken out of it meanwhile.
             _write_names(folder, [each for each in _names(folder) if each["device"] != device])
@@ -154,7 +156,7 @@ def _names(folder: Path) -> list[dict[str, Any]]:
 def _write_names(folder: Path, participants: list[dict[str, Any]]) -> None:
     path = folder / NAMES_FILE
     whole = json.loads(read_file(path, bytes_max=NAMES_BYTES_MAX))
-    _replace(path, json.dumps({**whole, "participants": participants}, indent=1) + "\n")
+    replace_file(path, json.dumps({**whole, "participants": participants}, indent=1) + "\n")
 
 
 def _delete_results(folder: Path, *, seat: int) -> int:
@@ -186,7 +188,7 @@ def _delete_csv_rows(path: Path, client: int) -> None:
 
 def _note_removed(folder: Path) -> None:
     path = folder / REMOVED_FILE
-    _replace(path, json.dumps({"participants_count": removed_count(folder) + 1}) + "\n")
+    replace_file(path, json.dumps({"participants_count": removed_count(folder) + 1}) + "\n")
 
 
 def removed_count(folder: Path) -> int:
@@ -195,14 +197,6 @@ def removed_count(folder: Path) -> int:
         return int(json.loads(read_file(folder / REMOVED_FILE, bytes_max=1024))["participants_count"])
     except (SiarError, ValueError, TypeError, KeyError):
         return 0
-
-
-def _replace(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 def _size(path: Path) -> int:

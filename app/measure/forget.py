@@ -6,10 +6,12 @@ What was measured is append-only, so the guards step aside for one transaction; 
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.measure import database
 
@@ -51,9 +53,22 @@ def forget(path: Path, device: str, client: int | None) -> Forgotten:
             if client is not None:
                 for table in ("conduct", "participant"):
                     _delete(connection, table, "client = ?", client)
+                for table in ("run", "ending"):
+                    _bare_conditions(connection, table, client)
         # What was deleted is in the log still; a reader may be in the way, and then the next writer does it.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return found
+
+
+def bare_participant(conditions: Mapping[str, Any], client: int) -> dict[str, Any]:
+    """A run's conditions, in which the participant `client` is a pseudonym and nothing more: no model, no browser."""
+    found = [
+        {name: each[name] for name in ("client", "pseudonym") if name in each}
+        if each.get("client") == client
+        else each
+        for each in conditions.get("participants", ())
+    ]
+    return {**conditions, "participants": found}
 
 
 def spool_position_bytes(path: Path) -> int:
@@ -77,6 +92,16 @@ def _delete(connection: sqlite3.Connection, table: str, where: str, value: str |
     return connection.execute(f'DELETE FROM "{table}" WHERE {where}', (value,)).rowcount
 
 
+def _bare_conditions(connection: sqlite3.Connection, table: str, client: int) -> None:
+    for rowid, text in connection.execute(f'SELECT rowid, conditions FROM "{table}"').fetchall():
+        conditions = json.loads(text)
+        if "participants" in conditions:
+            connection.execute(
+                f'UPDATE "{table}" SET conditions = ? WHERE rowid = ?',
+                (json.dumps(bare_participant(conditions, client)), rowid),
+            )
+
+
 def _tables(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
@@ -85,7 +110,7 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 def _without_guards(connection: sqlite3.Connection) -> Iterator[None]:
     """The triggers that hold everyone to append-only, away within the transaction."""
     guards = connection.execute(
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%no_delete'"
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '*_no_*'"
     ).fetchall()
     for name, _sql in guards:
         connection.execute(f'DROP TRIGGER "{name}"')

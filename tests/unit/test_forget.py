@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.analyse import analyse
 from app.archive.forget import forget_device, removed_count
 from app.core.conduct import Conduct
 from app.core.errors import StoreError
 from app.measure.forget import Forgotten, forget
 from app.measure.store import FILE_NAME, ClientBatch, RunHead, Store
+from app.report.files import write_all
 from tests.support import records
 
 MINE, OTHER = "d-00000000000000aa", "d-00000000000000bb"
@@ -28,7 +30,13 @@ CLASS_COUNT = 12
 def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
     """Two phones, one trial: what a runner leaves behind."""
     folder = runs_dir / run
-    head = RunHead(run, "2026-11-21T10:40:07Z", records.plan(), {}, simulated=False)
+    said = [
+        {"client": client, "pseudonym": f"P{client + 1}", "model": model, "browser": f"Browser {client}"}
+        for client, model in enumerate(("Nokia <3310>", "Pixel 7"))
+    ]
+    head = RunHead(
+        run, "2026-11-21T10:40:07Z", records.plan(), {"participants": said, "cores": 2}, simulated=False
+    )
     first = records.trial(0)
     deliveries = tuple(
         replace(first.deliveries[0], client=client, seq=seq) for client in (0, 1) for seq in (0, 1)
@@ -39,7 +47,7 @@ def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
     with Store.create(folder, head) as store:
         store.add_trial(trial)
         store.add_batches([a_batch(MINE), a_batch(OTHER)])
-        store.finish(ended="2026-11-21T10:41:00Z")
+        store.finish(ended="2026-11-21T10:41:00Z", conditions={"participants": said})
     participants = [
         {"client": client, "device": device, "name": name, "pseudonym": f"phone-{client + 1}"}
         for client, (device, name) in enumerate(((MINE, "Siti"), (OTHER, "Budi")))
@@ -185,3 +193,23 @@ def test_a_class_that_leaves_at_once_is_forgotten_to_the_last_phone(tmp_path: Pa
     assert json.loads((folder / "participants.json").read_text())["participants"] == []
     assert removed_count(folder) == CLASS_COUNT
     assert (folder / "deliveries.csv").read_text().split() == ["client,seq"]
+
+
+def test_what_the_phone_said_of_its_device_is_gone_from_result_report_and_store(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    with Store.open(folder) as store:
+        write_all(analyse(store.load()), folder)
+    assert all(word in (folder / "report.html").read_text() for word in ("Nokia &lt;3310&gt;", "Pixel 7"))
+
+    removal = forget_device(tmp_path, MINE)
+
+    assert removal.failed == []
+    for path in (folder / name for name in ("report.html", "result.json", FILE_NAME)):
+        assert b"Nokia" not in path.read_bytes(), path.name
+        assert b"Browser 0" not in path.read_bytes(), path.name
+        assert b"Pixel 7" in path.read_bytes(), path.name
+    conditions = json.loads((folder / "result.json").read_text())["conditions"]
+    assert conditions["participants"][0] == {"client": 0, "pseudonym": "P1"}
+    assert conditions["cores"] == 2
+    with Store.open(folder) as store:
+        assert store.load().conditions["participants"][0] == {"client": 0, "pseudonym": "P1"}
