@@ -89,7 +89,7 @@ class Runner:
             size = os.fstat(self.log.fileno()).st_size
             tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
         except (OSError, ValueError):  # It is being buried just now, or the disk fails.
-            return self._last_words or ""
+            return self._last_words or ""  # type: ignore[redundant-expr]  # Set by another thread.
         return tail.decode(errors="replace").strip()
 
     def bound_log(self) -> None:

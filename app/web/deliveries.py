@@ -17,7 +17,7 @@ from app.core.errors import Conflict, Malformed, StoreError, Unknown
 from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX
 from app.deliveries import COOKIE
 from app.practice import is_practice
-from app.room.phases import UNDER_WAY
+from app.room.phases import UNDER_WAY, Phase
 from app.serving.offload import blocking
 from app.web import body
 from app.web.auth import require_device
@@ -180,7 +180,9 @@ def forget() -> flask.Response:
         raise TooManyRequests(
             "Others ask for the same; try again in some seconds.", retry_after=-(-wait_us // 1_000_000)
         )
-    if parts.room.phase in UNDER_WAY or parts.trials.active() is not None:
+    # A runner whose room was closed is writing its report yet, and would put back what is deleted now.
+    is_reporting = parts.room.phase is Phase.CLOSED and parts.runners.running() is not None
+    if parts.room.phase in UNDER_WAY or parts.trials.active() is not None or is_reporting:
         raise Conflict("An experiment is measuring; ask again when it is over, and everything is deleted.")
     live = parts.run if parts.settings.recorder else None
     removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
