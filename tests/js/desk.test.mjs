@@ -149,7 +149,7 @@ test("an experiment whose runner ends before it begins says the runner's last wo
   const server = { "POST /api/runs": good({ run: "r" }, 202), "GET /api/runs/r": good({ runner }) };
   const { desk, time } = makeDesk(server);
 
-  await desk.openExperiment({ preset: "classroom", phones: 6 });
+  await desk.experiments.open({ preset: "classroom", phones: 6 });
   assert.equal(desk.state.starting_run, "r");
   await time.pass(1000);
 
@@ -162,7 +162,7 @@ test("an experiment that opens its room is watched no longer", async () => {
   const server = { "POST /api/runs": good({ run: "r" }, 202), "GET /api/runs/r": good({ runner }) };
   const { desk, time, lines } = makeDesk({ ...server, "GET /api/room": good({ ...ROOM, run: "r" }) });
 
-  await desk.openExperiment({ preset: "classroom", phones: 6 });
+  await desk.experiments.open({ preset: "classroom", phones: 6 });
   await time.pass(1000);
   await desk.readRoom();
   await time.pass(60_000);
@@ -176,13 +176,13 @@ test("stopping what is under way is asked about; while phones gather the room is
 
   const running = makeDesk({ "GET /api/room": room("running") });
   await running.desk.readRoom();
-  await running.desk.control("stop");
+  await running.desk.experiments.control("stop");
   assert.equal(running.questions.length, 1);
   assert.deepEqual(running.lines().slice(1), ["POST /api/runs/r/stop"]);
 
   const gathering = makeDesk({ "GET /api/room": room("gathering"), "POST /api/runs/r/stop": bad(409) });
   await gathering.desk.readRoom();
-  await gathering.desk.control("stop");
+  await gathering.desk.experiments.control("stop");
   assert.equal(gathering.questions.length, 0);
   assert.equal(gathering.lines().at(-1), "DELETE /api/room");
 });
@@ -191,9 +191,9 @@ test("a deleted run is out of the list at once and can be had back", async () =>
   const { desk, lines } = makeDesk({ "GET /api/runs": good([{ id: "a" }, { id: "b" }]) });
   await desk.readRuns();
 
-  await desk.deleteRun("a");
+  await desk.experiments.deleteRun("a");
   assert.deepEqual([desk.state.runs, desk.state.deleted_run], [[{ id: "b" }], "a"]);
-  await desk.restoreRun();
+  await desk.experiments.restoreRun();
 
   assert.equal(desk.state.deleted_run, null);
   assert.deepEqual(lines().slice(1), ["DELETE /api/runs/a", "POST /api/runs/a/restore"]);
@@ -203,10 +203,10 @@ test("a refusal is shown in the server's words until something goes well", async
   let answer = bad(409, "No phone is ready yet.");
   const { desk } = makeDesk({ "POST /api/room/start": () => answer });
 
-  await desk.control("start");
+  await desk.experiments.control("start");
   assert.match(desk.state.problem, /No phone is ready yet/);
   answer = good();
-  await desk.control("start");
+  await desk.experiments.control("start");
 
   assert.equal(desk.state.problem, "");
 });

@@ -60,9 +60,10 @@ async function main() {
     { ask: () => desk.readRuns(), waitMs: () => RUNS_EVERY_MS },
   ].map((how) => new Poller({ ...how, timers, random: Math.random }));
   desk.onSession = (isIn) => pollers.forEach((poller) => (isIn ? poller.start() : poller.stop()));
-  desk.onActed = () => pollers.forEach((poller) => poller.askNow());
+  const askNow = () => pollers.forEach((poller) => poller.askNow());
+  desk.onActed = askNow;
   Object.defineProperty(globalThis, "siarAdmin", { get: () => structuredClone(desk.state) });
-  document.addEventListener("visibilitychange", () => desk.onActed());
+  document.addEventListener("visibilitychange", askNow);
   await desk.arrive(takeKey(), config.signed_in);
   setInterval(() => view.draw(desk.state), DRAW_EVERY_MS);
 }

@@ -31,21 +31,21 @@ export class AdminView {
       onCopied: (isGood) => desk.copied(isGood),
     });
     this.#plan = new PlanView(speech, {
-      onOpen: (order) => desk.openExperiment(order),
-      onPhones: (phones) => desk.setPhones(phones),
+      onOpen: (order) => desk.experiments.open(order),
+      onPhones: (phones) => desk.experiments.setPhones(phones),
     });
     this.#room = new RoomView(speech, {
-      onControl: (control) => desk.control(control),
-      onRemove: (seat) => desk.removeParticipant(seat),
+      onControl: (control) => desk.experiments.control(control),
+      onRemove: (seat) => desk.experiments.removeParticipant(seat),
     });
     this.#devices = new DevicesView(speech, {
       onDisconnect: ({ device }) => device !== null && desk.disconnect(device),
       onChosen: (device, isChosen) => desk.choose(device, isChosen),
     });
     this.#runs = new RunsView(speech, {
-      onDelete: (run) => desk.deleteRun(run),
-      onRestore: () => desk.restoreRun(),
-      onStop: (run) => desk.stopRun(run),
+      onDelete: (run) => desk.experiments.deleteRun(run),
+      onRestore: () => desk.experiments.restoreRun(),
+      onStop: (run) => desk.experiments.stopRun(run),
       onAgain: (run) => this.#changeAndRunAgain(desk, run),
     });
     this.#wire(desk);
@@ -84,8 +84,8 @@ export class AdminView {
     });
     byId(document, "sign-out").addEventListener("click", () => desk.signOut());
     byId(document, "new-link").addEventListener("click", () => desk.newLink());
-    byId(document, "again").addEventListener("click", () => desk.runAgain());
-    byId(document, "put-away").addEventListener("click", () => desk.putAway());
+    byId(document, "again").addEventListener("click", () => desk.experiments.runAgain());
+    byId(document, "put-away").addEventListener("click", () => desk.experiments.putAway());
     byId(document, "again-changed").addEventListener("click", () => this.#changeAndRunAgain(desk));
   }
 
@@ -94,7 +94,7 @@ export class AdminView {
    * @param {string} [run]
    */
   async #changeAndRunAgain(desk, run) {
-    const found = await desk.planAgain(run);
+    const found = await desk.experiments.planAgain(run);
     if (found) this.#plan.fillFromRun(found.plan, found);
   }
 }
