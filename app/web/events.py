@@ -23,6 +23,10 @@ HEADERS = {
     "X-Accel-Buffering": "no",  # nginx would hold events back
 }
 
+POSITION = "Siar-Position"
+"""On a resume: where history stands. The first block's id is where the client stands, so that one which breaks off
+there misses nothing; a program that measures tells by this header what is a replay."""
+
 
 @blueprint.get("/events")
 def events() -> flask.Response:
@@ -38,22 +42,25 @@ def events() -> flask.Response:
         return flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
     environ = flask.request.environ
     since = _since()
+    headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
     services().admission.enter(address_of(environ))
     if services().takes_over(environ):
         sse = services().sse
         return DetachedResponse(
             lambda environ, head: sse.open(wanted, since, environ, head),
             content_type=CONTENT_TYPE,
-            headers=HEADERS,
+            headers=headers,
         )
-    return _stock(wanted, since, environ)
+    return _stock(wanted, since, environ, headers)
 
 
-def _stock(wanted: Filter, since: Position | None, environ: dict[str, Any]) -> flask.Response:
+def _stock(
+    wanted: Filter, since: Position | None, environ: dict[str, Any], headers: dict[str, str]
+) -> flask.Response:
     """On the WSGI server's connection and in its thread."""
     sse = services().sse
     connection = sse.open_queue(wanted, since, environ)
-    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=HEADERS)
+    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
     response.call_on_close(lambda: sse.closed(connection))
     return response
 

@@ -68,7 +68,7 @@ def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
     server: Server, tmp_path: Path
 ) -> None:
     port = urlsplit(server.url).port or 0
-    plan = lab.short_plan(idle_s=0.0, drain_s=3.0)
+    plan = lab.short_plan(idle_s=0.0, drain_s=3.0, settle_s=0.5)
     with DelayProxy("127.0.0.1", port, delay_s=0.8) as proxy:
         folder = runner.run_plan(
             replace(plan, arms=(Arm("near", "sse"), Arm("late", "sse", {"via": proxy.url}))),

@@ -60,6 +60,22 @@ def test_sse_asks_like_anyone_else_and_is_ready_with_the_first_block() -> None:
     assert speech.hear(encode_comment("hb", id="e.4") + event) == [NOTIFICATION]
 
 
+@pytest.mark.parametrize("cut", [0, 40, 60])
+def test_where_history_stands_does_not_depend_on_how_a_resume_is_read(cut: int) -> None:
+    """In one read with what was missed, the stream's last id is behind the replays; in two it is before them."""
+    speech = SseSpeech(Subscription("http://127.0.0.1:1", last_event_id="e.3"))
+    head = OK.removesuffix(b"\r\n") + b"Siar-Position: e.5\r\n\r\n"
+    body = encode_prelude(retry_ms=1000, id="e.3") + encode_event(
+        event="notification", data=json.dumps(NOTIFICATION), id="e.4"
+    )
+
+    speech.opening()
+    for part in (head + body[:cut], body[cut:]):
+        speech.hear(part)
+
+    assert speech.position == "e.5"
+
+
 def test_other_events_are_no_notifications() -> None:
     speech = SseSpeech(Subscription("http://127.0.0.1:8000"))
 

@@ -53,5 +53,6 @@ class SseSpeech:
             raise MalformedFrame(f"GET /events was answered with {head.status}, {content_type or 'no type'}.")
         events = self._stream.feed(body)
         if self.position is None and self._stream.last_event_id:
-            self.position = self._stream.last_event_id
+            # Not by the ids, which on a resume begin before what was missed and in one read are behind it.
+            self.position = head.headers.get("siar-position") or self._stream.last_event_id
         return [json_object(event.data) for event in events if event.type == wire.EVENT_NOTIFICATION]
