@@ -162,6 +162,24 @@ def test_a_runner_that_dies_leaves_a_closed_room_and_its_last_words(server: Runn
 
 
 @pytest.mark.slow
+def test_nothing_is_deleted_while_a_runner_may_still_write_about_it(server: RunningServer) -> None:
+    _status, device = server.request("POST", "/api/devices", {})
+    mine = f"{device['device']}.{device['token']}"
+    run = start(server, preset="classroom", phones=6)
+    until(lambda: server.request("GET", "/api/room")[1]["phase"] == "gathering")
+    runner = runner_process(server)
+    runner.suspend()  # It does not hear that its room is closed.
+
+    server.request("DELETE", "/api/room")
+    during = server.request("DELETE", "/api/deliveries", token=mine)[0]
+    runner.resume()
+    ended(server, run)
+
+    assert during == 409
+    assert server.request("DELETE", "/api/deliveries", token=mine)[0] == 200
+
+
+@pytest.mark.slow
 def test_a_run_with_phones_pauses_goes_on_and_is_exported_without_their_identities(
     server: RunningServer,
 ) -> None:
