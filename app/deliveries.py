@@ -103,7 +103,6 @@ class Spool:
         self._bytes_max = bytes_max
         self._batches: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
-        self._write_lock = threading.Lock()
 
     def accept(self, run: str, device: str, batch: dict[str, Any]) -> bool:
         """Append a batch; `False` when it has been here before. Raises `SpoolFull`, `OSError`.
@@ -111,24 +110,18 @@ class Spool:
         When this returns the batch is in the file: what was acknowledged survives the end of this process.
         """
         key = (device, batch["batch_id"])
-        with self._lock:
-            if key in self._batches:
-                return False
-            self._batches[key] = None
-            if len(self._batches) > BATCHES_REMEMBERED_MAX:
-                self._batches.popitem(last=False)
         line = json.dumps(
             {"received_us": clock.now_us(), "device": device, "batch": batch},
             separators=(",", ":"),
             allow_nan=False,
         )
-        try:
-            with self._write_lock:
-                blocking(self._append, run, line.encode() + b"\n")
-        except BaseException:
-            with self._lock:
-                self._batches.pop(key, None)  # it is not in the file: a retry must be taken
-            raise
+        with self._lock:  # A repeat waits until the first is in the file: if that fails, it must be taken.
+            if key in self._batches:
+                return False
+            blocking(self._append, run, line.encode() + b"\n")
+            self._batches[key] = None
+            if len(self._batches) > BATCHES_REMEMBERED_MAX:
+                self._batches.popitem(last=False)
         return True
 
     def _append(self, run: str, line: bytes) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
-from app.deliveries import SECRET_FILE, Devices, kept_secret
+from app.deliveries import SECRET_FILE, Devices, Spool, kept_secret
 
 
 def test_a_device_is_who_it_was_after_a_restart(tmp_path: Path) -> None:
@@ -55,3 +57,19 @@ def test_a_damaged_secret_is_said_and_not_used(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="damaged"):
         kept_secret(tmp_path / SECRET_FILE)
+
+
+def test_a_repeat_is_not_called_stored_while_the_first_may_still_fail(tmp_path: Path) -> None:
+    """A phone drops what the server says it has: the first write hangs here, as on a disk that is about to fail."""
+    (tmp_path / "r").mkdir()
+    os.mkfifo(tmp_path / "r" / "spool.jsonl")
+    spool = Spool(tmp_path, bytes_max=10_000)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(spool.accept, "r", "d-1", {"batch_id": "batch-0001"}) for _ in range(2)]
+        answered, _hanging = wait(asked, timeout=0.3, return_when=FIRST_COMPLETED)
+        reader = os.open(tmp_path / "r" / "spool.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+        told = sorted(each.result(timeout=10) for each in asked)
+        os.close(reader)
+
+    assert not answered
+    assert told == [False, True]
