@@ -16,7 +16,7 @@ from tests.components import require_chromium
 from tests.support.proxy import DelayProxy
 from tests.support.server import running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.alone, pytest.mark.browser]
 
 NOTIFICATIONS = 20
 

@@ -13,7 +13,7 @@ from tests.browser.test_page import anchor_us, publish, start, stop, stored_samp
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.alone, pytest.mark.browser]
 
 OFFSET_MS = 90_000.0
 RATE = 50e-6

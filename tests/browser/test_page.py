@@ -16,7 +16,7 @@ from tests.browser.cdp import Browser, Page, running_browser
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.alone, pytest.mark.browser]
 
 CHANGE_AFTER_COUNT = 10
 """alternation.js: notifications until the page changes the transport."""

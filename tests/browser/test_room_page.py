@@ -15,7 +15,7 @@ from tests.components import require_chromium
 from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, free_port, running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.alone, pytest.mark.browser]
 
 STEP = "document.querySelector('#room').dataset.step"
 

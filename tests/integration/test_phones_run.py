@@ -25,6 +25,8 @@ from tests.support import lab
 from tests.support.phone import SimulatedPhone, phones
 from tests.support.server import RunningServer, running_server
 
+pytestmark = pytest.mark.alone
+
 SHIFT_US = 90_000_000
 """The phones' clocks are wrong by so much."""
 

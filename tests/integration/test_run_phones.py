@@ -20,7 +20,7 @@ from tests.integration.test_phones_run import plan
 from tests.support.phone import phones
 from tests.support.server import free_port, running_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 SHORT = ("--blocks", "1", "--notifications", "10", "--rate", "50", "--clients", "2", "--seed", "4")
 

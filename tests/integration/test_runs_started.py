@@ -16,6 +16,8 @@ from tests.support.lab import descendants, wait_until_gone
 from tests.support.phone import phones
 from tests.support.server import RunningServer, running_server
 
+pytestmark = pytest.mark.alone
+
 WAIT_S = 60
 
 SHORT = {
