@@ -153,6 +153,8 @@ class Photographer:
         self._room.wait_for_phase("finished", timeout_s=600, browsers=[self._browser])
         for page in self._phones:
             page.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden", 20)
+        for page in self._screens.values():
+            page.wait_for("siarScreen.room.phase === 'finished'")
         self._take_phones("phone-finished")
         self._take_screens("screen-finished")
         self._take_operators("admin-finished")
