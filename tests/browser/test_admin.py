@@ -149,6 +149,7 @@ def test_a_broadcast_is_followed_to_the_last_device(
     phone.close()
 
 
+@pytest.mark.slow
 def test_the_curl_line_does_the_same(desk: Page, server: RunningServer) -> None:
     fill(desk, "broadcast", title="It's $HOME", body='"quoted"', topic="news")
     desk.evaluate("document.querySelector('#curl').closest('details').open = true")
@@ -183,6 +184,7 @@ def test_a_crowd_is_asked_about_first(desk: Page, server: RunningServer) -> None
         desk.wait_for(f"siarAdmin.history.length === {sent_before + 1}")
 
 
+@pytest.mark.slow
 def test_the_operator_conducts_an_experiment(desk: Page, stage: Stage) -> None:
     stage.open(wanted_count=3)
     stage.join("Red Gecko", **GOOD)
@@ -216,6 +218,7 @@ def test_the_operator_conducts_an_experiment(desk: Page, stage: Stage) -> None:
     desk.wait_for("siarAdmin.room.phase === 'closed'")
 
 
+@pytest.mark.slow
 def test_a_deleted_run_can_be_had_back(page: Page, server: RunningServer) -> None:
     folder = server.runs_dir / OLD_RUN
     folder.mkdir(parents=True)

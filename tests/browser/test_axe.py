@@ -109,6 +109,7 @@ def test_the_operators_page_has_no_violation_before_and_after_signing_in(
 STEP = "document.querySelector('#room').dataset.step"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", IN_EACH_LANGUAGE)
 def test_the_phone_page_has_no_violation_in_a_room(
     browser: Browser, server: RunningServer, source: str, language: str

@@ -64,6 +64,7 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
+@pytest.mark.slow
 def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         room = Classroom(server)

@@ -16,7 +16,7 @@ from tests.browser.cdp import Browser, Page, running_browser
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser]
+pytestmark = pytest.mark.browser
 
 CHANGE_AFTER_COUNT = 10
 """alternation.js: notifications until the page changes the transport."""
@@ -191,7 +191,10 @@ def test_what_could_not_be_sent_survives_a_reload(
     stop(page)
 
 
-@pytest.mark.parametrize("others", [{"transport": "socketio"}, {"devices": ["somebody-else"]}])
+@pytest.mark.parametrize(
+    "others",
+    [{"transport": "socketio"}, pytest.param({"devices": ["somebody-else"]}, marks=pytest.mark.slow)],
+)
 def test_what_was_meant_for_others_is_not_lost_here(
     page: Page, server: RunningServer, others: dict[str, Any]
 ) -> None:

@@ -15,7 +15,7 @@ from tests.components import require_chromium
 from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, free_port, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser]
+pytestmark = pytest.mark.browser
 
 STEP = "document.querySelector('#room').dataset.step"
 
@@ -225,6 +225,7 @@ def test_a_phone_whose_server_was_started_anew_is_told_and_joins_again_as_the_sa
         page.close()
 
 
+@pytest.mark.slow
 def test_a_phone_that_the_operator_removes_is_told(page: Page, server: RunningServer) -> None:
     conductor = Conductor(server)
     conductor.open(wanted_count=2)
@@ -239,6 +240,7 @@ def test_a_phone_that_the_operator_removes_is_told(page: Page, server: RunningSe
     assert "took this phone out" in page.text("#room-say")
 
 
+@pytest.mark.slow
 def test_a_second_tab_of_the_same_browser_is_refused_in_a_sentence(
     browser: Browser, page: Page, server: RunningServer
 ) -> None:

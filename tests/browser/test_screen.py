@@ -83,6 +83,7 @@ def test_the_lobby_shows_how_to_come_in_and_who_has(page: Page, stage: Stage) ->
     assert "free seat" in third
 
 
+@pytest.mark.slow
 def test_the_countdown_goes_by_the_servers_clock(page: Page, stage: Stage) -> None:
     stage.open(wanted_count=1)
     stage.join("Red Gecko", **GOOD)
@@ -119,6 +120,7 @@ def test_while_a_trial_runs_the_screen_counts_down_and_asks_nothing(
     assert "Red Gecko" in page.text("#there")
 
 
+@pytest.mark.slow
 def test_bands_grow_between_trials_with_a_table_of_the_same_numbers(page: Page, stage: Stage) -> None:
     stage.open(wanted_count=1)
     stage.join("Red Gecko", **GOOD)
@@ -158,6 +160,7 @@ def test_the_end_is_a_sentence_in_the_readers_language(page: Page, stage: Stage)
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("screen", [SMALL, pytest.param(PROJECTOR, marks=pytest.mark.slow)])
 def test_no_name_runs_or_breaks_the_page(browser: Browser, page: Page, stage: Stage, screen: Screen) -> None:
     look_through(page, screen)

@@ -218,7 +218,9 @@ class BrokerMachine(RuleBasedStateMachine):
         clock.fix(anchor_us=self._now_us - clock.monotonic_us(), timebase=clock.timebase())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind == "sqlite" else []) for kind in KINDS]
+)
 def test_no_sequence_of_publishing_leaving_waiting_and_dying_loses_or_doubles_in_silence(kind: str) -> None:
     machine = type("Machine", (BrokerMachine,), {"kind": kind})
 

@@ -12,8 +12,6 @@ import pytest
 from tests.support.server import RunningServer, free_port, running_server
 from tests.support.streams import socketio, sse, websocket_by_hand
 
-pytestmark = pytest.mark.alone
-
 NOTICE_S_MAX = 1.0
 """The kernel tells in microseconds; the rest is for a busy machine. Heartbeats and pings are set far beyond."""
 

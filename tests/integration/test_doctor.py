@@ -49,6 +49,7 @@ def test_a_free_port_is_looked_at_with_a_real_server(tmp_path: Path) -> None:
     assert list((tmp_path / "runs").iterdir()) == [], "what was looked at left a run behind"
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_ends_it_with_a_next_step_in_the_reader_s_language(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -15,8 +15,6 @@ import pytest
 from app.measure.store import Store
 from tests.support import lab
 
-pytestmark = pytest.mark.alone
-
 RUNNER = """
 import signal
 import sys

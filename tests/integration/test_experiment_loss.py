@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started.server
 
 
-@pytest.mark.parametrize("transport", ["sse", "socketio"])
+@pytest.mark.parametrize("transport", ["sse", pytest.param("socketio", marks=pytest.mark.slow)])
 def test_a_broken_connection_costs_no_notification_and_is_counted(
     server: Server, tmp_path: Path, transport: str
 ) -> None:

@@ -125,6 +125,7 @@ def store_timebase(folder: Path) -> str:
         return store.probes()[0].timebase
 
 
+@pytest.mark.slow
 def test_two_runs_with_the_same_seed_have_the_same_order(server: Server, tmp_path: Path) -> None:
     plan = lab.short_plan(
         client_counts=(1, 2), blocks=2, notifications=2, warmup_notifications=0, idle_s=0.01

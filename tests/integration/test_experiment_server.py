@@ -13,8 +13,6 @@ from app.experiment import api, server_process
 from app.measure.cpu import CpuSampler
 from tests.support import lab
 
-pytestmark = pytest.mark.alone
-
 
 def test_a_server_is_ready_when_handed_out_and_gone_afterwards(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, admin_token="t0ken") as started:

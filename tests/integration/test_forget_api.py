@@ -30,6 +30,7 @@ def wait_until_stored(server: RunningServer, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_phone_has_itself_forgotten_and_goes_on(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         mine, other = new_phone(server), new_phone(server)
