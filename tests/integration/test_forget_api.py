@@ -7,6 +7,8 @@ import sqlite3
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.integration.test_receipts import post, publish, receipt, sample
 from tests.integration.test_room_api import OPENING, TRIAL, new_phone, operator
 from tests.support.server import RunningServer, running_server
