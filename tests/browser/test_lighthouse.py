@@ -10,7 +10,7 @@ import pytest
 from tests.browser.lighthouse import audit
 from tests.support.server import running_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.slow]
 
 PERFORMANCE_MIN = 60
 """Far below what a quiet machine gets (see the recorded property): the score hangs on the machine's other work."""

@@ -16,7 +16,6 @@ from app.measure.store import Store
 from tests.support import lab
 
 RUNNER = """
-import signal
 import sys
 from pathlib import Path
 from app.experiment import runner, server_process
@@ -28,8 +27,6 @@ class Tell(SilentProgress):
     def trial(self, spec, *, done, trials, left_s):
         print(done, flush=True)
 
-# A suite that was started in the background hands down that Ctrl-C is to be ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 runs_dir = Path(sys.argv[1])
 with server_process.start(runs_dir=runs_dir) as started:
     runner.run_plan(lab.short_plan(blocks=100), server=started.server, runs_dir=runs_dir, run_id="r",
