@@ -74,9 +74,6 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
         ) as serving,
     ):
         announcement.print_links(settings, subject_of(settings), words, files=None, qr=not arguments.no_qr)
-        told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
-        print(words.say("run.waiting", **told))
-        sys.stdout.flush()
         local = replace(serving.server, url=subject_of(settings).url(subject_of(settings).local()))
         return _run(plan, local, settings, arguments, words)
 
@@ -92,7 +89,9 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
         settings=measuring.given_settings(),
     )
     failure: SiarError | None = None
+    told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
     try:
+        print(words.say("run.waiting", **told), flush=True)
         run.execute()
     except KeyboardInterrupt:
         if run.folder.is_dir():  # It came while the report was written: that can be drawn again.
