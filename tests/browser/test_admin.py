@@ -17,7 +17,7 @@ from tests.support.server import RunningServer, running_server
 from tests.support.stage import GOOD, Stage
 from tests.support.streams import sse
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CONFIRMED_ABOVE = 20
 """broadcast.js: receivers from which on the page asks before it sends."""

@@ -10,7 +10,7 @@ from tests.browser.cdp import Browser, running_browser
 from tests.components import require_chromium
 from tests.support.server import running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGE_BYTES_MAX = 60_000
 

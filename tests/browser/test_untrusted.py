@@ -15,7 +15,7 @@ from tests.browser.test_page import start, stop
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
