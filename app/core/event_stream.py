@@ -49,6 +49,11 @@ class EventStreamDecoder:
         self._held_bytes = 0
         self._failed = False
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether what comes next begins a new event."""
+        return not (self._line or self._data or self._type or self._after_cr or self._at_start)
+
     def feed(self, data: bytes) -> list[ServerEvent]:
         """The events that `data` completes."""
         events: list[ServerEvent] = []

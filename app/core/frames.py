@@ -111,6 +111,11 @@ class FrameDecoder:
         """What is kept for later, never more than `message_bytes_max` and one control frame with its head."""
         return len(self._held or b"") + len(self._parts or b"")
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether what comes next begins a new message."""
+        return self._held is None and self._opcode is None and not self.closed
+
     def feed(self, data: bytes) -> list[Message]:
         """The messages that `data` completes. What breaks the protocol takes those in the same `data` with it."""
         if self._failed is not None:

@@ -42,8 +42,14 @@ class ResponseDecoder:
         self._buffer = bytearray()
         self._steps = self._decode()
         self._body = bytearray()
+        self._inside_chunk = False
         self._failed: str | None = None
         next(self._steps)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether what comes next begins something new: a load client then knows bytes that it has decoded before."""
+        return self.head is not None and not self._buffer and not self._inside_chunk
 
     def feed(self, data: bytes) -> bytes:
         """The bytes of the body that `data` completes."""
@@ -124,10 +130,12 @@ class ResponseDecoder:
             if size == 0:
                 yield from self._head_lines()  # Trailers.
                 return
+            self._inside_chunk = True
             yield from self._take(size)
             line = yield from self._line(CHUNK_LINE_BYTES_MAX, "A chunk is longer than it said.")
             if line:
                 raise MalformedFrame("A chunk is longer than it said.")
+            self._inside_chunk = False
 
     def _take(self, count: int) -> Generator[None, None, None]:
         while count:

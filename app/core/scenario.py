@@ -75,7 +75,10 @@ class Plan:
             (not self.arms, "A plan needs at least one arm."),
             (len(set(names)) != len(names), "Two arms have the same name."),
             (not self.client_counts, "A plan needs at least one count of clients."),
-            (any(not 1 <= n <= 1000 for n in self.client_counts), "A count of clients is 1 to 1000."),
+            (
+                any(not 1 <= n <= 20_000 for n in self.client_counts),
+                "A count of clients is 1 to 20000.",
+            ),
             (len(set(self.client_counts)) != len(self.client_counts), "A count of clients is there twice."),
             (not 1 <= self.blocks <= 1000, "The number of blocks is 1 to 1000."),
             (not 1 <= self.notifications <= 100_000, "The notifications of a trial are 1 to 100000."),

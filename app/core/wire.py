@@ -29,6 +29,9 @@ DELIVERIES_BODY_BYTES_MAX = 32_768
 
 SAMPLES_PER_BATCH_MAX = 200
 
+USER_AGENT = "siar-builtin/1 (simulated)"
+"""By which a built-in client, of Locust's too, labels itself."""
+
 OFFSET_MAX = 2**53 - 1
 """JavaScript's largest exact integer: offsets must survive JSON in a browser."""
 

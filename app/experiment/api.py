@@ -14,9 +14,8 @@ import requests
 import urllib3
 
 from app.core.errors import Conflict, Malformed, SiarError, Unfit, Unknown
+from app.core.wire import USER_AGENT
 from app.settings import is_loopback
-
-USER_AGENT = "siar-builtin/1 (simulated)"
 
 _ERRORS: Mapping[int, type[SiarError]] = {400: Malformed, 404: Unknown, 409: Conflict, 422: Malformed}
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from app import clock
 from app.core.errors import MalformedFrame
+from app.core.speech import CLOCKS
 from app.experiment.links import Chunk, Link, Loop
-from app.experiment.speech import CLOCKS
 
 SPACING_US = (1_500, 4_000)
 """Between probes of a burst. On Wi-Fi 15 to 40 ms are needed, to see the radio asleep and awake; there is no radio

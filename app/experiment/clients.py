@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
+from app.core.speech import SPEECHES, Speech, Subscription
 from app.experiment.links import Chunk, Link, Loop
-from app.experiment.speech import SPEECHES, Speech, Subscription
 
 RECONNECT_US = 200_000
 """How long a client that lost its connection waits before it comes back to resume."""

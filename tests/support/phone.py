@@ -21,10 +21,10 @@ from app import clock
 from app.core.clocksync import ClockSync, Probe
 from app.core.errors import MalformedFrame
 from app.core.position import parse_position
+from app.core.speech import SPEECHES, Speech, Subscription
 from app.experiment.api import ask
 from app.experiment.client_clock import ClockChannel, ProbeStamps
 from app.experiment.links import Chunk, Link, Loop
-from app.experiment.speech import SPEECHES, Speech, Subscription
 
 MODEL = "simulated"
 

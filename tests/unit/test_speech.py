@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.core.errors import MalformedFrame
 from app.core.event_stream import encode_comment, encode_event, encode_prelude
 from app.core.frames import Message, Opcode, accept_of, encode_frame, masked
-from app.experiment.speech import (
+from app.core.speech import (
     ClockSpeech,
     HttpClockSpeech,
     SocketIoSpeech,

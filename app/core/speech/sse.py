@@ -8,8 +8,7 @@ from app.core import wire
 from app.core.errors import MalformedFrame
 from app.core.event_stream import CONTENT_TYPE, EventStreamDecoder
 from app.core.http_response import ResponseDecoder
-from app.experiment.api import USER_AGENT
-from app.experiment.speech.base import Subscription, json_object
+from app.core.speech.base import Subscription, json_object
 
 
 class SseSpeech:
@@ -27,13 +26,18 @@ class SseSpeech:
         """Whether the body of the response is over."""
         return self._response.finished
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether the client is in, and what comes next begins a new event."""
+        return self.position is not None and self._response.at_rest and self._stream.at_rest
+
     def opening(self) -> bytes:
         """The request."""
         subscription = self._subscription
         target = subscription.target("/events", [("topic", topic) for topic in subscription.topics])
         headers = {
             "Host": subscription.host,
-            "User-Agent": USER_AGENT,
+            "User-Agent": subscription.user_agent,
             "Accept": CONTENT_TYPE,
             "Cache-Control": "no-store",
         }

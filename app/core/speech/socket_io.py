@@ -18,8 +18,7 @@ from app.core.frames import (
 )
 from app.core.http_response import ResponseDecoder
 from app.core.packets import Packet, PacketKind, encode_packet, parse_packet
-from app.experiment.api import USER_AGENT
-from app.experiment.speech.base import Subscription
+from app.core.speech.base import Subscription
 
 
 class SocketIoSpeech:
@@ -40,6 +39,11 @@ class SocketIoSpeech:
         """Whether the connection or the namespace was closed."""
         return self._ended
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether the client is in, and what comes next begins a new message."""
+        return self.position is not None and self._response.at_rest and self._frames.at_rest
+
     def opening(self) -> bytes:
         """The WebSocket handshake."""
         query = [("EIO", "4"), ("transport", "websocket")]
@@ -47,7 +51,7 @@ class SocketIoSpeech:
             host=self._subscription.host,
             target=self._subscription.target("/socket.io/", query),
             key=self._key,
-            headers={"User-Agent": USER_AGENT},
+            headers={"User-Agent": self._subscription.user_agent},
         )
 
     def hear(self, data: bytes) -> list[dict[str, Any]]:

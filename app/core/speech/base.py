@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
 from app.core.errors import MalformedFrame
+from app.core.wire import USER_AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Subscription:
     """Where to resume; `None`: from now on."""
     fanout: str | None = None
     """The way of fan-out to ask for; `None`: the server's own."""
+    user_agent: str = USER_AGENT
 
     @property
     def host(self) -> str:
@@ -51,6 +53,11 @@ class Speech(Protocol):
     @property
     def ended(self) -> bool:
         """Whether the peer said that nothing more will come."""
+        ...
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the client is in, and what comes next begins a new notification: nothing is half decoded."""
         ...
 
     def opening(self) -> bytes:

@@ -16,8 +16,8 @@ from app.core.frames import (
     handshake_request,
 )
 from app.core.http_response import ResponseDecoder
-from app.experiment.api import USER_AGENT
-from app.experiment.speech.base import json_object
+from app.core.speech.base import json_object
+from app.core.wire import USER_AGENT
 
 
 class Clock(Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from app.core import wire
-from app.experiment.speech.base import Speech, Subscription
-from app.experiment.speech.clock import Clock, ClockSpeech, HttpClockSpeech
-from app.experiment.speech.socket_io import SocketIoSpeech
-from app.experiment.speech.sse import SseSpeech
+from app.core.speech.base import Speech, Subscription
+from app.core.speech.clock import Clock, ClockSpeech, HttpClockSpeech
+from app.core.speech.socket_io import SocketIoSpeech
+from app.core.speech.sse import SseSpeech
 
 __all__ = [
     "CLOCKS",
