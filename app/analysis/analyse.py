@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from app.analysis.comparison import Block, Comparison, compare
 from app.analysis.cpu import cpu_figures
-from app.analysis.metrics import measure
-from app.analysis.split import split
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow, summary_row
-from app.analysis.validity import check_trial, is_valid
+from app.analysis.validity import check_trial, figures_of, is_valid
+from app.core.columns import DeliveryColumns
 from app.core.scenario import Arm, Plan, plan_sha256
 from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
 
@@ -119,15 +118,17 @@ def _plan_as_run(run: RunRecord) -> Plan:
 
 
 def _analysed(record: TrialRecord, plan: Plan, baselines: dict[tuple[int, int], CpuUse]) -> AnalysedTrial:
-    warnings = check_trial(record, plan)
+    record = replace(record, deliveries=DeliveryColumns.of(record.deliveries))
+    figures = figures_of(record, plan)
+    warnings = check_trial(record, plan, figures)
     return AnalysedTrial(
         record=record,
-        metrics=measure(record, plan),
+        metrics=figures.metrics,
         cpu=cpu_figures(record, baselines.get((record.spec.clients, record.spec.block))),
         warnings=warnings,
         valid=is_valid(warnings),
         in_comparison=False,
-        split=split(record),
+        split=figures.split,
     )
 
 

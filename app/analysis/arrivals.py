@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from app.analysis.metrics import ARRIVED, by_client, delay_ms, is_sample
-from app.analysis.statistics import quantile
-from app.core.delivery import Delivery
+import numpy as np
+
+from app.analysis.columns import Columns, Floats, columns_of, first_of_each
+from app.analysis.statistics import quantile, quantile_of_ascending
 from app.core.scenario import Plan, arm_plan
 from app.core.trial import TrialRecord
 
@@ -54,19 +54,19 @@ class ArrivalFigures:
 
 def arrival_figures(record: TrialRecord, plan: Plan) -> ArrivalFigures:
     """The figures of one trial; warm-up is left out of them."""
-    measured = [each for each in record.deliveries if not each.warmup]
+    columns = columns_of(record.deliveries)
     period_s = 1 / arm_plan(plan, record.spec.arm).rate_hz
-    intervals_s = [value for own in by_client(measured).values() for value in intervals_of(own)]
-    samples = [each for each in measured if is_sample(each)]
-    spikes = [each for each in samples if delay_ms(each) > SPIKE_MS_MIN]
+    intervals_s = np.sort(intervals_of(columns))
+    samples = columns.samples()
+    spikes = samples[columns.delay_ms[samples] > SPIKE_MS_MIN]
     has_begun = record.completed or record.published > 0
     expected = plan.notifications * record.spec.clients if has_begun else 0
-    two, five = (sum(each - period_s > limit for each in intervals_s) for limit in GAP_S_LIMITS)
+    two, five = (int((intervals_s - period_s > limit).sum()) for limit in GAP_S_LIMITS)
     return ArrivalFigures(
         intervals=len(intervals_s),
-        interval_ms_p50=_ms(quantile(intervals_s, 0.5)),
-        interval_ms_p95=_ms(quantile(intervals_s, 0.95)),
-        interval_ms_max=_ms(max(intervals_s, default=None)),
+        interval_ms_p50=_ms(quantile_of_ascending(intervals_s, 0.5)),
+        interval_ms_p95=_ms(quantile_of_ascending(intervals_s, 0.95)),
+        interval_ms_max=_ms(float(intervals_s[-1]) if len(intervals_s) else None),
         gaps_over_2s=two,
         gaps_over_5s=five,
         gap_over_2s_share=share(two, len(intervals_s)),
@@ -74,7 +74,7 @@ def arrival_figures(record: TrialRecord, plan: Plan) -> ArrivalFigures:
         samples=len(samples),
         spikes_over_500ms=len(spikes),
         spike_share=share(len(spikes), len(samples)),
-        spike_events=len({each.seq for each in spikes}),
+        spike_events=len(np.unique(columns.seq[spikes])),
         expected=expected,
         missing_share=share(expected - len(samples), expected),
     )
@@ -105,13 +105,15 @@ def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures:
     )
 
 
-def intervals_of(deliveries: Iterable[Delivery]) -> list[float]:
-    """Seconds between consecutive first arrivals at one client, by its own clock."""
-    stamps: dict[int, float] = {}
-    for each in deliveries:
-        if each.outcome in ARRIVED and each.received_client_us is not None:
-            stamps.setdefault(each.seq, each.received_client_us)
-    return [(after - before) / _US for before, after in pairwise(sorted(stamps.values()))]
+def intervals_of(columns: Columns) -> Floats:
+    """Seconds between consecutive first arrivals at one client, by its own clock, client by client; warm-up left out."""
+    has_stamp = ~np.isnan(columns.received_client_us)
+    places = first_of_each(columns, columns.has_arrived & has_stamp & ~columns.warmup)
+    stamps_us, client = columns.received_client_us[places], columns.client[places]
+    order = np.lexsort((stamps_us, client))
+    stamps_us, client = stamps_us[order], client[order]
+    intervals_s: Floats = ((stamps_us[1:] - stamps_us[:-1]) / _US)[client[1:] == client[:-1]]
+    return intervals_s
 
 
 def share(part: int, whole: int) -> float | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+from app.analysis.columns import columns_of
 from app.analysis.cpu import cpu_figures
-from app.analysis.metrics import delay_ms, is_sample, measure
+from app.analysis.metrics import measure
 from app.analysis.statistics import median, quantile
 from app.core.scenario import Plan, arm_plan
 from app.core.trial import CpuUse, TrialRecord
@@ -63,10 +64,11 @@ class Bands:
             self._idle[name] = record.cpu
             return
         metrics = measure(record, arm_plan(self.plan, record.spec.arm))
+        columns = columns_of(record.deliveries)
         self._trials.setdefault(name, []).append(
             _Trial(
                 arm=record.spec.arm.name,
-                delays_ms=tuple(delay_ms(each) for each in record.deliveries if is_sample(each)),
+                delays_ms=tuple(columns.delay_ms[columns.is_sample].tolist()),
                 cpu_us=cpu_figures(record, self._idle.get(name)).per_delivery_us,
                 delivered=metrics.delivered,
                 late=metrics.late,

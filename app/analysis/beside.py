@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from statistics import stdev
 
 from app.analysis.analyse import Analysis
+from app.analysis.columns import columns_of
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.effect_size import EffectSize, effect_size
 from app.analysis.kept import kept
-from app.analysis.metrics import delay_ms, is_sample
 from app.analysis.pooled import PooledTests, pooled_tests
 from app.analysis.power import blocks_for, blocks_for_equivalence
 from app.analysis.shapiro import Normality, shapiro_wilk
@@ -123,10 +123,10 @@ def _medians(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
 
 def _samples(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
     own = [
-        trial.record.deliveries
+        columns_of(trial.record.deliveries)
         for trial in analysis.trials
         if trial.in_comparison
         and (trial.record.spec.arm.name, trial.record.spec.clients) == (arm.name, clients)
     ]
-    step = -(-sum(map(len, own)) // POOLED_MAX) or 1
-    return [delay_ms(each) for rows in own for each in rows[::step] if is_sample(each)]
+    step = -(-sum(len(each.client) for each in own) // POOLED_MAX) or 1
+    return [value for each in own for value in each.delay_ms[::step][each.is_sample[::step]].tolist()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.analysis.columns import columns_of
 from app.core.delivery import Outcome
 from app.core.trial import CpuUse, TrialRecord
 
@@ -60,10 +61,9 @@ def net_s(use: CpuUse | None, idle: CpuUse | None) -> float | None:
 
 def deliveries_in_window(record: TrialRecord) -> int:
     """Everything that arrived, warm-up and duplicates included, and was due while CPU time was counted."""
-    return sum(
-        each.outcome is not Outcome.LOST and record.started_us <= each.due_us <= record.ended_us
-        for each in record.deliveries
-    )
+    columns = columns_of(record.deliveries)
+    is_inside = (record.started_us <= columns.due_us) & (columns.due_us <= record.ended_us)
+    return int((is_inside & ~columns.has_outcome(Outcome.LOST)).sum())
 
 
 def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:

@@ -7,11 +7,20 @@ from dataclasses import dataclass, replace
 
 from app.analysis.analyse import Analysis
 from app.analysis.arrivals import ArrivalFigures, arrival_figures, pooled
+from app.analysis.columns import columns_of
+from app.analysis.course import CourseRow, course_row, memory_kib_per_connection
 from app.analysis.kept import kept
 from app.analysis.positions import position_figures
 from app.analysis.statistics import mean, median
 from app.analysis.summary import AnalysedTrial, SummaryRow
-from app.analysis.telemetry import IntervalRow, LevelRow, interval_row, level_row, telemetry
+from app.analysis.telemetry import (
+    IntervalRow,
+    LevelRow,
+    both_zero_rate,
+    interval_row,
+    level_row,
+    telemetry,
+)
 from app.core.scenario import Arm
 from app.core.trial import TrialRecord
 
@@ -27,6 +36,9 @@ class FurtherRow:
     clients: int
     arrivals: ArrivalFigures
     down_kbps: LevelRow
+    up_kbps: LevelRow
+    both_zero_rate: float | None
+    """Seconds in which nothing went either way over those of which both are known."""
     delay_ms: LevelRow
     jitter_ms: LevelRow
     intervals: IntervalRow
@@ -36,6 +48,19 @@ class FurtherRow:
     first_share_max: float | None
     rss_bytes: float | None
     """Resident memory of the server's process tree at the trials' ends, their mean."""
+    memory_kib_per_connection: float | None
+    """Of the arm over all its counts of clients, and so the same in each of its rows."""
+    course: CourseRow
+    instrument: InstrumentErrors
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentErrors:
+    """How far the instrument itself may be off: the worst of the trials that count."""
+
+    clock_bound_ms_max: float | None
+    source_lag_ms_p99_max: float | None
+    client_loop_lag_ms_p99_max: float | None
 
 
 @kept
@@ -53,12 +78,16 @@ def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
         and (each.record.spec.arm.name, each.record.spec.clients) == (row.arm.name, row.clients)
     ]
     seconds = [client for each in own for client in telemetry(_thinned(each.record), plan)]
+    arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
+    all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]
     places = [found for each in own if (found := position_figures(each.record)) is not None]
     return FurtherRow(
         arm=row.arm,
         clients=row.clients,
         arrivals=pooled([arrival_figures(each.record, plan) for each in own]),
         down_kbps=level_row([each.down_kbps for each in seconds]),
+        up_kbps=level_row([each.up_kbps for each in seconds]),
+        both_zero_rate=both_zero_rate(seconds),
         delay_ms=level_row([each.delay_ms for each in seconds]),
         jitter_ms=level_row([each.jitter_ms for each in seconds]),
         intervals=interval_row(seconds),
@@ -66,6 +95,19 @@ def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
         effect_us_per_place=_median([each.effect_us_per_place for each in places]),
         first_share_max=_median([each.first_share_max for each in places]),
         rss_bytes=_mean_rss(own),
+        memory_kib_per_connection=memory_kib_per_connection(
+            [each for each in arm_trials if each.in_comparison]
+        ),
+        course=course_row(own, all_own),
+        instrument=_instrument(own),
+    )
+
+
+def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:
+    return InstrumentErrors(
+        clock_bound_ms_max=_largest([each.metrics.clock_bound_ms for each in trials]),
+        source_lag_ms_p99_max=_largest([each.metrics.source_lag_ms_p99 for each in trials]),
+        client_loop_lag_ms_p99_max=_largest([each.record.client_loop_lag_ms_p99 for each in trials]),
     )
 
 
@@ -73,11 +115,16 @@ def _thinned(record: TrialRecord) -> TrialRecord:
     step = -(-len(record.deliveries) // SECONDS_DELIVERIES_MAX) or 1
     if step == 1:
         return record
-    return replace(record, deliveries=tuple(each for each in record.deliveries if each.client % step == 0))
+    columns = columns_of(record.deliveries)
+    return replace(record, deliveries=columns.rows(columns.client % step == 0))
 
 
 def _mean_rss(trials: Sequence[AnalysedTrial]) -> float | None:
     return mean([float(each.cpu.rss_bytes) for each in trials if each.cpu.rss_bytes is not None])
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _median(values: Sequence[float | None]) -> float | None:

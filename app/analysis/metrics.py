@@ -16,17 +16,19 @@ The record of a phone and that of a built-in client are treated alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
+from app.analysis.columns import SAMPLED, Columns, Floats, Integers, columns_of, first_of_each
+from app.analysis.groups import Groups
 from app.analysis.statistics import mean, median, quantile
+from app.core.columns import STATES
 from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.scenario import Plan
 from app.core.trial import TrialRecord
-
-ARRIVED = (Outcome.ON_TIME, Outcome.LATE, Outcome.REPLAYED)
-"""Outcomes of which each expected delivery has at most one."""
 
 TAIL_BROADCASTS = 5
 """A quantile q is given from n >= 5 / (1 - q) broadcasts on, so that five lie beyond it: p95 from 100, p99 from
@@ -86,75 +88,78 @@ class TrialMetrics:
 
 def measure(record: TrialRecord, plan: Plan) -> TrialMetrics:
     """The figures of a trial's deliveries."""
-    measured = [each for each in record.deliveries if not each.warmup]
-    first = _first_arrivals(measured)
-    samples = [each for each in first if is_sample(each)]
-    with_kernel = [each for each in samples if each.kernel_received_us is not None]
+    columns = columns_of(record.deliveries)
+    measured = ~columns.warmup
+    first = first_of_each(columns, measured & columns.has_arrived)
+    arrivals = _in_order_of_arrival(columns, first)
+    samples = arrivals[columns.is_sample[arrivals]]
+    with_kernel = samples[~np.isnan(columns.kernel_received_us[samples])]
     has_begun = record.completed or record.published > 0
     expected = plan.notifications * record.spec.clients if has_begun else 0
+    kernel_delay_ms = (columns.kernel_received_us - columns.due_us) / 1000
     return TrialMetrics(
         notifications=plan.notifications,
         expected=expected,
         delivered=len(first),
         lost=expected - len(first),
-        late=sum(each.outcome is Outcome.LATE for each in first),
-        replayed=sum(each.outcome is Outcome.REPLAYED for each in first),
-        duplicates=sum(each.outcome is Outcome.DUPLICATE for each in measured),
-        out_of_order=sum(map(_out_of_order, by_client(first).values())),
+        late=int(columns.has_outcome(Outcome.LATE)[first].sum()),
+        replayed=int(columns.has_outcome(Outcome.REPLAYED)[first].sum()),
+        duplicates=int((columns.has_outcome(Outcome.DUPLICATE) & measured).sum()),
+        out_of_order=_out_of_order(columns, arrivals),
         samples=len(samples),
-        left_out=_count_states(each for each in first if not is_sample(each)),
-        delay_ms=delay_figures(samples, delay_ms),
-        kernel_delay_ms=delay_figures(with_kernel, kernel_delay_ms),
-        client_share_ms_p50=_client_share_ms(with_kernel),
-        jitter_ms=_jitter_ms(samples),
-        clock_bound_ms=max(
-            (each.clock_bound_us / 1000 for each in samples if each.clock_bound_us is not None), default=None
-        ),
+        left_out=_count_states(columns, first[~columns.is_sample[first]]),
+        delay_ms=delay_figures(columns, samples, columns.delay_ms),
+        kernel_delay_ms=delay_figures(columns, with_kernel, kernel_delay_ms),
+        client_share_ms_p50=middle_client_ms(columns, with_kernel, columns.delay_ms - kernel_delay_ms),
+        jitter_ms=_jitter_ms(columns, samples),
+        clock_bound_ms=_largest_ms(columns.clock_bound_us[samples]),
         source_lag_ms_p99=quantile([lag_us / 1000 for lag_us in record.source_lag_us], 0.99),
         client_means_ms=_client_means(
-            samples, max(record.spec.clients, *(n + 1 for n in record.participants), 0)
+            columns, samples, max(record.spec.clients, *(n + 1 for n in record.participants), 0)
         ),
     )
 
 
 def is_sample(delivery: Delivery) -> bool:
-    """Whether an arrival's delay may be used."""
+    """Whether an arrival's delay may be used: `Columns.is_sample`, of a single row."""
     return (
         not delivery.warmup
         and delivery.state is SampleState.OK
-        and delivery.outcome in (Outcome.ON_TIME, Outcome.LATE)
+        and delivery.outcome in SAMPLED
         and delivery.received_us is not None
     )
 
 
-def delay_ms(delivery: Delivery) -> float:
-    """The delay of a sample."""
-    delay = delivery.delay_ms
-    assert delay is not None, "a sample has arrived, with a known clock"
-    return delay
+def delay_figures(columns: Columns, samples: Integers, delay_ms: Floats) -> DelayFigures:
+    """A trial's delays: per client first, then over clients, so that each client counts alike.
 
-
-def kernel_delay_ms(delivery: Delivery) -> float:
-    """The delay of a sample with a kernel stamp, up to that stamp."""
-    assert delivery.kernel_received_us is not None
-    return (delivery.kernel_received_us - delivery.due_us) / 1000
-
-
-def delay_figures(samples: Sequence[Delivery], delay: Callable[[Delivery], float]) -> DelayFigures:
-    """A trial's delays: per client first, then over clients, so that each client counts alike."""
-    delays = [[delay(each) for each in own] for own in by_client(samples).values()]
+    `samples`: places. `delay_ms`: what is to be called the delay, of every row of the trial.
+    """
+    groups = Groups.by(columns.client[samples])
+    ascending = groups.sorted(delay_ms[samples])
     return DelayFigures(
-        mean=mean([value for own in delays if (value := mean(own)) is not None]),
-        p50=_middle_client(delays, 0.50),
-        p95=_middle_client(delays, 0.95),
-        p99=_middle_client(delays, 0.99),
-        max=max((max(own) for own in delays), default=None),
+        mean=mean(groups.means(delay_ms[samples])),
+        p50=_middle_client(groups, ascending, 0.50),
+        p95=_middle_client(groups, ascending, 0.95),
+        p99=_middle_client(groups, ascending, 0.99),
+        max=float(ascending.max()) if len(ascending) else None,
     )
+
+
+def middle_client_ms(columns: Columns, samples: Integers, values_ms: Floats) -> float | None:
+    """The median of the clients' medians of something that every row of the trial has; `None` without samples."""
+    groups = Groups.by(columns.client[samples])
+    return _middle_client(groups, groups.sorted(values_ms[samples]), 0.5)
 
 
 def supported_quantile(values: Sequence[float], share: float, *, broadcasts: int) -> float | None:
     """The quantile, or `None` when fewer broadcasts than it needs lie behind the values."""
-    return quantile(values, share) if share <= 0.5 or broadcasts >= broadcasts_min(share) else None
+    return quantile(values, share) if is_supported(share, broadcasts=broadcasts) else None
+
+
+def is_supported(share: float, *, broadcasts: int) -> bool:
+    """Whether so many independent broadcasts are enough for a quantile."""
+    return share <= 0.5 or broadcasts >= broadcasts_min(share)
 
 
 def broadcasts_min(share: float) -> int:
@@ -163,87 +168,73 @@ def broadcasts_min(share: float) -> int:
 
 
 def by_client(deliveries: Iterable[Delivery]) -> dict[int, list[Delivery]]:
-    """Deliveries of each client, order kept."""
+    """Deliveries of each client, order kept; for what looks at a few of them one by one."""
     clients: dict[int, list[Delivery]] = {}
     for each in deliveries:
         clients.setdefault(each.client, []).append(each)
     return clients
 
 
-def _first_arrivals(measured: Iterable[Delivery]) -> list[Delivery]:
-    """One row for each delivery that arrived, in the order of arrival at its client."""
-    arrived: dict[tuple[int, int], Delivery] = {}
-    for each in measured:
-        if each.outcome in ARRIVED:
-            arrived.setdefault((each.client, each.seq), each)
-    return sorted(arrived.values(), key=_arrival_us)
+def _in_order_of_arrival(columns: Columns, places: Integers) -> Integers:
+    """Client by client; the client's own clock orders its arrivals, and the same stamp keeps the order of the rows."""
+    stamps_us = columns.received_client_us[places]
+    stamps_us = np.where(np.isnan(stamps_us), np.inf, stamps_us)
+    ordered: Integers = places[np.lexsort((stamps_us, columns.client[places]))]
+    return ordered
 
 
-def _arrival_us(delivery: Delivery) -> float:
-    """The client's own clock orders its arrivals; rows with the same stamp keep the order in which they came."""
-    return delivery.received_client_us if delivery.received_client_us is not None else float("inf")
-
-
-def _out_of_order(arrivals: Iterable[Delivery]) -> int:
+def _out_of_order(columns: Columns, arrivals: Integers) -> int:
     """RFC 4737, section 3.3: reordered is what has a number below NextExp, which only ever rises."""
-    next_expected, count = 0, 0
-    for each in arrivals:
-        if each.seq < next_expected:
-            count += 1
-        else:
-            next_expected = each.seq + 1
+    count = 0
+    for own in Groups.by(columns.client[arrivals]).parts(columns.seq[arrivals]):
+        highest_before = np.maximum.accumulate(own)[:-1]
+        count += int((own[1:] <= highest_before).sum())
     return count
 
 
-def _middle_client(delays: Sequence[Sequence[float]], share: float) -> float | None:
+def _middle_client(groups: Groups, ascending: Floats, share: float) -> float | None:
     """The median of the clients' quantiles; `None` when one of the clients has too few for its own."""
-    quantiles = [supported_quantile(own, share, broadcasts=len(own)) for own in delays]
-    supported = [value for value in quantiles if value is not None]
-    return median(supported) if len(supported) == len(quantiles) else None
+    if not all(is_supported(share, broadcasts=count) for count in set(groups.counts.tolist())):
+        return None
+    return median(groups.quantiles(ascending, share))
 
 
-def _client_share_ms(samples: Iterable[Delivery]) -> float | None:
-    shares = [[delay_ms(each) - kernel_delay_ms(each) for each in own] for own in by_client(samples).values()]
-    return _middle_client(shares, 0.5)
+def _jitter_ms(columns: Columns, samples: Integers) -> float | None:
+    """The median over clients of the final J; `None` when no client has two samples. `samples` in order of arrival."""
+    samples = samples[columns.has_sent[samples]]
+    transits_us = columns.received_client_us[samples] - columns.sent_us[samples]
+    clients = Groups.by(columns.client[samples]).parts(transits_us)
+    return median([_final_jitter_ms(own.tolist()) for own in clients if len(own) >= 2])
 
 
-def _jitter_ms(samples: Iterable[Delivery]) -> float | None:
-    """The median over clients of the final J; `None` when no client has two samples."""
-    finals = [_final_jitter_ms(own) for own in by_client(samples).values()]
-    return median([value for value in finals if value is not None])
-
-
-def _final_jitter_ms(arrivals: Sequence[Delivery]) -> float | None:
+def _final_jitter_ms(transits_us: Sequence[float]) -> float:
     """RFC 3550, section 6.4.1: D = (R_j - R_i) - (S_j - S_i); J += (|D| - J) / 16, in order of arrival, from J = 0.
 
     S is `sent_us`, so that a late source is not taken for jitter; R is the client's own clock, since its offset
     cancels. From 0, J needs some 16 arrivals for two thirds of its way: short trials give too small a J, in all
     arms alike.
     """
-    transits_us = [
-        each.received_client_us - each.sent_us
-        for each in arrivals
-        if each.received_client_us is not None and each.sent_us is not None
-    ]
     jitter_us = 0.0
     for before, after in pairwise(transits_us):
         jitter_us += (abs(after - before) - jitter_us) * JITTER_GAIN
-    return jitter_us / 1000 if len(transits_us) >= 2 else None
+    return jitter_us / 1000
 
 
-def _client_means(samples: Iterable[Delivery], clients: int) -> tuple[float | None, ...]:
-    own = by_client(samples)
-    return tuple(mean([delay_ms(each) for each in own.get(client, ())]) for client in range(clients))
+def _largest_ms(values_us: Floats) -> float | None:
+    known = values_us[~np.isnan(values_us)]
+    return float(known.max()) / 1000 if len(known) else None
 
 
-def _count_states(deliveries: Iterable[Delivery]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for each in deliveries:
-        # A row that calls itself usable and has no clock is not.
-        state = (
-            SampleState.NO_CLOCK if each.state is SampleState.OK and each.received_us is None else each.state
-        )
-        if each.outcome is Outcome.REPLAYED:
-            state = SampleState.REPLAY
-        counts[state.value] = counts.get(state.value, 0) + 1
-    return dict(sorted(counts.items()))
+def _client_means(columns: Columns, samples: Integers, clients: int) -> tuple[float | None, ...]:
+    groups = Groups.by(columns.client[samples])
+    means = dict(zip(groups.keys.tolist(), groups.means(columns.delay_ms[samples]), strict=True))
+    return tuple(means.get(client) for client in range(clients))
+
+
+def _count_states(columns: Columns, places: Integers) -> dict[str, int]:
+    """How many are in each state; a row that calls itself usable and has no clock is not."""
+    has_no_clock = columns.has_state(SampleState.OK) & np.isnan(columns.received_us)
+    states = np.where(has_no_clock, STATES.index(SampleState.NO_CLOCK), columns.state)
+    states = np.where(columns.has_outcome(Outcome.REPLAYED), STATES.index(SampleState.REPLAY), states)
+    codes, counts = np.unique(states[places], return_counts=True)
+    return dict(sorted((STATES[code].value, int(count)) for code, count in zip(codes, counts, strict=True)))

@@ -11,14 +11,18 @@ asks for this place k to be recorded, and for an order that is drawn anew, so th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import fsum
 
-from app.analysis.metrics import is_sample
-from app.analysis.split import accepted_of, places_of
+import numpy as np
+
+from app.analysis.columns import Floats, Integers, columns_of
+from app.analysis.groups import Groups
 from app.analysis.statistics import mean, median, quantile
-from app.core.delivery import Delivery
+from app.analysis.writes import has_writes, server_writes
 from app.core.trial import TrialRecord
 
 PLACES_SHOWN_MAX = 200
@@ -50,58 +54,65 @@ class PositionFigures:
     places: tuple[PlaceRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Notification:
+    """The writes of one notification, in the order of writing."""
+
+    place: Integers
+    server_ms: Floats
+    client: Integers
+
+
 def position_figures(record: TrialRecord) -> PositionFigures | None:
     """The figures of a trial; `None` where nothing was recorded."""
-    accepted = accepted_of(record)
-    if not accepted:
+    if not has_writes(record):
         return None
-    places = places_of(accepted)
-    served = [
-        each
-        for each in record.deliveries
-        if is_sample(each) and each.sent_us is not None and (each.client, each.seq) in accepted
+    columns = columns_of(record.deliveries)
+    writes = server_writes(record, columns)
+    served = columns.samples()
+    served = served[(writes.is_known & columns.has_sent)[served]]
+    place, client = writes.place[served], columns.client[served]
+    server_ms = (writes.accepted_us[served] - columns.sent_us[served]) / 1000
+    # Of each notification, in the order of writing.
+    order = np.lexsort((client, server_ms, place, columns.seq[served]))
+    place, client, server_ms = place[order], client[order], server_ms[order]
+    groups = Groups.by(columns.seq[served][order])
+    several = [
+        _Notification(*found)
+        for found in zip(groups.parts(place), groups.parts(server_ms), groups.parts(client), strict=True)
+        if len(found[0]) > 1
     ]
-    waits: dict[int, list[tuple[int, float, int]]] = {}
-    for each in served:
-        key = (each.client, each.seq)
-        waits.setdefault(each.seq, []).append(
-            (places[key], (accepted[key] - _sent_us(each)) / 1000, each.client)
-        )
-    several = [sorted(own) for own in waits.values() if len(own) > 1]
-    spreads = [own[-1][1] - own[0][1] for own in several]
+    spreads_ms = [float(each.server_ms[-1]) - float(each.server_ms[0]) for each in several]
     return PositionFigures(
         notifications=len(several),
-        spread_ms_p50=median(spreads),
-        spread_ms_p95=quantile(spreads, 0.95) if len(spreads) >= 100 else None,
-        effect_us_per_place=slope_us([[(float(place), ms) for place, ms, _ in own] for own in several]),
-        first_share_max=_first_share_max([own[0][2] for own in several]),
-        places=_rows([entry for own in waits.values() for entry in own]),
+        spread_ms_p50=median(spreads_ms),
+        spread_ms_p95=quantile(spreads_ms, 0.95) if len(spreads_ms) >= 100 else None,
+        effect_us_per_place=slope_us([(each.place.astype(np.float64), each.server_ms) for each in several]),
+        first_share_max=_first_share_max([int(each.client[0]) for each in several]),
+        places=_rows(place, server_ms),
     )
 
 
-def slope_us(groups: Sequence[Sequence[tuple[float, float]]]) -> float | None:
-    """Common slope of y in ms over x, in us per unit of x, each group centred on its own means; `None` without any spread."""
-    over, below = [], []
-    for group in groups:
-        x_mean, y_mean = mean([x for x, _ in group]) or 0.0, mean([y for _, y in group]) or 0.0
-        over += [(x - x_mean) * (y - y_mean) for x, y in group]
-        below += [(x - x_mean) ** 2 for x, _ in group]
+def slope_us(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
+    """Common slope of y in ms over x, in us per unit of x, each group centred on its own means; `None` without any spread.
+
+    `groups`: x and y of each.
+    """
+    over, below = list[float](), list[float]()
+    for x, y in groups:
+        x_centred, y_centred = x - (mean(x.tolist()) or 0.0), y - (mean(y.tolist()) or 0.0)
+        over += (x_centred * y_centred).tolist()
+        below += [value**2 for value in x_centred.tolist()]
     spread = fsum(below)
     return 1000 * fsum(over) / spread if spread else None
 
 
 def _first_share_max(firsts: Sequence[int]) -> float | None:
-    return max(firsts.count(client) for client in set(firsts)) / len(firsts) if firsts else None
+    return max(Counter(firsts).values()) / len(firsts) if firsts else None
 
 
-def _rows(entries: Sequence[tuple[int, float, int]]) -> tuple[PlaceRow, ...]:
-    by_place: dict[int, list[float]] = {}
-    for place, server_ms, _ in entries:
-        by_place.setdefault(place, []).append(server_ms)
-    kept = sorted(by_place)[:PLACES_SHOWN_MAX]
-    return tuple(PlaceRow(place, len(by_place[place]), median(by_place[place]) or 0.0) for place in kept)
-
-
-def _sent_us(delivery: Delivery) -> int:
-    assert delivery.sent_us is not None
-    return delivery.sent_us
+def _rows(place: Integers, server_ms: Floats) -> tuple[PlaceRow, ...]:
+    groups = Groups.by(place)
+    medians = groups.quantiles(groups.sorted(server_ms), 0.5)
+    found = zip(groups.keys.tolist(), groups.counts.tolist(), medians, strict=True)
+    return tuple(PlaceRow(*each) for each in islice(found, PLACES_SHOWN_MAX))

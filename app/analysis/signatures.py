@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.analysis.metrics import by_client, is_sample
+from app.analysis.columns import columns_of
+from app.analysis.metrics import by_client
 from app.analysis.words import count_of, number
 from app.core.delivery import Delivery
 from app.core.scenario import Plan, arm_plan
@@ -82,8 +83,9 @@ _ADVICE = {
 
 def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
     """The signatures that a trial shows, each at most once."""
+    columns = columns_of(record.deliveries)
     step = -(-len(record.deliveries) // CHECKED_MAX) or 1
-    samples = [each for each in record.deliveries if each.client % step == 0 and is_sample(each)]
+    samples = columns.rows(columns.is_sample & (columns.client % step == 0))
     if len(samples) < SAMPLES_MIN:
         return ()
     found: dict[str, TrialWarning] = {}

@@ -10,12 +10,16 @@ four add up in each delivery and so in the means; medians of parts need not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.analysis.metrics import DelayFigures, delay_figures, is_sample
+import numpy as np
+
+from app.analysis.columns import Integers, columns_of
+from app.analysis.groups import Groups
+from app.analysis.metrics import DelayFigures, delay_figures
 from app.analysis.statistics import median
-from app.core.delivery import Delivery
+from app.analysis.writes import server_writes
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.trial import TrialRecord
 
@@ -77,52 +81,26 @@ class SplitRow:
     """Of all trials together."""
 
 
-Accepted = Mapping[tuple[int, int], int]
-
-
-def accepted_of(record: TrialRecord) -> dict[tuple[int, int], int]:
-    """`accepted_us` by (client, seq); the first where a client had several connections."""
-    found: dict[tuple[int, int], int] = {}
-    for connection in record.instrument.connections if record.instrument else ():
-        if connection.client is not None:
-            for seq, accepted_us in connection.accepted:
-                key = (connection.client, seq)
-                found[key] = min(accepted_us, found.get(key, accepted_us))
-    return found
-
-
-def places_of(accepted: Accepted) -> dict[tuple[int, int], int]:
-    """The place of each delivery among those of its notification, from 0: who was written to first."""
-    count: dict[int, int] = {}
-    places = {}
-    for client, seq in sorted(accepted, key=lambda key: accepted[key]):
-        places[client, seq] = count.get(seq, 0)
-        count[seq] = places[client, seq] + 1
-    return places
-
-
 def split(record: TrialRecord) -> Split | None:
     """The parts of a trial's delays; `None` where nothing was recorded."""
     instrument = record.instrument
     if instrument is None or instrument.absent is not None:
         return None
-    accepted = accepted_of(record)
-    samples = [each for each in record.deliveries if is_sample(each)]
-    matched = [each for each in samples if (each.client, each.seq) in accepted and each.sent_us is not None]
-    known = [each for each in matched if each.kernel_received_us is not None]
-    served = known or matched  # Clients whose kernel does not stamp: the server's part is known all the same.
-
-    def accepted_us(delivery: Delivery) -> int:
-        return accepted[delivery.client, delivery.seq]
-
+    columns = columns_of(record.deliveries)
+    writes = server_writes(record, columns)
+    samples = columns.samples()
+    matched = samples[(writes.is_known & columns.has_sent)[samples]]
+    known = matched[~np.isnan(columns.kernel_received_us[matched])]
+    # Clients whose kernel does not stamp: the server's part is known all the same.
+    served = known if len(known) else matched
     return Split(
         deliveries=len(known),
         unmatched=len(samples) - len(matched),
-        source_ms=delay_figures(served, lambda each: (_sent_us(each) - each.due_us) / 1000),
-        server_ms=delay_figures(served, lambda each: (accepted_us(each) - _sent_us(each)) / 1000),
-        network_ms=delay_figures(known, lambda each: (_kernel_us(each) - accepted_us(each)) / 1000),
-        client_ms=delay_figures(known, lambda each: (_read_us(each) - _kernel_us(each)) / 1000),
-        spread_ms_p50=_spread_ms(matched, accepted),
+        source_ms=delay_figures(columns, served, (columns.sent_us - columns.due_us) / 1000),
+        server_ms=delay_figures(columns, served, (writes.accepted_us - columns.sent_us) / 1000),
+        network_ms=delay_figures(columns, known, (columns.kernel_received_us - writes.accepted_us) / 1000),
+        client_ms=delay_figures(columns, known, (columns.received_us - columns.kernel_received_us) / 1000),
+        spread_ms_p50=_spread_ms(columns.seq[matched], writes.accepted_us[matched]),
         wire=_wire(instrument, record.published),
     )
 
@@ -148,27 +126,11 @@ def _median(values: Iterable[float | None]) -> float | None:
     return median([value for value in values if value is not None])
 
 
-def _sent_us(delivery: Delivery) -> int:
-    assert delivery.sent_us is not None
-    return delivery.sent_us
-
-
-def _kernel_us(delivery: Delivery) -> float:
-    assert delivery.kernel_received_us is not None
-    return delivery.kernel_received_us
-
-
-def _read_us(delivery: Delivery) -> float:
-    read_us = delivery.received_us
-    assert read_us is not None, "a sample has arrived, with a known clock"
-    return read_us
-
-
-def _spread_ms(matched: list[Delivery], accepted: Accepted) -> float | None:
-    by_seq: dict[int, list[int]] = {}
-    for each in matched:
-        by_seq.setdefault(each.seq, []).append(accepted[each.client, each.seq])
-    return median([(max(times) - min(times)) / 1000 for times in by_seq.values() if len(times) > 1])
+def _spread_ms(seq: Integers, accepted_us: Integers) -> float | None:
+    """`seq`, `accepted_us`: of the samples that have a write."""
+    groups = Groups.by(seq)
+    times_us = [own for own in groups.parts(accepted_us) if len(own) > 1]
+    return median([int(own.max() - own.min()) / 1000 for own in times_us])
 
 
 def _wire(instrument: InstrumentRecord, published: int) -> WireFigures:

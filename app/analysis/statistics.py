@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
+from typing import Protocol, SupportsFloat
 
 EXACT_RANKS_MAX = 100
 """Up to here the signed-rank distribution is counted out; beyond, the normal one differs in the fourth digit."""
@@ -27,6 +28,16 @@ EXACT_FLIPS_MAX = 32
 
 _ROUNDING = 1e-12
 """Levels such as 1 - 0.05/6 carry rounding errors; a probability this close to a limit is on it."""
+
+
+class Ascending(Protocol):
+    """Values in order: a list, a tuple, or an array."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, place: int, /) -> SupportsFloat:
+        """The one at a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +63,18 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
     The same as NumPy's and R's default, so that anybody's tool finds our figures in `deliveries.csv`.
     """
-    if not values:
+    return quantile_of_ascending(sorted(values), share)
+
+
+def quantile_of_ascending(ordered: Ascending, share: float) -> float | None:
+    """The same of values that are in order already, such as a million in an array."""
+    if not len(ordered):
         return None
-    ordered = sorted(values)
     place = (len(ordered) - 1) * share
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    low, high = float(ordered[below]), float(ordered[above])
+    return low + (place - below) * (high - low)
 
 
 def median(values: Sequence[float]) -> float | None:

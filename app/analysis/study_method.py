@@ -13,12 +13,14 @@ the same in both transports on one phone and so leaves the difference alone; dri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.analysis.metrics import ARRIVED, by_client
+import numpy as np
+
+from app.analysis.columns import Floats, columns_of
+from app.analysis.groups import Groups
 from app.analysis.statistics import mean
-from app.core.delivery import Delivery
 from app.core.trial import TrialRecord
 
 NEW_CLOCK_US = 1e6
@@ -63,23 +65,25 @@ class OnceSetClocks:
 
     def mean_ms(self, record: TrialRecord) -> float | None:
         """The study's mean of a trial; trials have to come in the order in which they ran."""
-        means = []
-        for client, own in sorted(by_client(record.deliveries).items()):
-            if (value := mean(list(self._delays_ms(client, own)))) is not None:
+        columns = columns_of(record.deliveries)
+        is_usable = columns.has_arrived & columns.has_sent & ~np.isnan(columns.received_us)
+        places = np.flatnonzero(is_usable)
+        groups, means = Groups.by(columns.client[places]), []
+        for client, own in zip(groups.keys.tolist(), groups.parts(places), strict=True):
+            set_us = self._set_us(client, columns.clock_offset_us[own])
+            delays_ms = (columns.received_client_us[own] + set_us - columns.sent_us[own]) / 1000
+            if (value := mean(delays_ms[~columns.warmup[own]].tolist())) is not None:
                 means.append(value)
         return mean(means)
 
-    def _delays_ms(self, client: int, deliveries: Sequence[Delivery]) -> Iterator[float]:
-        for each in deliveries:
-            stamp_us, offset_us = each.received_client_us, each.clock_offset_us
-            if each.outcome not in ARRIVED or stamp_us is None or offset_us is None or each.sent_us is None:
-                continue
-            set_us = self._offset_us.setdefault(client, offset_us)
-            if abs(offset_us - set_us) > NEW_CLOCK_US:
-                set_us = self._offset_us[client] = offset_us
-            self.drift_ms_max = max(self.drift_ms_max, abs(offset_us - set_us) / 1000)
-            if not each.warmup:
-                yield (stamp_us + set_us - each.sent_us) / 1000
+    def _set_us(self, client: int, offsets_us: Floats) -> Floats:
+        """What a client's clock was set right by at each of its arrivals; its drift is noted."""
+        set_us = np.full(len(offsets_us), self._offset_us.setdefault(client, float(offsets_us[0])))
+        while (is_another := abs(offsets_us - set_us) > NEW_CLOCK_US).any():
+            begins = int(np.argmax(is_another))
+            set_us[begins:] = self._offset_us[client] = float(offsets_us[begins])
+        self.drift_ms_max = max(self.drift_ms_max, float(abs(offsets_us - set_us).max()) / 1000)
+        return set_us
 
 
 def study_methods(

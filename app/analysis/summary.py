@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from app.analysis.columns import Floats, columns_of
 from app.analysis.cpu import CpuFigures
-from app.analysis.metrics import TrialMetrics, delay_ms, is_sample, supported_quantile
+from app.analysis.metrics import TrialMetrics, is_supported
 from app.analysis.split import Split, SplitRow, split_row
-from app.analysis.statistics import mean, median
+from app.analysis.statistics import mean, median, quantile_of_ascending
 from app.core.scenario import Arm
 from app.core.trial import CpuUse, TrialRecord, TrialWarning
 
@@ -109,8 +112,7 @@ class SummaryRow:
 
 def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> SummaryRow:
     """The row of the trials given, all of which are of this arm and count of clients."""
-    delays = sorted(delay_ms(each) for t in trials for each in t.record.deliveries if is_sample(each))
-    broadcasts = sum(len({each.seq for each in t.record.deliveries if is_sample(each)}) for t in trials)
+    delays, broadcasts = _pooled(trials)
     metrics = [each.metrics for each in trials]
     points = _known([each.cpu.delta_points for each in trials])
     seats = max((len(each.client_means_ms) for each in metrics), default=clients)
@@ -122,10 +124,10 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
         samples=len(delays),
         broadcasts=broadcasts,
         delay_ms_mean=mean(_known([each.mean_ms for each in client_means])),
-        delay_ms_p50=supported_quantile(delays, 0.50, broadcasts=broadcasts),
-        delay_ms_p95=supported_quantile(delays, 0.95, broadcasts=broadcasts),
-        delay_ms_p99=supported_quantile(delays, 0.99, broadcasts=broadcasts),
-        delay_ms_max=delays[-1] if delays else None,
+        delay_ms_p50=_supported(delays, 0.50, broadcasts),
+        delay_ms_p95=_supported(delays, 0.95, broadcasts),
+        delay_ms_p99=_supported(delays, 0.99, broadcasts),
+        delay_ms_max=float(delays[-1]) if len(delays) else None,
         kernel_delay_ms_p50=median(_known([each.kernel_delay_ms.p50 for each in metrics])),
         client_share_ms_p50=median(_known([each.client_share_ms_p50 for each in metrics])),
         jitter_ms=median(_known([each.jitter_ms for each in metrics])),
@@ -145,17 +147,31 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
     )
 
 
+def _pooled(trials: Sequence[AnalysedTrial]) -> tuple[Floats, int]:
+    """All samples' delays in ms, ascending, and how many broadcasts they come from."""
+    delays, broadcasts = [np.empty(0)], 0
+    for each in trials:
+        columns = columns_of(each.record.deliveries)
+        delays.append(columns.delay_ms[columns.is_sample])
+        broadcasts += len(np.unique(columns.seq[columns.is_sample]))
+    return np.sort(np.concatenate(delays)), broadcasts
+
+
+def _supported(ascending: Floats, share: float, broadcasts: int) -> float | None:
+    return quantile_of_ascending(ascending, share) if is_supported(share, broadcasts=broadcasts) else None
+
+
 def _client_mean(client: int, metrics: Sequence[TrialMetrics]) -> ClientMean:
     means = _known([mean for each in metrics for mean in each.client_means_ms[client : client + 1]])
     return ClientMean(client, mean(means), min(means, default=None), max(means, default=None))
 
 
-def _curve(ordered: Sequence[float]) -> Curve:
+def _curve(ordered: Floats) -> Curve:
     """Thinned to evenly spaced ranks, the first and the last among them."""
     count = len(ordered)
     kept = min(count, CURVE_POINTS_MAX)
     ranks = [round(index * (count - 1) / (kept - 1)) for index in range(kept)] if kept > 1 else range(kept)
-    return Curve(tuple(ordered[rank] for rank in ranks), tuple((rank + 1) / count for rank in ranks))
+    return Curve(tuple(float(ordered[rank]) for rank in ranks), tuple((rank + 1) / count for rank in ranks))
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

@@ -4,6 +4,8 @@ A second has a value, or a 0, or none; the three shares add up to 1. The study t
 in its text while its own zero rate is 0.000; here, blank is never 0:
 
     down_kbps    8 * payload bytes received / 1000 in that second (the study's eq. 3); 0 when nothing came
+    up_kbps      8 * payload bytes sent / 1000 in that second (its eq. 2), counted where the client hands them to TCP;
+                 0 when it sent nothing, blank where clients did not say (phones, and runs of before it was recorded)
     delay_ms     mean delay of what came in it; blank when nothing came
     jitter_ms    RFC 3550's J after the last arrival in it (the study's eq. 1); blank when nothing came
 
@@ -15,12 +17,14 @@ client's whole trial blank, never 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 
 from app.analysis.arrivals import GAP_S_LIMITS, intervals_of, share
-from app.analysis.metrics import ARRIVED, JITTER_GAIN, by_client
+from app.analysis.columns import ARRIVED, columns_of
+from app.analysis.metrics import JITTER_GAIN, by_client
 from app.analysis.statistics import mean, quantile
+from app.core.course import Course, Upload
 from app.core.delivery import Delivery
 from app.core.scenario import Plan, arm_plan
 from app.core.trial import TrialRecord
@@ -35,6 +39,7 @@ class Telemetry:
 
     client: int
     down_kbps: Series
+    up_kbps: Series
     delay_ms: Series
     jitter_ms: Series
     intervals_s: tuple[float, ...]
@@ -79,10 +84,27 @@ def telemetry(record: TrialRecord, plan: Plan) -> tuple[Telemetry, ...]:
     start_us = min(each.due_us for each in measured)
     length_s = (max(each.due_us for each in measured) - start_us) / 1e6 + 1 / own_plan.rate_hz
     seconds = max(1, floor(length_s + 1e-6))
+    uploads = _uploads_by_client(record.course)
     return tuple(
-        _of_client(client, own, start_us=start_us, seconds=seconds, payload_bytes=own_plan.payload_bytes)
+        replace(
+            _of_client(client, own, start_us=start_us, seconds=seconds, payload_bytes=own_plan.payload_bytes),
+            up_kbps=_up_kbps(uploads.get(client, ()), own, start_us=start_us, seconds=seconds)
+            if uploads is not None
+            else (None,) * seconds,
+        )
         for client, own in sorted(by_client(measured).items())
     )
+
+
+def both_zero_rate(found: Sequence[Telemetry]) -> float | None:
+    """Seconds in which nothing went either way over seconds of which both ways are known (Table II)."""
+    pairs = [
+        (down, up)
+        for each in found
+        for down, up in zip(each.down_kbps, each.up_kbps, strict=True)
+        if down is not None and up is not None
+    ]
+    return share(sum(down == 0 and up == 0 for down, up in pairs), len(pairs))
 
 
 def level_row(series: Sequence[Series]) -> LevelRow:
@@ -121,10 +143,10 @@ def _of_client(
     client: int, deliveries: Sequence[Delivery], *, start_us: int, seconds: int, payload_bytes: int
 ) -> Telemetry:
     arrived = [each for each in deliveries if each.outcome in ARRIVED]
-    intervals_s = tuple(intervals_of(arrived))
+    intervals_s = tuple(intervals_of(columns_of(arrived)).tolist())
     if any(each.received_us is None for each in arrived):
         blank: Series = (None,) * seconds
-        return Telemetry(client, blank, blank, blank, intervals_s)
+        return Telemetry(client, blank, blank, blank, blank, intervals_s)
     counts = [0] * seconds
     delays: list[list[float]] = [[] for _ in range(seconds)]
     jitters: list[float | None] = [None] * seconds
@@ -141,10 +163,36 @@ def _of_client(
     return Telemetry(
         client=client,
         down_kbps=tuple(8 * payload_bytes * count / 1000 for count in counts),
+        up_kbps=(None,) * seconds,
         delay_ms=tuple(mean(own) for own in delays),
         jitter_ms=tuple(jitters),
         intervals_s=intervals_s,
     )
+
+
+def _uploads_by_client(course: Course | None) -> dict[int, list[Upload]] | None:
+    """`None` where clients did not say what they sent; one that is not in it sent nothing."""
+    if course is None or not course.uploads_known:
+        return None
+    found: dict[int, list[Upload]] = {}
+    for each in course.uploads:
+        found.setdefault(each.client, []).append(each)
+    return found
+
+
+def _up_kbps(
+    uploads: Sequence[Upload], deliveries: Sequence[Delivery], *, start_us: int, seconds: int
+) -> Series:
+    """What one client sent, by its own clock put into server time as its arrivals were; blank without such a clock."""
+    offset_us = next((each.clock_offset_us for each in deliveries if each.clock_offset_us is not None), None)
+    if offset_us is None:
+        return (None,) * seconds
+    sent_bytes = [0] * seconds
+    for each in uploads:
+        second = floor((each.at_us + offset_us - start_us) / 1e6)
+        if 0 <= second < seconds:
+            sent_bytes[second] += each.payload_bytes
+    return tuple(8 * count / 1000 for count in sent_bytes)
 
 
 def _received_us(delivery: Delivery) -> float:

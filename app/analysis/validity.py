@@ -17,11 +17,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from app.analysis.metrics import ARRIVED, TrialMetrics, is_sample, measure
+import numpy as np
+
+from app.analysis.columns import Columns, columns_of, first_of_each
+from app.analysis.metrics import TrialMetrics, measure
 from app.analysis.signatures import CODES as SIGNATURES
 from app.analysis.signatures import signatures
-from app.analysis.split import split
+from app.analysis.split import Split, split
 from app.analysis.words import count_of, listing, number, pseudonym
 from app.core.delivery import SampleState
 from app.core.scenario import Plan
@@ -62,12 +66,31 @@ OWN_CODES = frozenset(
 """What is found out here; a stored warning with one of these codes gives way to the one found now."""
 
 
-def check_trial(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
-    """All warnings of a trial or idle window, voiding ones first; those of the runner with other codes kept."""
+@dataclass(frozen=True, slots=True)
+class TrialFigures:
+    """What a trial (not an idle window) is judged by, and the report shows: computed once for both."""
+
+    metrics: TrialMetrics
+    split: Split | None
+
+
+def figures_of(record: TrialRecord, plan: Plan) -> TrialFigures:
+    """The figures of a trial."""
+    return TrialFigures(measure(record, plan), split(record))
+
+
+def check_trial(
+    record: TrialRecord, plan: Plan, figures: TrialFigures | None = None
+) -> tuple[TrialWarning, ...]:
+    """All warnings of a trial or idle window, voiding ones first; those of the runner with other codes kept.
+
+    `figures`: where they are there already.
+    """
     found = [*_conduct(record, plan), *_phones(record), *_machine(record)]
     if not record.spec.idle:
-        metrics = measure(record, plan)
-        found += [*_instrument(record, metrics), *_samples(record, metrics), *_result(metrics)]
+        figures = figures or figures_of(record, plan)
+        metrics = figures.metrics
+        found += [*_instrument(record, metrics), *_samples(record, figures), *_result(metrics)]
         found += signatures(record, plan)
     kept = [warning for warning in record.warnings if warning.code not in OWN_CODES]
     return tuple(sorted([*found, *kept], key=lambda warning: warning.severity is not Severity.VOID))
@@ -132,14 +155,22 @@ def _phones(record: TrialRecord) -> Iterator[TrialWarning]:
             f"The clock of {_phones_named(stepped)} jumped during the trial.",
             "Keep the phone awake and its time setting alone; the block is repeated.",
         )
-    came = Counter((each.client, each.seq) for each in record.deliveries if each.outcome in ARRIVED)
-    posted = Counter(client for client, _ in came)
+    posted = _arrived_by_client(record) if said else Counter[int]()
     if short := [client for client, each in said.items() if posted[client] < each.received_count]:
         yield _void(
             "samples_missing",
             f"{_phones_named(short)} received more than it posted.",
             "Look at the network between phone and server; the page keeps what it could not post.",
         )
+
+
+def _arrived_by_client(record: TrialRecord) -> Counter[int]:
+    """How many notifications came to each client, warm-up included, each counted once."""
+    columns = columns_of(record.deliveries)
+    clients, counts = np.unique(
+        columns.client[first_of_each(columns, columns.has_arrived)], return_counts=True
+    )
+    return Counter(dict(zip(clients.tolist(), counts.tolist(), strict=True)))
 
 
 def _phones_named(clients: Sequence[int]) -> str:
@@ -166,8 +197,9 @@ def _instrument(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWar
         )
 
 
-def _samples(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarning]:
+def _samples(record: TrialRecord, figures: TrialFigures) -> Iterator[TrialWarning]:
     """Clock and transport of the arrivals."""
+    metrics, columns = figures.metrics, columns_of(record.deliveries)
     no_clock = metrics.left_out.get(SampleState.NO_CLOCK, 0) + metrics.left_out.get(SampleState.WIDE_U, 0)
     bound_ms = metrics.clock_bound_ms
     if no_clock or (bound_ms is not None and bound_ms > CLOCK_BOUND_MS_MAX):
@@ -182,7 +214,7 @@ def _samples(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarnin
             f"without a good clock{widest}.",
             "Check that the clock channel is reachable and not behind a slow proxy; wait longer before a trial.",
         )
-    if negative := _before_sent(record):
+    if negative := _before_sent(columns):
         yield _void(
             "negative_delay",
             f"{count_of(negative, 'notification')} arrived before being sent, by more than the clock's bound.",
@@ -205,15 +237,14 @@ def _samples(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarnin
             f"Of {metrics.delivered} arrivals some have no usable delay: {states}.",
             "Keep the page visible, the screen on and the connection up.",
         )
-    yield from _kernel_stamps(record)
-    yield from _recorded(record)
+    yield from _kernel_stamps(columns)
+    yield from _recorded(record, figures.split)
 
 
-def _recorded(record: TrialRecord) -> Iterator[TrialWarning]:
+def _recorded(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning]:
     """What the server was asked to record and did not."""
     if record.instrument is None:
         return
-    found = split(record)
     if found is None:
         yield _note(
             "not_recorded",
@@ -229,10 +260,10 @@ def _recorded(record: TrialRecord) -> Iterator[TrialWarning]:
         )
 
 
-def _kernel_stamps(record: TrialRecord) -> Iterator[TrialWarning]:
+def _kernel_stamps(columns: Columns) -> Iterator[TrialWarning]:
     """A platform that has none is no fault; one that has some and not all is."""
-    samples = [each for each in record.deliveries if is_sample(each)]
-    missing = sum(each.kernel_received_us is None for each in samples)
+    samples = columns.samples()
+    missing = int(np.isnan(columns.kernel_received_us[samples]).sum())
     if missing < len(samples) and missing > KERNEL_STAMPS_MISSING_MAX * len(samples):
         yield _note(
             "kernel_stamps_missing",
@@ -277,15 +308,12 @@ def _busy_text(use: CpuUse, other_s: float) -> str:
     )
 
 
-def _before_sent(record: TrialRecord) -> int:
+def _before_sent(columns: Columns) -> int:
     """Arrivals that the clock puts before their sending by more than its bound; warm-up ones have the same clock."""
-    return sum(
-        each.state in (SampleState.OK, SampleState.WARMUP)
-        and each.delay_from_sent_ms is not None
-        and each.clock_bound_us is not None
-        and each.delay_from_sent_ms * 1000 < -each.clock_bound_us
-        for each in record.deliveries
-    )
+    is_judged = columns.has_state(SampleState.OK, SampleState.WARMUP) & columns.has_sent
+    delay_from_sent_ms = (columns.received_us - columns.sent_us) / 1000
+    # What is not known is NaN here, and NaN is below nothing.
+    return int((is_judged & (delay_from_sent_ms * 1000 < -columns.clock_bound_us)).sum())
 
 
 def _void(code: str, text: str, advice: str) -> TrialWarning:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.analysis.analyse import Analysis
-from app.analysis.metrics import by_client, delay_ms, is_sample
+from app.analysis.columns import columns_of
+from app.analysis.groups import Groups
 from app.analysis.quantile_interval import TrialQuantile, trial_quantile
-from app.analysis.statistics import median
 from app.core.trial import TrialRecord
 
 SHARES = (0.5, 0.95)
@@ -37,12 +37,15 @@ def within_trials(analysis: Analysis) -> tuple[WithinTrial, ...]:
 
 
 def _of_trial(record: TrialRecord) -> Iterator[WithinTrial]:
-    own = by_client([each for each in record.deliveries if is_sample(each)])
-    delays = {client: [delay_ms(each) for each in found] for client, found in own.items()}
-    middles = sorted((median(values) or 0.0, client) for client, values in delays.items())
+    columns = columns_of(record.deliveries)
+    samples = columns.samples()
+    groups, delays_ms = Groups.by(columns.client[samples]), columns.delay_ms[samples]
+    medians = groups.quantiles(groups.sorted(delays_ms), 0.5)
+    middles = sorted(zip(medians, groups.keys.tolist(), strict=True))
     if not middles:
         return
     client = middles[(len(middles) - 1) // 2][1]
-    if len(delays[client]) >= SAMPLES_MIN:
+    own = delays_ms[columns.client[samples] == client].tolist()
+    if len(own) >= SAMPLES_MIN:
         for share in SHARES:
-            yield WithinTrial(record.spec.index, client, trial_quantile(delays[client], share))
+            yield WithinTrial(record.spec.index, client, trial_quantile(own, share))

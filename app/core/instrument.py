@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,39 @@ class TcpInfo:
     """Of each segment, IP and TCP together: by address family, and by whether both ends stamp their segments."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Writes(Sequence[tuple[int, int]]):
+    """`(seq, accepted_us)` of one connection, as two columns: 16 bytes a write in place of 130."""
+
+    seq: array[int]
+    accepted_us: array[int]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> Writes:
+        """The same writes; themselves, when they are columns already. Raises `TypeError` for what is no integer."""
+        if isinstance(pairs, Writes):
+            return pairs
+        seqs, times_us = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
+        return cls(array("q", seqs), array("q", times_us))
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[tuple[int, int], ...]: ...
+    def __getitem__(self, place: int | slice) -> tuple[int, int] | tuple[tuple[int, int], ...]:
+        if isinstance(place, slice):
+            return tuple(zip(self.seq[place], self.accepted_us[place], strict=True))
+        return self.seq[place], self.accepted_us[place]
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Writes | tuple) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionRecord:
     """One connection of the trial's transport."""
@@ -43,7 +79,7 @@ class ConnectionRecord:
     address: str
     port: int
     """Of the peer."""
-    accepted: tuple[tuple[int, int], ...] = ()
+    accepted: Sequence[tuple[int, int]] = ()
     """`(seq, accepted_us)`: when the server handed the kernel the write that completed the notification, server time
     base. Stamped right before that call, since on loopback the peer has it before the call returns."""
     before: TcpInfo | None = None

@@ -7,15 +7,14 @@ where a name says `client`: that is the client's own clock. Idle windows stand i
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from app.analysis.analyse import Analysis
-from app.analysis.metrics import is_sample
-from app.analysis.split import Split, accepted_of, places_of
+from app.analysis.split import Split
 from app.analysis.summary import AnalysedIdle, AnalysedTrial
 from app.analysis.words import pseudonym
-from app.core.delivery import Delivery
+from app.report.delivery_rows import delivery_rows, float_text
 
 Cell = str | int | float | None
 
@@ -108,15 +107,7 @@ def write_deliveries(analysis: Analysis, file: TextIO) -> None:
     """Every delivery of every trial, warm-up and void trials included."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(DELIVERY_COLUMNS)
-    for trial in analysis.trials:
-        spec = trial.record.spec
-        head = (analysis.run.id, spec.index, spec.block, spec.arm.name, spec.arm.transport, spec.clients)
-        accepted = accepted_of(trial.record)
-        places = places_of(accepted)
-        for each in trial.record.deliveries:
-            key = (each.client, each.seq)
-            own = (*_delivery(each), accepted.get(key), places.get(key), each.lifecycle.value)
-            writer.writerow((*head, *map(_cell, own)))
+    writer.writerows(delivery_rows(analysis))
 
 
 def write_trials(analysis: Analysis, file: TextIO) -> None:
@@ -133,14 +124,6 @@ WRITERS: Mapping[str, Callable[[Analysis, TextIO], None]] = {
     "deliveries.csv": write_deliveries,
     "trials.csv": write_trials,
 }
-
-
-def _delivery(delivery: Delivery) -> Iterator[Cell]:
-    yield from (delivery.client, delivery.seq, delivery.warmup, delivery.offset)
-    yield from (delivery.due_us, delivery.sent_us, delivery.received_client_us)
-    yield from (delivery.clock_offset_us, delivery.clock_bound_us, delivery.kernel_received_us)
-    yield from (delivery.delay_ms, delivery.delay_from_sent_ms)
-    yield from (delivery.state.value, delivery.outcome.value, delivery.visible, is_sample(delivery))
 
 
 def _common(analysis: Analysis, row: AnalysedTrial | AnalysedIdle) -> dict[str, Cell]:
@@ -220,4 +203,4 @@ def _cell(value: Cell) -> str | int:
         return ""
     if isinstance(value, bool):
         return int(value)
-    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+    return float_text(value) if isinstance(value, float) else value

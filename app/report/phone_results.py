@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from app.analysis.analyse import Analysis
-from app.analysis.metrics import delay_ms, is_sample, supported_quantile
+from app.analysis.columns import columns_of
+from app.analysis.metrics import is_sample, supported_quantile
 from app.analysis.summary import AnalysedTrial
 from app.analysis.verdict import RunVerdict
 from app.analysis.words import arm_title, pseudonym
@@ -84,8 +85,10 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         for each in analysis.trials
         if each.record.spec.arm.name == arm.name and client in each.record.participants
     ]
-    counted = [each for trial in trials if trial.in_comparison for each in _own(trial, client)]
-    delays_ms = [delay_ms(each) for each in counted if is_sample(each)]
+    samples = [
+        each for trial in trials if trial.in_comparison for each in _own(trial, client) if is_sample(each)
+    ]
+    delays_ms = [each.delay_ms for each in samples if each.delay_ms is not None]
     outcomes = [each.outcome for trial in trials for each in _own(trial, client) if not each.warmup]
     broadcasts = len(delays_ms)
     return {
@@ -100,7 +103,7 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         "delay_ms_p50": supported_quantile(delays_ms, 0.50, broadcasts=broadcasts),
         "delay_ms_p75": supported_quantile(delays_ms, 0.75, broadcasts=4 * broadcasts),
         "delay_ms_p95": supported_quantile(delays_ms, 0.95, broadcasts=broadcasts),
-        "clock_bound_ms": max((_bound_ms(each) for each in counted if is_sample(each)), default=None),
+        "clock_bound_ms": max(map(_bound_ms, samples), default=None),
         "on_time": outcomes.count(Outcome.ON_TIME),
         "late": outcomes.count(Outcome.LATE),
         "replayed": outcomes.count(Outcome.REPLAYED),
@@ -110,8 +113,9 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
     }
 
 
-def _own(trial: AnalysedTrial, client: int) -> list[Delivery]:
-    return [each for each in trial.record.deliveries if each.client == client]
+def _own(trial: AnalysedTrial, client: int) -> Sequence[Delivery]:
+    columns = columns_of(trial.record.deliveries)
+    return columns.rows(columns.client == client)
 
 
 def _bound_ms(delivery: Delivery) -> float:

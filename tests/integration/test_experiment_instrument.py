@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.analysis.split import accepted_of, split
+from app.analysis.split import split
 from app.analysis.validity import check_trial
 from app.core.scenario import Arm
-from app.core.trial import RunRecord
+from app.core.trial import RunRecord, TrialRecord
 from app.experiment import naming, runner, server_process
 from app.experiment.api import Server
 from app.experiment.progress import SilentProgress
@@ -59,6 +59,17 @@ def run_short_plan(server: Server, runs_dir: Path, **changes: object) -> RunReco
     )
     with Store.open(folder) as store:
         return store.load()
+
+
+def accepted_of(trial: TrialRecord) -> dict[tuple[int, int], int]:
+    """When the server wrote what to whom, by (client, seq)."""
+    assert trial.instrument is not None
+    return {
+        (each.client, seq): accepted_us
+        for each in trial.instrument.connections
+        if each.client is not None
+        for seq, accepted_us in each.accepted
+    }
 
 
 @pytest.fixture(scope="module")

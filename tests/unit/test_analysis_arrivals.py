@@ -3,6 +3,7 @@
 from dataclasses import replace
 from io import StringIO
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -170,8 +171,10 @@ def test_one_client_has_no_place_to_compare_and_no_recording_no_figures() -> Non
 
 
 def test_the_common_slope_ignores_what_differs_between_groups() -> None:
-    assert slope_us([[(0, 1.0), (1, 1.5)], [(0, 90.0), (1, 90.5)]]) == pytest.approx(500.0)
-    assert slope_us([[(0, 1.0)], [(3, 9.0)]]) is None
+    both, one = np.array([0.0, 1.0]), np.array([0.0])
+
+    assert slope_us([(both, np.array([1.0, 1.5])), (both, np.array([90.0, 90.5]))]) == pytest.approx(500.0)
+    assert slope_us([(one, np.array([1.0])), (one + 3, np.array([9.0]))]) is None
 
 
 def painted(device: str, display: float | None, **changes: object) -> dict[str, object]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from app.analysis.analyse import analyse
-from app.analysis.split import places_of, split
+from app.analysis.split import split
 from app.analysis.validity import check_trial
+from app.analysis.writes import places_of
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.trial import RunRecord, Severity, TrialRecord
 from tests.support import records
@@ -92,9 +94,9 @@ def test_the_spread_is_from_the_first_client_to_the_last() -> None:
 
 
 def test_the_place_is_the_order_of_writing_within_a_notification() -> None:
-    accepted = {(0, 1): 30, (1, 1): 10, (2, 1): 20, (0, 2): 40, (1, 2): 50}
+    seq, accepted_us = np.array([1, 1, 1, 2, 2]), np.array([30, 10, 20, 40, 50])
 
-    assert places_of(accepted) == {(1, 1): 0, (2, 1): 1, (0, 1): 2, (0, 2): 0, (1, 2): 1}
+    assert places_of(seq, accepted_us).tolist() == [2, 0, 1, 0, 1]
 
 
 def test_wire_figures_are_growth_per_connection_and_notification() -> None:
