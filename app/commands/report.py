@@ -1,12 +1,13 @@
-"""`./siar report RUN`: the report of a run, drawn again from its raw deliveries."""
+"""`./siar report RUN`: the report of a run, drawn again from its raw deliveries, in any form and language."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,42 +16,61 @@ from rich.console import Console
 from app import settings as settings_module
 from app.analysis.analyse import Analysis, analyse
 from app.analysis.live import live_rows
+from app.catalogues import LANGUAGES
 from app.commands import measuring
 from app.core.errors import Malformed
 from app.core.scenario import LIVE_PROFILE
 from app.core.trial import RunRecord
 from app.measure.store import Store
-from app.report.csv_files import write_trials
+from app.report.contents import document_of
 from app.report.display_text import print_display
+from app.report.figure_files import WIDTH_MM, width_mm, write_figures
 from app.report.files import write_atomically
-from app.report.html import report_html
-from app.report.result import result_text
+from app.report.renderings import FORMS, Order
 from app.report.terminal import print_live, print_result
+from app.report.translation import in_language, translator
+from app.report.typeset import REQUIREMENTS, is_installed
 
-
-def _text(analysis: Analysis, file: TextIO) -> None:
-    print_result(analysis, Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False))
-
-
-FORMATS: dict[str, Callable[[Analysis, TextIO], object]] = {
-    "text": _text,
-    "html": lambda analysis, file: file.write(report_html(analysis)),
-    "json": lambda analysis, file: file.write(result_text(analysis)),
-    "csv": write_trials,
-}
+TEXT = "text"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, in which form, and where to."""
+    """Which run, in which forms, and where to."""
     parser.add_argument("run", metavar="RUN", help="id of a run (`siar runs`) or path of its folder")
-    parser.add_argument("--format", choices=list(FORMATS), default="text", help="default: text")
     parser.add_argument(
-        "--output", type=Path, metavar="PATH", help="file to write (default: standard output)"
+        "--format",
+        default=TEXT,
+        metavar="FORMAT[,FORMAT...]",
+        help=f"{', '.join([TEXT, *FORMS])} (default: {TEXT}); several are written into the folder that --output names",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="file to write, or a folder for the usual names (default: standard output); csv and parquet give the "
+        "table of trials to a file, and that of deliveries too to a folder",
+    )
+    parser.add_argument(
+        "--figures",
+        type=Path,
+        metavar="DIR",
+        help="write each drawing there as well: SVG, PNG (600 ppi), PDF",
+    )
+    parser.add_argument(
+        "--size",
+        default=f"{WIDTH_MM:g}mm",
+        metavar="WIDTH",
+        help=f"how wide those are printed, as in 85mm, 8.5cm, 3.35in (default: {WIDTH_MM:g}mm)",
+    )
+    parser.add_argument(
+        "--language", choices=LANGUAGES, default=LANGUAGES[0], help="of all but csv, json, parquet"
     )
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Draw."""
+    formats = _formats(arguments)
+    wide_mm = width_mm(arguments.size)
     settings = settings_module.read(os.environ)
     folder = measuring.find_run(arguments.run, settings)
     with Store.open(folder) as store:
@@ -58,36 +78,113 @@ def execute(arguments: argparse.Namespace) -> int:
     if run.plan.profile == LIVE_PROFILE:
         return _show_live(run, samples, arguments)
     analysis = analyse(run)
-
-    def write(file: TextIO) -> None:
-        FORMATS[arguments.format](analysis, file)
-        if arguments.format == "text":
-            print_display(samples, Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False))
-
-    if arguments.output is None:
-        write(sys.stdout)
-    else:
-        write_atomically(arguments.output, write)
+    figures = _figures(analysis, arguments, wide_mm)
+    if formats == [TEXT]:
+        if arguments.figures is None or arguments.output is not None:
+            _give(_result_text(analysis, samples, arguments.language), arguments.output)
+        return 0
+    order = Order(analysis, arguments.language, figures)
+    for path in _written(formats, order, arguments.output):
+        print(path, file=sys.stderr)
     return 0
+
+
+def _formats(arguments: argparse.Namespace) -> list[str]:
+    """The forms asked for, each once. Raises `Malformed`, before anything is read."""
+    formats = list(dict.fromkeys(each.strip() for each in arguments.format.split(",") if each.strip()))
+    for name in formats or [""]:
+        if name not in (TEXT, *FORMS):
+            raise Malformed(
+                f'--format: "{name}" is no form of a report; there are: {", ".join([TEXT, *FORMS])}.'
+            )
+    if TEXT in formats and len(formats) > 1:
+        raise Malformed("--format text goes to a terminal or a file of its own; ask for it alone.")
+    if arguments.output is None and (len(formats) > 1 or not _is_text(formats[0])):
+        what = (
+            "Several forms need a folder"
+            if len(formats) > 1
+            else f"A {formats[0]} file is no text for a terminal"
+        )
+        raise Malformed(f"{what}: name it with --output.")
+    return formats
+
+
+def _is_text(name: str) -> bool:
+    return name == TEXT or FORMS[name].stream is not None
+
+
+def _figures(analysis: Analysis, arguments: argparse.Namespace, wide_mm: float) -> dict[str, str] | None:
+    """The drawings as files, if that is asked for; their paths as a file beside the report would name them."""
+    if arguments.figures is None:
+        return None
+    document = in_language(document_of(analysis), arguments.language)
+    written = write_figures(document, arguments.figures, wide_mm=wide_mm)
+    forms = "SVG, PNG and PDF" if is_installed() else "SVG"
+    print(f"{len(written)} drawings as {forms}: {arguments.figures}", file=sys.stderr)
+    if not is_installed():
+        print(
+            f"siar: PNG and PDF need the package typst: pip install -r {REQUIREMENTS}, or ask with ./siar.",
+            file=sys.stderr,
+        )
+    beside = _folder_of(arguments.output)
+    return {name: Path(os.path.relpath(path, beside)).as_posix() for name, path in written.items()}
+
+
+def _folder_of(output: Path | None) -> Path:
+    """Where the report will stand, seen from here."""
+    if output is None:
+        return Path.cwd()
+    return output.absolute() if output.is_dir() or not output.suffix else output.absolute().parent
+
+
+def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[Path]:
+    """Write every form; the files that were written, none of them where it all went to standard output."""
+    if output is None:
+        if stream := FORMS[formats[0]].stream:
+            stream(order, sys.stdout)
+        return []
+    if len(formats) == 1 and not output.is_dir():
+        FORMS[formats[0]].write(order, output)
+        return [output]
+    if output.exists() and not output.is_dir():
+        raise Malformed(f"--output {output}: several forms need a folder, and this is a file.")
+    output.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in formats:
+        for file, write in FORMS[name].names(order.language).items():
+            write(order, output / file)
+            paths.append(output / file)
+    return paths
+
+
+def _result_text(analysis: Analysis, samples: list[dict[str, Any]], language: str) -> str:
+    """What a terminal shows."""
+    file = io.StringIO()
+    print_result(analysis, _console(file), language=language)
+    print_display(samples, _console(file), say=translator(language))
+    return file.getvalue()
+
+
+def _console(file: TextIO) -> Console:
+    return Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False)
+
+
+def _give(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_atomically(output, lambda file: file.write(text))
 
 
 def _show_live(run: RunRecord, samples: list[dict[str, Any]], arguments: argparse.Namespace) -> int:
     """What phones posted; a live run has no trials, and so only a table and the raw samples as JSON."""
-    if arguments.format not in ("text", "json"):
+    if arguments.format not in (TEXT, "json") or arguments.figures is not None:
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
-
-    def write(file: TextIO) -> None:
-        if arguments.format == "json":
-            json.dump({"run": run.id, "samples": samples}, file, indent=1)
-            file.write("\n")
-        else:
-            print_live(
-                run, live_rows(samples), Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False)
-            )
-            print_display(samples, Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False))
-
-    if arguments.output is None:
-        write(sys.stdout)
-    else:
-        write_atomically(arguments.output, write)
+    if arguments.format == "json":
+        _give(json.dumps({"run": run.id, "samples": samples}, indent=1) + "\n", arguments.output)
+        return 0
+    file = io.StringIO()
+    print_live(run, live_rows(samples), _console(file), language=arguments.language)
+    print_display(samples, _console(file), say=translator(arguments.language))
+    _give(file.getvalue(), arguments.output)
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -14,13 +14,15 @@ from app.analysis.words import TRANSPORT_TITLES, count_of, number
 NOTE = "Display delay is the phone's own, by its own clock; it is in none of the delays above."
 
 
-def print_display(samples: Iterable[Mapping[str, Any]], console: Console) -> None:
-    """One line for each transport that painted anything; nothing where nobody painted."""
+def print_display(
+    samples: Iterable[Mapping[str, Any]], console: Console, *, say: Callable[[str], str] = str
+) -> None:
+    """One line for each transport that painted anything; nothing where nobody painted. `say` translates."""
     rows = [row for row in display_rows(samples) if row.painted]
     for row in rows:
-        console.print(Text(display_sentence(row)))
+        console.print(Text(say(display_sentence(row))))
     if rows:
-        console.print(Text(NOTE))
+        console.print(Text(say(NOTE)))
 
 
 def display_sentence(row: DisplayRow) -> str:

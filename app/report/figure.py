@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from app.report.tables import Table
 
 Lines = Mapping[int, Sequence[Point]]
 """Points by series: an arm's place in the plan."""
+
+_NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,14 @@ class Figure:
     caption: str
     drawings: tuple[Drawing, ...]
     table: Table
+
+
+def drawing_name(drawing: Drawing) -> str:
+    """The name that its panel was drawn under: unique in a report, and good for a file."""
+    found = _NAME.search(drawing.svg)
+    if found is None:
+        raise ValueError("a drawing without a name was not drawn by a panel")
+    return found[1]
 
 
 def series_of_arms(analysis: Analysis) -> list[tuple[int, str]]:
@@ -115,7 +126,4 @@ def against_clients(
 
 
 def _in_words(lines: Lines, legend: Sequence[tuple[int, str]]) -> list[str]:
-    return [
-        f"{name}: " + ", ".join(f"{y:.3f} at {x:g}" for x, y in lines.get(series, ()))
-        for series, name in legend
-    ]
+    return [f"{name} {y:.3f} at {x:g}" for series, name in legend for x, y in lines.get(series, ())]

@@ -36,16 +36,29 @@ def write_atomically(path: Path, write: Callable[[TextIO], object]) -> None:
     A link is followed, and what is no regular file (`/dev/stdout`, a pipe) is written to, never replaced. Raises
     `StoreError` when it cannot be written.
     """
+
+    def in_text(target: Path) -> None:
+        with target.open("w", encoding="utf-8", newline="") as file:
+            write(file)
+
+    replace_atomically(path, in_text)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """The same for what is no text."""
+    replace_atomically(path, lambda target: target.write_bytes(data))
+
+
+def replace_atomically(path: Path, make: Callable[[Path], object]) -> None:
+    """The same with a function that makes the file at the path that it is given."""
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
-            with target.open("w", encoding="utf-8", newline="") as file:
-                write(file)
+            make(target)
             return
         draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
-            with draft.open("w", encoding="utf-8", newline="") as file:
-                write(file)
+            make(draft)
             draft.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):

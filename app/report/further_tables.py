@@ -12,8 +12,8 @@ from app.analysis.characteristics import COUNTED, Characteristic, Figure, of
 from app.analysis.further import FurtherRow
 from app.analysis.telemetry import LevelRow
 from app.analysis.words import arm_title, count_of, number
+from app.report.statements import verdict_words
 from app.report.tables import Table
-from app.report.terminal import verdict_words
 
 STUDY_NOTE = (
     "The published study's method on this run's raw stamps: one trial of each, clocks set once at a client's first "

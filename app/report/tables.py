@@ -10,7 +10,7 @@ from app.analysis.comparison import Comparison
 from app.analysis.summary import AnalysedTrial
 from app.analysis.words import METRIC_WORDS, arm_title, interval, number, pseudonym
 from app.core.conduct import Conduct
-from app.report.terminal import verdict_words
+from app.report.statements import verdict_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Table:
     rows: Sequence[Sequence[str]]
     words: frozenset[int] = frozenset({0})
     """Columns that hold words and not figures."""
+    verbatim: bool = False
+    """Whether cells are as they were recorded, and so the same in every language."""
 
 
 def summary_table(analysis: Analysis) -> Table:
@@ -185,7 +187,7 @@ def _trial(trial: AnalysedTrial) -> tuple[str, ...]:
 
 def conditions_table(conditions: dict[str, object]) -> Table:
     """Conditions as they were recorded, nested ones by dotted names."""
-    return Table(("condition", "value"), _flat("", conditions), frozenset({0, 1}))
+    return Table(("condition", "value"), _flat("", conditions), frozenset({0, 1}), verbatim=True)
 
 
 def _flat(prefix: str, values: dict[str, object]) -> list[tuple[str, str]]:

@@ -6,19 +6,23 @@ Every figure goes through `words.number` from the same model that `result.json` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.analysis.analyse import Analysis, WarningGroup
+from app.analysis.analyse import Analysis
 from app.analysis.beside import once_sentences
-from app.analysis.comparison import Comparison, Verdict
+from app.analysis.comparison import Comparison
 from app.analysis.live import LiveRow
 from app.analysis.sentences import sentence
 from app.analysis.summary import SummaryRow
-from app.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
+from app.analysis.words import METRIC_WORDS, TRANSPORT_TITLES, arm_title, interval, listing, number
+from app.catalogues import LANGUAGES
 from app.core.trial import RunRecord, Severity
+from app.report.statements import headline, pair_title, verdict_words, warning_lines
+from app.report.translation import Translate, translator
 
 SUMMARY_HEADINGS = (
     *("transport", "clients", "n", "median\nms", "p95\nms", "p99\nms", "jitter\nms"),
@@ -26,34 +30,55 @@ SUMMARY_HEADINGS = (
 )
 DIFFERENCE_HEADINGS = ("metric", "clients", "difference", "95 % interval", "blocks", "verdict", "equiv.")
 
-TRIALS_NAMED_MAX = 8
-"""More indexes of trials than this do not help on a terminal; `result.json` has them all."""
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A console, and what gives a text in its reader's language."""
+
+    console: Console
+    translate: Translate
+
+    def say(self, text: str, *, style: str = "", whole: bool = False) -> None:
+        """Text as it is: brackets are intervals and no markup. `whole`: on one line however long, for who searches a log."""
+        self.console.print(Text(self.translate(text)), style=style or None, soft_wrap=whole)
+
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> None:
+        """A table without frame, so that 80 columns are enough and a log stays plain."""
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+        for index, heading in enumerate(headings):
+            table.add_column(
+                self.translate(heading),
+                justify="left" if index in texts else "right",
+                overflow="fold",
+                vertical="bottom",
+            )
+        for row in rows:
+            table.add_row(*(Text(self.translate(cell)) for cell in row))
+        self.console.print(table)
 
 
-def print_result(analysis: Analysis, console: Console) -> None:
+def print_result(analysis: Analysis, console: Console, *, language: str = LANGUAGES[0]) -> None:
     """Print summary, differences, verdicts and warnings."""
-    _say(console, "")
-    _say(console, headline(analysis), style="bold")
-    console.print(
-        _table(_headings(SUMMARY_HEADINGS, analysis), map(summary_cells, analysis.summary), texts=(0,))
-    )
-    _say(console, "Pooled over valid blocks, to describe; p95 needs 100 notifications, p99 500 (-).")
-    _say(console, "CPU: over idle; per delivered notification, and in percent of the machine.")
-    _print_split(console, analysis)
+    page = Page(console, translator(language))
+    page.say("")
+    page.say(headline(analysis), style="bold")
+    page.table(_headings(SUMMARY_HEADINGS, analysis), map(summary_cells, analysis.summary), texts=(0,))
+    page.say("Pooled over valid blocks, to describe; p95 needs 100 notifications, p99 500 (-).")
+    page.say("CPU: over idle; per delivered notification, and in percent of the machine.")
+    _print_split(page, analysis)
     for pair in _pairs(analysis.comparisons):
-        _say(console, "")
-        _say(console, pair_title(pair[0]), style="bold")
-        headings = _headings(DIFFERENCE_HEADINGS, analysis)
-        console.print(_table(headings, map(difference_cells, pair), texts=(0, 5, 6)))
+        page.say("")
+        page.say(pair_title(pair[0]), style="bold")
+        page.table(_headings(DIFFERENCE_HEADINGS, analysis), map(difference_cells, pair), texts=(0, 5, 6))
     if analysis.comparisons:
-        _say(console, "Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
-    _say(console, "")
+        page.say("Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
+    page.say("")
     for comparison in analysis.verdicts:
         said = sentence(comparison, noun=analysis.noun)
-        _say(console, said, style="bold", whole=not console.is_terminal)
+        page.say(said, style="bold", whole=not console.is_terminal)
     for once in once_sentences(analysis):
-        _say(console, once)
-    _print_warnings(console, analysis.warnings)
+        page.say(once)
+    _print_warnings(page, analysis)
 
 
 SPLIT_HEADINGS = (
@@ -62,21 +87,17 @@ SPLIT_HEADINGS = (
 )
 
 
-def _print_split(console: Console, analysis: Analysis) -> None:
+def _print_split(page: Page, analysis: Analysis) -> None:
     """Where the delays were spent, if that was recorded."""
     if all(row.split is None for row in analysis.summary):
         return
-    _say(console, "")
-    _say(console, "Where the delay was spent, median of the trials' medians", style="bold")
-    console.print(_table(SPLIT_HEADINGS, map(split_cells, analysis.summary), texts=(0,)))
-    _say(
-        console,
-        "Source: due to sent. Server: to the send() of it. Network: to the client's kernel. Client: read.",
+    page.say("")
+    page.say("Where the delay was spent, median of the trials' medians", style="bold")
+    page.table(SPLIT_HEADINGS, map(split_cells, analysis.summary), texts=(0,))
+    page.say(
+        "Source: due to sent. Server: to the send() of it. Network: to the client's kernel. Client: read."
     )
-    _say(
-        console,
-        "Spread: from the first client's send() to the last's. Medians need not add up to the delay's.",
-    )
+    page.say("Spread: from the first client's send() to the last's. Medians need not add up to the delay's.")
 
 
 LIVE_HEADINGS = (
@@ -85,29 +106,28 @@ LIVE_HEADINGS = (
 )
 
 
-def print_live(run: RunRecord, rows: Sequence[LiveRow], console: Console) -> None:
+def print_live(
+    run: RunRecord, rows: Sequence[LiveRow], console: Console, *, language: str = LANGUAGES[0]
+) -> None:
     """Print what phones posted to a live run, which is no experiment."""
-    _say(console, "")
+    page = Page(console, translator(language))
+    page.say("")
     arrivals = sum(row.arrivals for row in rows)
-    _say(console, f"Live run {run.id}: {arrivals} arrivals posted by phones.", style="bold")
+    page.say(f"Live run {run.id}: {arrivals} arrivals posted by phones.", style="bold")
     if not rows:
-        _say(console, "Open the page of a running server on a phone, press Start, and publish something.")
+        page.say("Open the page of a running server on a phone, press Start, and publish something.")
         return
-    console.print(_table(LIVE_HEADINGS, map(live_cells, rows), texts=(0, 10)))
-    _say(
-        console,
-        "Delays count from when a notification was due; bound: the largest clock error of any that was used.",
+    page.table(LIVE_HEADINGS, map(live_cells, rows), texts=(0, 10))
+    page.say(
+        "Delays count from when a notification was due; bound: the largest clock error of any that was used."
     )
-    _say(
-        console,
-        "This describes; it decides nothing: transports were not run in blocks. `siar demo` does that.",
-    )
+    page.say("This describes; it decides nothing: transports were not run in blocks. `siar demo` does that.")
 
 
 def live_cells(row: LiveRow) -> tuple[str, ...]:
     """A row of the table of a live run."""
     return (
-        {"sse": "SSE", "socketio": "Socket.IO"}.get(row.transport, row.transport),
+        TRANSPORT_TITLES.get(row.transport, row.transport),
         *(str(count) for count in (row.devices, row.arrivals, row.used)),
         *(number(value) for value in (row.delay_ms_p50, row.delay_ms_p95, row.clock_bound_ms)),
         *(str(count) for count in (row.late, row.replayed, row.duplicates)),
@@ -115,35 +135,6 @@ def live_cells(row: LiveRow) -> tuple[str, ...]:
         if row.left_out
         else "-",
     )
-
-
-def headline(analysis: Analysis) -> str:
-    """What became of every notification, void trials included."""
-    totals, run = analysis.totals, analysis.run
-    state = "complete" if run.complete else "INCOMPLETE"
-    lost = f"{totals.lost} lost" + (
-        f" ({totals.lost_in_void} of them in void trials)" if totals.lost_in_void else ""
-    )
-    void = f", {totals.void} of them void" if totals.void else ""
-    return (
-        f"Run {run.id} ({state}, {who(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
-        f"{totals.delivered} of {totals.expected} delivered, {lost}, "
-        f"{totals.duplicates} duplicates, {totals.out_of_order} out of order."
-    )
-
-
-def who(analysis: Analysis) -> str:
-    """What received: phones with their number, or clients."""
-    kind = "simulated" if analysis.run.simulated else "real"
-    if not analysis.phones:
-        return f"{kind} clients"
-    kind = "simulated phone" if analysis.run.simulated else "phone"
-    return count_of(len(analysis.phones), kind)
-
-
-def pair_title(comparison: Comparison) -> str:
-    """Which arms are compared, and how."""
-    return f"{arm_title(comparison.b)} minus {arm_title(comparison.a)}, paired by block"
 
 
 def summary_cells(row: SummaryRow) -> tuple[str, ...]:
@@ -191,42 +182,13 @@ def difference_cells(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def verdict_words(comparison: Comparison) -> str:
-    """The verdict's code with the arm's name in it."""
-    lower = {Verdict.LOWER_A: comparison.a, Verdict.LOWER_B: comparison.b}.get(comparison.verdict)
-    return f"{arm_title(lower)} lower" if lower else comparison.verdict.value
-
-
-def warning_lines(group: WarningGroup) -> tuple[str, str]:
-    """A group of warnings in two lines: what was seen and where, and what to do."""
-    word = "VOID" if group.severity is Severity.VOID else "note"
-    named = [str(trial) for trial in group.trials[:TRIALS_NAMED_MAX]]
-    rest = len(group.trials) - len(named)
-    where = listing([*named, f"{rest} more"]) if rest else listing(named)
-    if len(group.trials) == 1:
-        return f"{word} {group.code} (trial {where}): {group.text}", group.advice
-    return f"{word} {group.code} (trials {where}), as in {named[0]}: {group.text}", group.advice
-
-
-def _print_warnings(console: Console, groups: Sequence[WarningGroup]) -> None:
-    if groups:
-        _say(console, "")
-    for group in groups:
+def _print_warnings(page: Page, analysis: Analysis) -> None:
+    if analysis.warnings:
+        page.say("")
+    for group in analysis.warnings:
         seen, advice = warning_lines(group)
-        _say(console, seen, style="yellow" if group.severity is Severity.VOID else "")
-        _say(console, f"     {advice}")
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> Table:
-    """A table without frame, so that 80 columns are enough and a log stays plain."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    for index, heading in enumerate(headings):
-        table.add_column(
-            heading, justify="left" if index in texts else "right", overflow="fold", vertical="bottom"
-        )
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
+        page.say(seen, style="yellow" if group.severity is Severity.VOID else "")
+        page.say(f"     {page.translate(advice)}")
 
 
 def _headings(headings: Sequence[str], analysis: Analysis) -> list[str]:
@@ -240,8 +202,3 @@ def _pairs(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
     for each in comparisons:
         pairs.setdefault(each.b.name, []).append(each)
     return list(pairs.values())
-
-
-def _say(console: Console, text: str, *, style: str = "", whole: bool = False) -> None:
-    """Text as it is: brackets are intervals and no markup. `whole`: on one line however long, for who searches a log."""
-    console.print(Text(text), style=style or None, soft_wrap=whole)
