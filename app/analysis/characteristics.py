@@ -6,44 +6,15 @@ reliability under performance efficiency; it is a characteristic of its own. Wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from app.analysis.figure_type import Characteristic, Figure
+from app.analysis.figures_course import COURSE_FIGURES
 
-from app.analysis.further import FurtherRow
-from app.analysis.summary import SummaryRow
+__all__ = ["COUNTED", "FIGURES", "Characteristic", "Figure", "of"]
 
-
-class Characteristic(StrEnum):
-    """Names as in ISO/IEC 25023:2016."""
-
-    TIME_BEHAVIOUR = "time behaviour"
-    RESOURCE_UTILIZATION = "resource utilization"
-    CAPACITY = "capacity"
-    RELIABILITY = "reliability"
-
-
-COUNTED = ("clients", "deliveries", "arrivals", "notifications")
+COUNTED = ("clients", "deliveries", "arrivals", "notifications", "connections")
 """Units of what is counted one by one."""
 
 MIB = 1024 * 1024
-
-Value = Callable[[SummaryRow, FurtherRow], float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure of an arm at one count of clients."""
-
-    name: str
-    """As in JSON; ends in its unit."""
-    characteristic: Characteristic
-    title: str
-    unit: str
-    formula: str
-    source: str
-    value: Value
-
 
 _TIME, _USE = Characteristic.TIME_BEHAVIOUR, Characteristic.RESOURCE_UTILIZATION
 _CAPACITY, _RELIABILITY = Characteristic.CAPACITY, Characteristic.RELIABILITY
@@ -274,6 +245,7 @@ FIGURES: tuple[Figure, ...] = (
         "edge-device study, Table II",
         lambda _, f: f.arrivals.interval_ms_max,
     ),
+    *COURSE_FIGURES,
 )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from app.analysis.analyse import Analysis
 from app.analysis.arrivals import ArrivalFigures, arrival_figures, pooled
 from app.analysis.columns import columns_of
 from app.analysis.course import CourseRow, course_row, memory_kib_per_connection
 from app.analysis.kept import kept
+from app.analysis.metrics import delay_figures
 from app.analysis.positions import position_figures
 from app.analysis.statistics import mean, median
 from app.analysis.summary import AnalysedTrial, SummaryRow
@@ -37,6 +40,10 @@ class FurtherRow:
     arrivals: ArrivalFigures
     down_kbps: LevelRow
     up_kbps: LevelRow
+    delay_from_sent_ms_p50: float | None
+    """Median of the trials' figures."""
+    replayed: int
+    """Void trials included: a break voids its trial."""
     both_zero_rate: float | None
     """Seconds in which nothing went either way over those of which both are known."""
     delay_ms: LevelRow
@@ -87,6 +94,8 @@ def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
         arrivals=pooled([arrival_figures(each.record, plan) for each in own]),
         down_kbps=level_row([each.down_kbps for each in seconds]),
         up_kbps=level_row([each.up_kbps for each in seconds]),
+        delay_from_sent_ms_p50=_median([_from_sent_ms_p50(each) for each in own]),
+        replayed=sum(each.metrics.replayed for each in all_own),
         both_zero_rate=both_zero_rate(seconds),
         delay_ms=level_row([each.delay_ms for each in seconds]),
         jitter_ms=level_row([each.jitter_ms for each in seconds]),
@@ -101,6 +110,12 @@ def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
         course=course_row(own, all_own),
         instrument=_instrument(own),
     )
+
+
+def _from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
+    columns = columns_of(trial.record.deliveries)
+    samples = np.flatnonzero(columns.is_sample & columns.has_sent)
+    return delay_figures(columns, samples, (columns.received_us - columns.sent_us) / 1000).p50
 
 
 def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.core.conduct import Conduct
+from app.core.course import Course
 from app.core.delivery import Delivery
 from app.core.instrument import InstrumentRecord
 from app.core.scenario import Plan, TrialSpec
@@ -71,8 +73,9 @@ class TrialRecord:
     """Notifications that the source published, warm-up included."""
     source_lag_us: tuple[int, ...] = ()
     """sent - due of each measured notification, in order."""
-    deliveries: tuple[Delivery, ...] = ()
-    """One row per client and expected notification, warm-up included, duplicates as extra rows."""
+    deliveries: Sequence[Delivery] = ()
+    """One row per client and expected notification, warm-up included, duplicates as extra rows. From a store they are
+    columns (`columns.py`), which compare equal to a tuple of the same rows."""
     cpu: CpuUse | None = None
     client_loop_lag_ms_p99: float | None = None
     """How late the clients' own loop was: an error of the instrument."""
@@ -85,6 +88,8 @@ class TrialRecord:
     """Whether the trial ran to its end."""
     instrument: InstrumentRecord | None = None
     """What the server recorded of its connections; `None` when that was not asked for."""
+    course: Course | None = None
+    """How it went second by second; `None` where that was not recorded."""
     participants: tuple[int, ...] = ()
     """Phones that took part, by `Delivery.client`; empty for built-in clients, which are 0 to the count."""
     conducts: tuple[Conduct, ...] = ()

@@ -9,13 +9,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from app.core.clocksync import Probe
+from app.core.course import Opening, Upload
 from app.core.errors import Unfit
 from app.experiment import processes
 from app.experiment.clients import Arrival
+from app.experiment.pretence import Pretence
 from app.measure.store import StampedProbe
 
 READY_TIMEOUT_S = 15.0
@@ -46,6 +48,8 @@ class Collected:
     disconnects: int
     addresses: dict[int, tuple[tuple[str, int], ...]]
     """The clients' ends of their connections."""
+    openings: tuple[Opening, ...] = ()
+    uploads: tuple[Upload, ...] = ()
 
 
 @dataclass(slots=True)
@@ -54,13 +58,15 @@ class ClientLink:
 
     stopping: Callable[[], bool] = lambda: False
     """Asked in every wait; true ends the wait with `Stopped`."""
+    module: str = "app.experiment.client_process"
+    """What runs as the process: anything that takes its commands."""
     _process: subprocess.Popen[bytes] = field(init=False, repr=False)
     _answers: queue.SimpleQueue[dict[str, Any] | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._answers = queue.SimpleQueue()
         self._process = processes.spawn(
-            processes.python_module("app.experiment.client_process"),
+            processes.python_module(self.module),
             env=processes.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -81,6 +87,10 @@ class ClientLink:
             answer = {"is": "trouble"}
         if answer["is"] == "trouble":
             raise Unfit(f"The clock at {host}:{port} cannot be reached.")
+
+    def pretend(self, pretence: Pretence) -> None:
+        """Have the clients' clock be wrong from now on, in all that they hand over."""
+        self._command({"do": "pretend", **asdict(pretence)})
 
     def connect(self, clients: Sequence[dict[str, Any]]) -> None:
         """Connect clients in this order and wait until all are ready. Raises `Unfit` with their reasons."""
@@ -116,6 +126,8 @@ class ClientLink:
         """What arrived since `expect`."""
         self._command({"do": "collect"})
         arrivals, addresses = {}, {}
+        openings: list[Opening] = []
+        uploads: list[Upload] = []
         while True:
             answer = self._await("arrivals", or_kind="collected")
             if answer["is"] == "collected":
@@ -123,8 +135,16 @@ class ClientLink:
             client = int(answer["client"])
             arrivals[client] = tuple(Arrival(*row) for row in answer["rows"])
             addresses[client] = tuple((str(host), int(port)) for host, port in answer["addresses"])
+            openings += [Opening(client, place, *stamps) for place, stamps in enumerate(answer["openings"])]
+            uploads += [Upload(client, at_us, count) for at_us, count in answer["uploads"]]
         return Collected(
-            arrivals, answer["loop_lag_ms_p99"], answer["cpu_s"], answer["disconnects"], addresses
+            arrivals,
+            answer["loop_lag_ms_p99"],
+            answer["cpu_s"],
+            answer["disconnects"],
+            addresses,
+            tuple(openings),
+            tuple(uploads),
         )
 
     def disconnect(self) -> None:

@@ -4,10 +4,11 @@ Commands come as JSON lines on standard input, answers go as JSON lines to stand
 While a trial runs nothing is written but the one line that says that it is complete.
 
     {"do": "clock", "host", "port", "channel"}       {"is": "clock_ready"}
+    {"do": "pretend", "offset_us", ...}              no answer; `Pretence` has the names
     {"do": "connect", "clients": [{...}, ...]}       {"is": "ready"}
     {"do": "burst", "count"}                         {"is": "probes", "answered", "rows": [[timebase, t1, t2, t3, t4], ...]}
     {"do": "expect", "run", "trial", "count"}        {"is": "complete"}, once every client has everything
-    {"do": "collect"}                                {"is": "arrivals", "client", "rows", "addresses"} for each client,
+    {"do": "collect"}                                {"is": "arrivals", "client", "rows", "addresses", "openings", "uploads"} for each,
                                                      {"is": "collected", "loop_lag_ms_p99", "disconnects", ...}
     {"do": "trouble"}                                {"is": "trouble", "texts": [...]}
     {"do": "disconnect"}                             {"is": "disconnected"}
@@ -23,14 +24,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 from app import clock
 from app.experiment.client_clock import ClockChannel, ProbeStamps
-from app.experiment.clients import Clients, ClientSpec, Expectation
+from app.experiment.clients import Arrival, Clients, ClientSpec, Expectation
 from app.experiment.lines import Lines
 from app.experiment.links import Loop
+from app.experiment.pretence import TRUE_CLOCK, Pretence
 from app.experiment.ticker import Ticker
 
 KERNEL_CLOCK_PERIOD_US = 1_000_000
@@ -49,6 +51,7 @@ class ClientProcess:
         self._write = write
         self._clients = Clients(self.loop, on_ready=lambda: write({"is": "ready"}))
         self._clock: ClockChannel | None = None
+        self._pretence = TRUE_CLOCK
         self._probes: list[ProbeStamps] = []
         self._lags_us: list[float] = []
         self._trial_number = 0
@@ -72,6 +75,10 @@ class ClientProcess:
         except OSError as error:
             self._clock = None
             self._write({"is": "trouble", "texts": [f"no clock channel: {error.strerror or error}"]})
+
+    def do_pretend(self, **wrong: float) -> None:
+        """Hand over stamps as a clock that is wrong by intent would have shown them."""
+        self._pretence = Pretence(**wrong)
 
     def do_connect(self, clients: list[dict[str, Any]]) -> None:
         """Connect clients, in the given order."""
@@ -102,13 +109,15 @@ class ClientProcess:
         gc.enable()
         self._trial_number += 1
         for client in self._clients.all:
-            rows = [astuple(arrival) for arrival in client.arrivals]
+            rows = [astuple(self._as_read(arrival)) for arrival in client.arrivals]
             self._write(
                 {
                     "is": "arrivals",
                     "client": client.spec.client,
                     "rows": rows,
                     "addresses": client.addresses,
+                    "openings": [self._as_read_all(astuple(each)) for each in client.openings],
+                    "uploads": [(self._pretence.reads_us(at_us), count) for at_us, count in client.uploads],
                 }
             )
         lags_us = sorted(self._lags_us)
@@ -136,9 +145,27 @@ class ClientProcess:
         self._write({"is": "disconnected"})
 
     def _hand_over_probes(self, probes: list[ProbeStamps]) -> None:
-        rows = [astuple(probe) for probe in (*self._probes, *probes)]
+        reads_us = self._pretence.reads_us
+        rows = [
+            (each.timebase, reads_us(each.t1_us), each.t2_us, each.t3_us, reads_us(each.t4_us))
+            for each in (*self._probes, *probes)
+        ]
         self._probes = []
         self._write({"is": "probes", "answered": len(probes), "rows": rows})
+
+    def _as_read(self, arrival: Arrival) -> Arrival:
+        """The arrival by the clock that the client pretends to have."""
+        reads_us, kernel_us = self._pretence.reads_us, arrival.kernel_us
+        if self._pretence == TRUE_CLOCK:
+            return arrival
+        return replace(
+            arrival,
+            received_us=reads_us(arrival.received_us),
+            kernel_us=None if kernel_us is None else reads_us(kernel_us),
+        )
+
+    def _as_read_all(self, stamps_us: tuple[int | None, ...]) -> list[int | None]:
+        return [None if each is None else self._pretence.reads_us(each) for each in stamps_us]
 
     def _plan_burst(self, trial_number: int) -> None:
         def burst() -> None:

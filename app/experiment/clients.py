@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from app import clock
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
 from app.core.speech import SPEECHES, Speech, Subscription
@@ -61,6 +62,17 @@ class ClientSpec:
     fanout: str | None = None
 
 
+@dataclass(slots=True)
+class Connecting:
+    """How one connection came to stand, and fell; times on the client clock."""
+
+    began_us: int
+    connected_us: int | None = None
+    first_byte_us: int | None = None
+    ready_us: int | None = None
+    lost_us: int | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Client:
     """One client and its present connection."""
@@ -77,6 +89,10 @@ class Client:
     seen: set[int] = field(default_factory=set)
     addresses: list[tuple[str, int]] = field(default_factory=list)
     """Its ends of the connections of this trial: more than one when it came back."""
+    openings: list[Connecting] = field(default_factory=list)
+    """Its connections since it was told to connect."""
+    uploads: list[tuple[int, int]] = field(default_factory=list)
+    """When it sent how many bytes, since the trial is expected."""
     trouble: str | None = None
     """Why the last connection ended."""
 
@@ -121,7 +137,7 @@ class Clients:
         self._expectation = expectation
         expectation.waiting = len(self._clients)
         for client in self._clients:
-            client.arrivals, client.seen = [], set()
+            client.arrivals, client.seen, client.uploads = [], set(), []
             client.addresses = [] if client.link is None else [client.link.address]
 
     def _open(self, client: Client) -> None:
@@ -132,11 +148,12 @@ class Clients:
         client.speech = SPEECHES[spec.transport](
             Subscription(spec.url, spec.topics, client.last_event_id, spec.fanout)
         )
+        client.openings.append(Connecting(clock.monotonic_us()))
         try:
             client.link = Link(
                 parts.hostname or "",
                 parts.port or 80,
-                on_open=lambda: self._say(client, client.speech.opening() if client.speech else b""),
+                on_open=lambda: self._begin(client),
                 on_chunk=lambda chunk: self._hear(client, chunk),
             )
         except OSError as error:
@@ -144,6 +161,12 @@ class Clients:
             return
         client.addresses.append(client.link.address)
         self._loop.add(client.link)
+
+    def _begin(self, client: Client) -> None:
+        """TCP stands: ask for what it was opened for."""
+        client.openings[-1].connected_us = clock.monotonic_us()
+        if client.speech is not None:
+            self._say(client, client.speech.opening())
 
     def _close(self, client: Client) -> None:
         if client.link is not None:
@@ -154,11 +177,14 @@ class Clients:
         """The connection is gone: count it, and come back to where the client left off."""
         client.trouble = why
         client.disconnects += client.is_ready
+        client.openings[-1].lost_us = clock.monotonic_us()
         self._close(client)
         self._loop.call_later(RECONNECT_US, lambda: self._open(client))
 
     def _say(self, client: Client, data: bytes) -> None:
         if client.link is not None:
+            if self._expectation is not None:
+                client.uploads.append((clock.monotonic_us(), len(data)))
             self._loop.send(client.link, data)
 
     def _hear(self, client: Client, chunk: Chunk) -> None:
@@ -168,10 +194,14 @@ class Clients:
         if not chunk.data:
             self._lose(client, "the connection was closed")
             return
+        opening = client.openings[-1]
+        if opening.first_byte_us is None:
+            opening.first_byte_us = chunk.read_us
         was_ready = client.is_ready
         try:
             notifications = speech.hear(chunk.data)
             if client.is_ready and not was_ready:
+                opening.ready_us = chunk.read_us
                 self._let_in(client, speech.position or "")
             for notification in notifications:
                 self._keep(client, notification, chunk, alone=len(notifications) == 1)

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from app.core.clocksync import ClockSync
+from app.core.columns import DeliveryColumns
+from app.core.course import Course
 from app.core.scenario import BlockSpec, Plan, TrialSpec, arm_plan
 from app.core.trial import TrialRecord
 from app.experiment import matching
@@ -25,6 +27,7 @@ from app.experiment.orders import order_of, source_record
 from app.experiment.runner_clock import CLOCK_AGE_US_MAX, PROBES_AT_START, RunnerClock
 from app.experiment.trial_warnings import SourceRecord, late_edge, process_warnings
 from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot, difference
+from app.measure.cpu_seconds import cpu_seconds
 from app.measure.store import StampedProbe
 
 PROBES_AFTER_TRIAL = 8
@@ -135,8 +138,9 @@ class BuiltInClients:
         ordered = self.operator.start_trial(order)
         self._clock.wait_until(ordered.first_due_us - EDGE_LEAD_US)
         before = self._edge()
-        started_us = self._clock.now_us()
-        is_complete = self._wait_until_complete(ordered.last_due_us + EDGE_LAG_US)
+        with cpu_seconds(before) as seconds:
+            started_us = self._clock.now_us()
+            is_complete = self._wait_until_complete(ordered.last_due_us + EDGE_LAG_US)
         after = self._edge()
         ended_us = self._clock.now_us()
         is_complete = is_complete or self._wait_until_complete(ordered.ends_us + round(END_MARGIN_S * 1e6))
@@ -161,6 +165,7 @@ class BuiltInClients:
             cpu=change.use if change else None,
             warnings=tuple(warnings),
             instrument=instrument,
+            course=Course(tuple(seconds), collected.openings, collected.uploads),
         )
         return Finished(record, source.published, (*probes_before, *probes))
 
@@ -180,7 +185,9 @@ class BuiltInClients:
             ended_us=first_due_us,
             published=len(source.published),
             source_lag_us=tuple(each.sent_us - each.due_us for each in measured),
-            deliveries=tuple(matching.deliveries(spec, self.plan, expected, collected.arrivals, self.clock)),
+            deliveries=DeliveryColumns.of(
+                matching.deliveries(spec, self.plan, expected, collected.arrivals, self.clock)
+            ),
             client_loop_lag_ms_p99=collected.loop_lag_ms_p99,
             client_cpu_s=collected.cpu_s,
             disconnects=collected.disconnects,

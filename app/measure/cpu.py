@@ -25,7 +25,7 @@ from app.core.trial import CpuUse
 COMPANIONS = frozenset(
     {
         *("app.clock_process", "app.experiment.recorder"),
-        *("app.experiment.room_runner", "app.experiment.client_process"),
+        *("app.experiment.room_runner", "app.experiment.client_process", "app.experiment.desk_work"),
     }
 )
 """Modules that the server runs as processes beside itself; told by their command line, `python -P -m <module>`."""
@@ -82,10 +82,10 @@ class CpuSampler:
         processes = _tree(self._pid)
         monotonic_us = clock.monotonic_us()
         # The clocks of all processes first, close together: they are what is compared.
-        clocks_ns = [_clock_ns(process.pid) for process in processes]
+        own_clocks_ns = [clock_ns(process.pid) for process in processes]
         uses = {}
-        for process, clock_ns in zip(processes, clocks_ns, strict=True):
-            use = _use(process, clock_ns)
+        for process, own_ns in zip(processes, own_clocks_ns, strict=True):
+            use = _use(process, own_ns)
             if use is not None:
                 uses[process.pid, process.create_time()] = use
         return CpuSnapshot(monotonic_us, uses, _machine_busy_s(), psutil.cpu_percent(interval=None))
@@ -134,7 +134,7 @@ def _is_companion(process: psutil.Process) -> bool:
     return any(pair[0] == "-m" and pair[1] in COMPANIONS for pair in pairwise(command))
 
 
-def _clock_ns(pid: int) -> int | None:
+def clock_ns(pid: int) -> int | None:
     """The CPU clock of another process: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the Linux headers."""
     if sys.platform != "linux":
         return None
@@ -144,16 +144,14 @@ def _clock_ns(pid: int) -> int | None:
         return None
 
 
-def _use(process: psutil.Process, clock_ns: int | None) -> ProcessUse | None:
+def _use(process: psutil.Process, own_ns: int | None) -> ProcessUse | None:
     try:
         with process.oneshot():
             times, switches = process.cpu_times(), process.num_ctx_switches()
             memory = process.memory_info()
     except psutil.NoSuchProcess:  # A zombie, whose times nobody can read any more, is one too.
         return None
-    return ProcessUse(
-        clock_ns, times.user, times.system, switches.voluntary, switches.involuntary, memory.rss
-    )
+    return ProcessUse(own_ns, times.user, times.system, switches.voluntary, switches.involuntary, memory.rss)
 
 
 def _machine_busy_s() -> float:

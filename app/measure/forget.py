@@ -51,7 +51,7 @@ def forget(path: Path, device: str, client: int | None) -> Forgotten:
                 deliveries=0 if client is None else _delete(connection, "delivery", "client = ?", client),
             )
             if client is not None:
-                for table in ("conduct", "participant"):
+                for table in ("conduct", "participant", "opening", "upload"):
                     _delete(connection, table, "client = ?", client)
                 for table in ("run", "ending"):
                     _bare_conditions(connection, table, client)

@@ -8,6 +8,7 @@ microseconds; a column has the name of the field that it keeps (`app/core/delive
     version 2   and instrument, connection, accepted, tcp_info: what the server recorded of its connections
     version 3   and participant, conduct: which phones took part in a trial and how they behaved; delivery and
                 client_sample have `lifecycle`, client_batch has `conduct` as it was posted
+    version 4   and course, cpu_second, opening, upload: how a trial went second by second
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53494152
 """`PRAGMA application_id`, "SIAR": tells a run's database from any other SQLite file."""
 
-VERSION = 3
+VERSION = 4
 """`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones; a writer brings the file up to it."""
 
 TABLES = {
@@ -181,11 +182,42 @@ TABLES = {
         events TEXT NOT NULL,           -- JSON array of client_us, kind
         PRIMARY KEY (trial, client)
     """,
+    "course": """
+        trial INTEGER PRIMARY KEY REFERENCES trial,     -- a row for each trial of which the three tables below tell
+        uploads_known INTEGER NOT NULL  -- 0: its clients did not say what they sent
+    """,
+    "cpu_second": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        second INTEGER NOT NULL,        -- 0-based, from the beginning of the CPU window
+        wall_s REAL NOT NULL,
+        process_s REAL,                 -- the server's process tree; NULL: no nanosecond clocks
+        kernel_s REAL NOT NULL,         -- the machine's system, irq and softirq, all cores, ticks of 10 ms
+        busy_s REAL NOT NULL,           -- and user time
+        PRIMARY KEY (trial, second)
+    """,
+    "opening": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        client INTEGER NOT NULL,
+        place INTEGER NOT NULL,         -- 0: the client's first connection
+        began_us REAL NOT NULL,         -- all on the client's own clock
+        connected_us REAL,
+        first_byte_us REAL,
+        ready_us REAL,
+        lost_us REAL,
+        PRIMARY KEY (trial, client, place)
+    """,
+    "upload": """
+        trial INTEGER NOT NULL REFERENCES trial,
+        client INTEGER NOT NULL,
+        at_us REAL NOT NULL,            -- the client's own clock
+        payload_bytes INTEGER NOT NULL
+    """,
 }
 
 SINCE = {
     **dict.fromkeys(("instrument", "connection", "accepted", "tcp_info"), 2),
     **dict.fromkeys(("participant", "conduct"), 3),
+    **dict.fromkeys(("course", "cpu_second", "opening", "upload"), 4),
 }
 """The version that brought a table; the others were there from the first."""
 
@@ -198,6 +230,7 @@ ADDED = {
 
 INSTRUMENT_SINCE = 2
 CONDUCT_SINCE = 3
+COURSE_SINCE = 4
 
 INDEXES = (
     "CREATE INDEX delivery_of_trial ON delivery (trial, client, seq)",

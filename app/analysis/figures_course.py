@@ -1,0 +1,168 @@
+"""Figures of connections, of seconds and of the instrument, each with its unit, formula and source."""
+
+from __future__ import annotations
+
+from app.analysis.figure_type import Characteristic, Figure
+
+_TIME, _USE = Characteristic.TIME_BEHAVIOUR, Characteristic.RESOURCE_UTILIZATION
+_CAPACITY, _RELIABILITY = Characteristic.CAPACITY, Characteristic.RELIABILITY
+_INSTRUMENT = Characteristic.INSTRUMENT
+
+_RECOVERY = "measurement, section 6"
+_EDGE_DEVICE = "edge-device study"
+
+COURSE_FIGURES: tuple[Figure, ...] = (
+    Figure(
+        "delay_from_sent_ms_p50",
+        _TIME,
+        "delay from sent, median",
+        "ms",
+        "sent to read; median of clients' medians, then of trials",
+        "measurement, section 6",
+        lambda _, f: f.delay_from_sent_ms_p50,
+    ),
+    Figure(
+        "network_ms_p50",
+        _TIME,
+        "network's part",
+        "ms",
+        "server's send() to client's kernel; median of the trials' medians",
+        "measurement, section 6",
+        lambda s, _: s.split.network_ms_p50 if s.split else None,
+    ),
+    Figure(
+        "connect_ms_p50",
+        _TIME,
+        "connecting, TCP",
+        "ms",
+        "from connect() until TCP stands, median",
+        "measurement, section 6",
+        lambda _, f: f.course.connect_ms_p50,
+    ),
+    Figure(
+        "first_byte_ms_p50",
+        _TIME,
+        "first byte",
+        "ms",
+        "from connect() to the answer's first byte, median",
+        "measurement, section 6",
+        lambda _, f: f.course.first_byte_ms_p50,
+    ),
+    Figure(
+        "setup_ms_p50",
+        _TIME,
+        "set-up, median",
+        "ms",
+        "from connect() until the server let the client in",
+        "library study; Redis study",
+        lambda _, f: f.course.setup_ms_p50,
+    ),
+    Figure(
+        "setup_ms_p95",
+        _TIME,
+        "set-up, p95",
+        "ms",
+        "likewise; needs 100 connections",
+        "measurement, section 4",
+        lambda _, f: f.course.setup_ms_p95,
+    ),
+    Figure(
+        "cpu_process_percent_mean",
+        _USE,
+        "CPU of the server, per second",
+        "%",
+        "100 * process seconds / (wall * cores), mean",
+        f"{_EDGE_DEVICE}, eq. 4",
+        lambda _, f: f.course.cpu_process_percent.mean,
+    ),
+    Figure(
+        "cpu_kernel_percent_mean",
+        _USE,
+        "machine in the kernel, per second",
+        "%",
+        "100 * system, irq, softirq / (wall * cores), mean",
+        f"{_EDGE_DEVICE}, eq. 5",
+        lambda _, f: f.course.cpu_kernel_percent.mean,
+    ),
+    Figure(
+        "memory_kib_per_connection",
+        _USE,
+        "memory per connection",
+        "KiB",
+        "slope of resident memory over clients; needs 50 apart",
+        "measurement, section 6",
+        lambda _, f: f.memory_kib_per_connection,
+    ),
+    Figure(
+        "up_kbps_mean",
+        _CAPACITY,
+        "payload sent per client",
+        "kbit/s",
+        "8 * bytes / 1000, per second",
+        f"{_EDGE_DEVICE}, eq. 2",
+        lambda _, f: f.up_kbps.mean,
+    ),
+    Figure(
+        "replayed",
+        _RELIABILITY,
+        "replayed",
+        "deliveries",
+        "came from history after a break; void trials too",
+        "measurement, section 6",
+        lambda _, f: float(f.replayed),
+    ),
+    Figure(
+        "breaks",
+        _RELIABILITY,
+        "broken connections",
+        "connections",
+        "lost after they stood; void trials too",
+        _EDGE_DEVICE,
+        lambda _, f: float(f.course.breaks),
+    ),
+    Figure(
+        "recovery_ms_p50",
+        _RELIABILITY,
+        "recovery, median",
+        "ms",
+        "first arrival behind a break - last before",
+        _RECOVERY,
+        lambda _, f: f.course.recovery_ms_p50,
+    ),
+    Figure(
+        "recovery_ms_max",
+        _RELIABILITY,
+        "recovery, longest",
+        "ms",
+        "first arrival behind a break - last before",
+        _RECOVERY,
+        lambda _, f: f.course.recovery_ms_max,
+    ),
+    Figure(
+        "clock_bound_ms_max",
+        _INSTRUMENT,
+        "clock's bound, widest",
+        "ms",
+        "half the polygon's width + quantum",
+        "measurement, section 1",
+        lambda _, f: f.instrument.clock_bound_ms_max,
+    ),
+    Figure(
+        "source_lag_ms_p99_max",
+        _INSTRUMENT,
+        "source late, worst p99",
+        "ms",
+        "sent - due",
+        "measurement, section 2",
+        lambda _, f: f.instrument.source_lag_ms_p99_max,
+    ),
+    Figure(
+        "client_loop_lag_ms_p99_max",
+        _INSTRUMENT,
+        "clients' loop late, worst p99",
+        "ms",
+        "a kernel timer's tick to its reading",
+        "measurement, section 2",
+        lambda _, f: f.instrument.client_loop_lag_ms_p99_max,
+    ),
+)
