@@ -1,7 +1,7 @@
 """The published studies' figures, as they were printed; `published.json` holds them, this reads them.
 
-Only the study whose experiment the demo repeats (SSE against Socket.IO with 1, 3 and 6 phones) has typed access;
-`studies()` gives the others as they are.
+The study whose experiment the demo repeats (SSE against Socket.IO with 1, 3 and 6 phones) has typed access, for its
+figures; `study_of` gives any of them as it is, for the tables in which a run's numbers stand beside it.
 """
 
 from __future__ import annotations
@@ -80,10 +80,15 @@ def studies() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(_FILE.read_text(encoding="utf-8"))["studies"])
 
 
+def study_of(name: str) -> dict[str, Any]:
+    """One of them, by its id."""
+    return next(each for each in studies() if each["id"] == name)
+
+
 @cache
 def repeated_study() -> PublishedStudy:
     """The study whose experiment is repeated here."""
-    study = next(each for each in studies() if each["id"] == REPEATED_STUDY)
+    study = study_of(REPEATED_STUDY)
     setup = study["setup"]
     return PublishedStudy(
         title=study["title"],
@@ -101,14 +106,15 @@ def repeated_study() -> PublishedStudy:
 
 def _means(by_transport: dict[str, dict[str, Any]]) -> tuple[PublishedMean, ...]:
     return tuple(
-        PublishedMean(transport, int(count), *_value(figure))
+        PublishedMean(transport, int(count), *value_of(figure))
         for transport, figures in by_transport.items()
         for count, figure in figures.items()
         if count != "overall"
     )
 
 
-def _value(figure: float | dict[str, Any]) -> tuple[float, bool]:
+def value_of(figure: float | dict[str, Any]) -> tuple[float, bool]:
+    """A published value, and whether it was derived from the text."""
     if isinstance(figure, dict):
         return figure["value"], bool(figure.get("derived"))
     return figure, False

@@ -46,6 +46,7 @@ from app.report.method import method, settings_line
 from app.report.statements import headline, warning_lines
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
+from app.report.study_tables import published_blocks
 from app.report.tables import conditions_table, phones_table, split_table, summary_table, trial_table
 
 SUMMARY_NOTE = (
@@ -127,6 +128,7 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
         blocks = [Numbers("Phones that took part", phones), Paragraph(PHONES_NOTE, Kind.CAPTION)]
         yield _section("phones", "Who took part", blocks)
     yield _section("study", "The published study's figures, from this run", _study(analysis))
+    yield _section("published", "Published beside measured", published_blocks(analysis))
     yield _section("curves", "Distributions of delay", [_drawn(analysis, curve_figure(analysis))])
     if others := list(_others(analysis)):
         yield _section("others", "The same data by other methods", others)

@@ -28,6 +28,7 @@ from app.core.trial import TrialWarning
 from app.core.version import VERSION
 from app.report.factor_effects import factors_json
 from app.report.further_tables import beside_json, further_json
+from app.report.study_tables import published_json
 
 SCHEMA = 1
 
@@ -69,6 +70,7 @@ def result_json(analysis: Analysis) -> Json:
             for row, more in zip(analysis.summary, further(analysis), strict=True)
         ],
         "factors": factors_json(analysis),
+        "published": published_json(analysis),
         "totals": asdict(analysis.totals),
         "warnings": [
             {**asdict(group), "severity": group.severity.value, "trials": list(group.trials)}
