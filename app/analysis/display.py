@@ -9,8 +9,9 @@ only arrivals seen on a visible page count, and the others are counted beside.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.analysis.metrics import supported_quantile
@@ -34,12 +35,36 @@ class DisplayRow:
     """Of all painted arrivals; needs 100 broadcasts."""
 
 
+@dataclass(slots=True)
+class _Transport:
+    """What has come over one transport so far."""
+
+    devices: set[str] = field(default_factory=set)
+    broadcasts: set[object] = field(default_factory=set)
+    """Ids of those that were painted anywhere."""
+    painted_ms: dict[str, array[float]] = field(default_factory=dict)
+    """By device."""
+    unpainted: int = 0
+
+    def add(self, sample: Mapping[str, Any]) -> None:
+        self.devices.add(sample["device"])
+        value = display_ms(sample)
+        if value is None:
+            self.unpainted += 1
+        else:
+            self.broadcasts.add(sample["id"])
+            self.painted_ms.setdefault(sample["device"], array("d")).append(value)
+
+
 def display_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[DisplayRow, ...]:
-    """One row per transport; a sample has the columns of `client_sample` and its batch's `device`."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    """One row per transport; a sample has the columns of `client_sample` and its batch's `device`.
+
+    Samples are looked at one by one and not kept: there may be millions.
+    """
+    found: dict[str, _Transport] = {}
     for sample in samples:
         if sample["outcome"] in (Outcome.ON_TIME, Outcome.LATE):
-            found.setdefault(sample["transport"], []).append(sample)
+            found.setdefault(sample["transport"], _Transport()).add(sample)
     return tuple(_row(transport, own) for transport, own in sorted(found.items()))
 
 
@@ -51,19 +76,15 @@ def display_ms(sample: Mapping[str, Any]) -> float | None:
     return float(painted - received) / 1000
 
 
-def _row(transport: str, samples: list[Mapping[str, Any]]) -> DisplayRow:
-    by_device: dict[str, list[float]] = {}
-    broadcasts = set()
-    for sample in samples:
-        if (value := display_ms(sample)) is not None:
-            by_device.setdefault(sample["device"], []).append(value)
-            broadcasts.add(sample["id"])
-    painted = [value for own in by_device.values() for value in own]
+def _row(transport: str, found: _Transport) -> DisplayRow:
+    painted_ms = [value for own in found.painted_ms.values() for value in own]
     return DisplayRow(
         transport=transport,
-        devices=len({sample["device"] for sample in samples}),
-        painted=len(painted),
-        unpainted=len(samples) - len(painted),
-        display_ms_p50=median([value for own in by_device.values() if (value := median(own)) is not None]),
-        display_ms_p95=supported_quantile(painted, 0.95, broadcasts=len(broadcasts)),
+        devices=len(found.devices),
+        painted=len(painted_ms),
+        unpainted=found.unpainted,
+        display_ms_p50=median(
+            [value for own in found.painted_ms.values() if (value := median(own)) is not None]
+        ),
+        display_ms_p95=supported_quantile(painted_ms, 0.95, broadcasts=len(found.broadcasts)),
     )

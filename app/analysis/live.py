@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.analysis.metrics import supported_quantile
@@ -32,35 +33,55 @@ class LiveRow:
     """Arrivals on time that were not used, by their state."""
 
 
+@dataclass(slots=True)
+class _Transport:
+    """What has come over one transport so far."""
+
+    devices: set[str] = field(default_factory=set)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    delays_ms: array[float] = field(default_factory=lambda: array("d"))
+    broadcasts: set[object] = field(default_factory=set)
+    bound_us_max: float | None = None
+
+    def add(self, sample: Mapping[str, Any]) -> None:
+        self.devices.add(sample["device"])
+        self.outcomes[sample["outcome"]] += 1
+        if _is_used(sample):
+            self.delays_ms.append(
+                (sample["received_client_us"] + sample["clock_offset_us"] - sample["due_us"]) / 1000
+            )
+            self.broadcasts.add(sample["id"])
+            self.bound_us_max = max(sample["clock_bound_us"], self.bound_us_max or 0.0)
+        elif sample["outcome"] == Outcome.ON_TIME:
+            self.left_out[_why(sample)] += 1
+
+
 def live_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[LiveRow, ...]:
-    """One row per transport; a sample has the fields of `POST /api/deliveries` and its batch's `device`."""
-    by_transport: dict[str, list[Mapping[str, Any]]] = {}
+    """One row per transport; a sample has the fields of `POST /api/deliveries` and its batch's `device`.
+
+    Samples are looked at one by one and not kept: there may be millions.
+    """
+    found: dict[str, _Transport] = {}
     for sample in samples:
-        by_transport.setdefault(sample["transport"], []).append(sample)
-    return tuple(_row(transport, found) for transport, found in sorted(by_transport.items(), reverse=True))
+        found.setdefault(sample["transport"], _Transport()).add(sample)
+    return tuple(_row(transport, own) for transport, own in sorted(found.items(), reverse=True))
 
 
-def _row(transport: str, samples: list[Mapping[str, Any]]) -> LiveRow:
-    outcomes = Counter(sample["outcome"] for sample in samples)
-    used = [sample for sample in samples if _is_used(sample)]
-    delays_ms = [
-        (sample["received_client_us"] + sample["clock_offset_us"] - sample["due_us"]) / 1000
-        for sample in used
-    ]
-    broadcasts = len({sample["id"] for sample in used})
-    unused = (sample for sample in samples if sample["outcome"] == Outcome.ON_TIME and not _is_used(sample))
+def _row(transport: str, found: _Transport) -> LiveRow:
+    broadcasts = len(found.broadcasts)
     return LiveRow(
         transport=transport,
-        devices=len({sample["device"] for sample in samples}),
-        arrivals=len(samples),
-        used=len(used),
-        delay_ms_p50=supported_quantile(delays_ms, 0.5, broadcasts=broadcasts),
-        delay_ms_p95=supported_quantile(delays_ms, 0.95, broadcasts=broadcasts),
-        clock_bound_ms=max((sample["clock_bound_us"] / 1000 for sample in used), default=None),
-        late=outcomes[Outcome.LATE],
-        replayed=outcomes[Outcome.REPLAYED],
-        duplicates=outcomes[Outcome.DUPLICATE],
-        left_out=dict(Counter(_why(sample) for sample in unused)),
+        devices=len(found.devices),
+        arrivals=found.outcomes.total(),
+        used=len(found.delays_ms),
+        delay_ms_p50=supported_quantile(found.delays_ms, 0.5, broadcasts=broadcasts),
+        delay_ms_p95=supported_quantile(found.delays_ms, 0.95, broadcasts=broadcasts),
+        clock_bound_ms=None if found.bound_us_max is None else found.bound_us_max / 1000,
+        late=found.outcomes[Outcome.LATE],
+        replayed=found.outcomes[Outcome.REPLAYED],
+        duplicates=found.outcomes[Outcome.DUPLICATE],
+        left_out=dict(found.left_out),
     )
 
 

@@ -142,7 +142,7 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
         cpu_percent_points=mean(_known([each.cpu.cpu_percent_points for each in trials])),
         delta_points_by_trial=tuple(points),
         client_means=client_means,
-        curve=_curve(delays),
+        curve=curve_of(delays),
         split=split_row([each.split for each in trials if each.split is not None]),
     )
 
@@ -166,7 +166,7 @@ def _client_mean(client: int, metrics: Sequence[TrialMetrics]) -> ClientMean:
     return ClientMean(client, mean(means), min(means, default=None), max(means, default=None))
 
 
-def _curve(ordered: Floats) -> Curve:
+def curve_of(ordered: Floats) -> Curve:
     """Thinned to evenly spaced ranks, the first and the last among them."""
     count = len(ordered)
     kept = min(count, CURVE_POINTS_MAX)

@@ -8,8 +8,9 @@ it is made when it is asked for. Columns come from the standard library's arrays
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from itertools import islice
 from math import isnan, nan
 from operator import attrgetter
@@ -26,12 +27,11 @@ NO_INTEGER = -(2**63)
 STATES, OUTCOMES, LIFECYCLES = tuple(SampleState), tuple(Outcome), tuple(Lifecycle)
 """What the codes of these columns mean: a code is a place in here."""
 
-_CODES = {
-    name: {word: code for code, word in enumerate(words)}
-    for name, words in (("state", STATES), ("outcome", OUTCOMES), ("lifecycle", LIFECYCLES))
-}
+_WORDS: Mapping[str, Sequence[StrEnum]] = {"state": STATES, "outcome": OUTCOMES, "lifecycle": LIFECYCLES}
+_CODES = {name: {word.value: code for code, word in enumerate(words)} for name, words in _WORDS.items()}
 
 _FLAGS = ("warmup", "visible")
+_OPTIONAL_INTEGERS = ("offset", "sent_us")
 _FLOATS = ("received_client_us", "clock_offset_us", "clock_bound_us", "kernel_received_us")
 
 _ROWS_AT_ONCE = 10_000
@@ -95,6 +95,10 @@ class DeliveryColumns(Sequence[Delivery]):
             return self.at(range(*place.indices(len(self))))
         return _delivery(*(getattr(self, name)[place] for name in NAMES))
 
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows of plain values in the order of `NAMES`, as `of_rows` takes them."""
+        return zip(*(_decoded(name, getattr(self, name)) for name in NAMES), strict=True)
+
     def at(self, places: Iterable[int]) -> tuple[Delivery, ...]:
         """The rows at these places."""
         return tuple(self[int(place)] for place in places)
@@ -121,8 +125,19 @@ def _encoded(name: str, values: Sequence[Any]) -> Iterable[Any]:
         return map(bool, values)
     if None not in values:
         return values
-    absent = nan if name in _FLOATS else NO_INTEGER if name in ("offset", "sent_us") else None
+    absent = nan if name in _FLOATS else NO_INTEGER if name in _OPTIONAL_INTEGERS else None
     return [absent if value is None else value for value in values]
+
+
+def _decoded(name: str, values: array[Any]) -> Iterable[Any]:
+    """What `_encoded` was given."""
+    if name in _WORDS:
+        return map([word.value for word in _WORDS[name]].__getitem__, values)
+    if name in _FLOATS:
+        return (None if isnan(value) else value for value in values)
+    if name in _OPTIONAL_INTEGERS:
+        return (None if value == NO_INTEGER else value for value in values)
+    return values
 
 
 def _delivery(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from app.core.clocksync import BOUND_MAX_US
 from app.core.conduct import Conduct
@@ -18,8 +18,13 @@ from app.core.position import parse_position
 from app.core.scenario import Arm
 from app.experiment.matching import Expected, lost
 
-Row = Mapping[str, Any]
-"""A posted sample, or a batch, as the store gives it."""
+
+class Row(Protocol):
+    """A posted sample, or a batch, as the store gives it."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """A column by its name."""
+
 
 EVENTS_MAX = 32
 

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.columns import DeliveryColumns
 from app.core.conduct import Conduct
 from app.core.scenario import Plan, TrialSpec, arm_plan
 from app.core.trial import TrialRecord
 from app.experiment import matching
-from app.experiment.phone_deliveries import conducts_of, devices_of, phone_deliveries
+from app.experiment.phone_deliveries import Row, conducts_of, devices_of, phone_deliveries
 from app.experiment.trial_warnings import SourceRecord
 from app.measure.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PostedSamples(Mapping[int, Sequence[Row]]):
+    """What each participant posted of a trial, looked up when it is asked for: all of them at once may be gigabytes."""
+
+    store: Store
+    run: str
+    trial: int
+    devices: Mapping[int, str]
+    """By participant."""
+
+    def __getitem__(self, client: int) -> Sequence[Row]:
+        return self.store.samples_of(self.run, self.trial, self.devices[client])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.devices)
+
+    def __len__(self) -> int:
+        return len(self.devices)
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
     """What the participants of one trial posted."""
 
-    samples: Mapping[int, Sequence[Mapping[str, Any]]]
+    samples: Mapping[int, Sequence[Row]]
     """By participant, in the order in which they came."""
     conducts: tuple[Conduct, ...]
     devices: Mapping[int, Mapping[str, Any]]
@@ -29,10 +50,7 @@ class Posted:
 def posted(store: Store, *, run: str, trial: int, clients: Mapping[str, int]) -> Posted:
     """What the store has of a trial, of these devices and no other."""
     batches = [each for each in store.batches(trial) if each["run"] == run]
-    samples: dict[int, list[dict[str, Any]]] = {}
-    for each in store.samples_of(trial):
-        if each["run"] == run and each["device"] in clients:
-            samples.setdefault(clients[each["device"]], []).append(each)
+    samples = PostedSamples(store, run, trial, {client: device for device, client in clients.items()})
     return Posted(samples, conducts_of(batches, clients), devices_of(batches, clients))
 
 
@@ -55,7 +73,7 @@ def phone_record(
         ended_us=first_due_us,
         published=len(source.published),
         source_lag_us=tuple(each.sent_us - each.due_us for each in measured),
-        deliveries=tuple(
+        deliveries=DeliveryColumns.of(
             phone_deliveries(spec.arm, expected, found.samples, participants, drain_s=own.drain_s)
         ),
         disconnects=sum(each.disconnects for each in found.conducts),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
+from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo, Writes
 from app.measure import schema
 
 Row = tuple[Any, ...]
@@ -40,11 +42,14 @@ def read(database: sqlite3.Connection, trial: int) -> InstrumentRecord | None:
     head = database.execute("SELECT absent, dropped FROM instrument WHERE trial = ?", (trial,)).fetchone()
     if head is None:
         return None
-    accepted: dict[int, list[tuple[int, int]]] = {}
-    for connection, seq, at_us in database.execute(
+    rows = database.cursor()
+    rows.row_factory = None  # Plain tuples: there may be millions.
+    rows.execute(
         "SELECT connection, seq, accepted_us FROM accepted WHERE trial = ? ORDER BY connection, seq", (trial,)
-    ):
-        accepted.setdefault(connection, []).append((seq, at_us))
+    )
+    accepted = {
+        connection: Writes.of(row[1:] for row in own) for connection, own in groupby(rows, itemgetter(0))
+    }
     tcp = {
         (row[1], row[2]): TcpInfo(*row[3:])
         for row in database.execute("SELECT * FROM tcp_info WHERE trial = ?", (trial,))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import asdict, astuple, fields
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
-from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
+from app.core.delivery import Delivery
 from app.core.scenario import Arm, TrialSpec
 from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
 
-DELIVERY_COLUMNS = tuple(each.name for each in fields(Delivery))
 CPU_COLUMNS = tuple(each.name for each in fields(CpuUse))
 
 
@@ -38,7 +37,7 @@ def trial_values(record: TrialRecord) -> dict[str, Any]:
     }
 
 
-def trial_record(row: sqlite3.Row, deliveries: Iterable[Delivery], cpu: CpuUse | None) -> TrialRecord:
+def trial_record(row: sqlite3.Row, deliveries: Sequence[Delivery], cpu: CpuUse | None) -> TrialRecord:
     """The record that `trial_values` wrote, with its deliveries and CPU use."""
     arm = json.loads(row["arm"])
     return TrialRecord(
@@ -53,7 +52,7 @@ def trial_record(row: sqlite3.Row, deliveries: Iterable[Delivery], cpu: CpuUse |
         ended_us=row["ended_us"],
         published=row["published"],
         source_lag_us=tuple(json.loads(row["source_lag_us"])),
-        deliveries=tuple(deliveries),
+        deliveries=deliveries,
         cpu=cpu,
         client_loop_lag_ms_p99=row["client_loop_lag_ms_p99"],
         client_cpu_s=row["client_cpu_s"],
@@ -65,20 +64,6 @@ def trial_record(row: sqlite3.Row, deliveries: Iterable[Delivery], cpu: CpuUse |
             for warning in json.loads(row["warnings"])
         ),
     )
-
-
-def delivery_values(delivery: Delivery) -> tuple[Any, ...]:
-    """Columns `DELIVERY_COLUMNS`."""
-    return astuple(delivery)
-
-
-def delivery(values: dict[str, Any]) -> Delivery:
-    """The delivery of a row by its columns; one from before there was a lifecycle was visible."""
-    values = {"lifecycle": Lifecycle.VISIBLE, **values}
-    values["warmup"], values["visible"] = bool(values["warmup"]), bool(values["visible"])
-    values["state"], values["outcome"] = SampleState(values["state"]), Outcome(values["outcome"])
-    values["lifecycle"] = Lifecycle(values["lifecycle"])
-    return Delivery(**values)
 
 
 def cpu_use(row: tuple[Any, ...]) -> CpuUse:

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from app.core.clocksync import Probe
 from app.core.errors import Conflict, StoreError
 from app.core.scenario import plan_from_json, plan_sha256, plan_to_json
 from app.core.trial import CpuUse, RunRecord, TrialRecord
-from app.measure import conduct_rows, database, instrument_rows, rows, schema
+from app.measure import conduct_rows, course_rows, database, delivery_rows, instrument_rows, rows, schema
 from app.measure.stored import (
     BATCH_COLUMNS,
     SAMPLE_COLUMNS,
@@ -94,11 +95,14 @@ class Store:
         with self._transaction():
             self._insert("trial", [tuple(values.values())], tuple(values))
             self._insert("published", [(trial, *astuple(each)) for each in published])
-            self._insert("delivery", ((trial, *rows.delivery_values(each)) for each in record.deliveries))
+            self._insert("delivery", delivery_rows.values(trial, record.deliveries))
             if record.cpu is not None:
                 self._insert("cpu", [(trial, *astuple(record.cpu))])
             if record.instrument is not None:
                 for table, found in instrument_rows.values(trial, record.instrument):
+                    self._insert(table, found)
+            if record.course is not None:
+                for table, found in course_rows.values(trial, record.course):
                     self._insert(table, found)
             self._insert("participant", [(trial, client) for client in record.participants])
             self._insert("conduct", (conduct_rows.values(trial, each) for each in record.conducts))
@@ -175,14 +179,13 @@ class Store:
         found = self._database.execute("SELECT * FROM client_batch WHERE trial = ? ORDER BY batch", (trial,))
         return [dict(row) for row in found]
 
-    def samples_of(self, trial: int) -> list[dict[str, Any]]:
-        """Posted arrivals of one trial, each with its batch's `device` and `run`, in the order in which they came."""
-        found = self._database.execute(
-            "SELECT client_sample.*, device, run FROM client_sample JOIN client_batch USING (batch) "
-            "WHERE trial = ? ORDER BY batch, client_sample.rowid",
-            (trial,),
-        )
-        return [dict(row) for row in found]
+    def samples_of(self, run: str, trial: int, device: str) -> list[sqlite3.Row]:
+        """Arrivals of one trial that one device posted, in the order in which they came."""
+        return self._database.execute(
+            "SELECT client_sample.* FROM client_batch JOIN client_sample USING (batch) "
+            "WHERE device = ? AND run = ? AND trial = ? ORDER BY batch, client_sample.rowid",
+            (device, run, trial),
+        ).fetchall()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -195,20 +198,16 @@ class Store:
         self.close()
 
     def _trials(self) -> Iterator[TrialRecord]:
-        there = {row["name"] for row in self._database.execute("PRAGMA table_info(delivery)")}
-        columns = [name for name in rows.DELIVERY_COLUMNS if name in there]
         for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
             trial = row["trial"]
-            found = self._database.execute(
-                f"SELECT {database.quoted(columns)} FROM delivery WHERE trial = ? ORDER BY rowid", (trial,)
-            )
-            record = rows.trial_record(row, [rows.delivery(dict(each)) for each in found], self._cpu(trial))
+            record = rows.trial_record(row, delivery_rows.read(self._database, trial), self._cpu(trial))
             participants, conducts = conduct_rows.read(self._database, trial)
             yield replace(
                 record,
                 instrument=instrument_rows.read(self._database, trial),
                 participants=participants,
                 conducts=conducts,
+                course=course_rows.read(self._database, trial),
             )
 
     def _cpu(self, trial: int) -> CpuUse | None:
@@ -236,10 +235,14 @@ class Store:
             self._insert("ending", [(kind, ended, json.dumps(dict(conditions or {})))])
 
     def _insert(self, table: str, values: Iterable[tuple[Any, ...]], columns: tuple[str, ...] = ()) -> None:
-        names = f"({database.quoted(columns)})" if columns else ""
-        for row in values:
-            marks = ", ".join("?" * len(row))
-            self._database.execute(f"INSERT INTO {table} {names} VALUES ({marks})", row)
+        iterator = iter(values)
+        first = next(iterator, None)
+        if first is not None:
+            names = f"({database.quoted(columns)})" if columns else ""
+            marks = ", ".join("?" * len(first))
+            self._database.executemany(
+                f"INSERT INTO {table} {names} VALUES ({marks})", chain((first,), iterator)
+            )
 
     def _transaction(self) -> contextlib.AbstractContextManager[None]:
         return database.transaction(self._database, self.folder / FILE_NAME)

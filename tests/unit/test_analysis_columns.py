@@ -1,0 +1,164 @@
+"""Figures from columns against the same figures row by row: equal to the last digit, in memory and from a store."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.analysis.arrivals import arrival_figures
+from app.analysis.columns import columns_of
+from app.analysis.metrics import measure
+from app.analysis.positions import position_figures
+from app.analysis.split import split
+from app.analysis.summary import CURVE_POINTS_MAX, curve_of
+from app.core.columns import NAMES, DeliveryColumns
+from app.core.errors import StoreError
+from app.core.trial import TrialRecord
+from app.measure import database
+from app.measure.store import FILE_NAME, RunHead, Store
+from tests.support import row_by_row
+from tests.support.wild import wild_plan, wild_trials
+from tests.unit.support_run import a_delivery, a_trial
+
+PLAN = wild_plan()
+TRIALS = [trial for seed in range(12) for trial in wild_trials(seed, PLAN)]
+
+BYTES_PER_DELIVERY_MAX = 100
+
+
+def those_in(expected: dict[str, Any], found: object) -> dict[str, Any]:
+    """The figures of a dataclass that were computed row by row too."""
+    values = asdict(found)  # type: ignore[call-overload]
+    return {name: values[name] for name in expected}
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=range(len(TRIALS)))
+def test_every_figure_is_the_same_to_the_last_digit_as_row_by_row(trial: TrialRecord) -> None:
+    expected = row_by_row.metrics(trial)
+    assert those_in(expected, measure(trial, PLAN)) == expected
+
+    expected = row_by_row.arrivals(trial)
+    assert those_in(expected, arrival_figures(trial, PLAN)) == expected
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=range(len(TRIALS)))
+def test_what_the_server_wrote_down_gives_the_same_figures_as_row_by_row(trial: TrialRecord) -> None:
+    expected, found = row_by_row.split(trial), split(trial)
+    assert (None if found is None else those_in(expected or {}, found)) == expected
+
+    expected, places = row_by_row.positions(trial), position_figures(trial)
+    if expected is None or places is None:
+        assert expected is places is None
+        return
+    of_places = expected.pop("places")
+    assert those_in(expected, places) == expected
+    assert {row.place: row.server_ms_p50 for row in places.places} == of_places
+
+
+def test_the_wild_trials_have_something_of_everything() -> None:
+    found = [measure(trial, PLAN) for trial in TRIALS]
+
+    assert all(each.duplicates and each.replayed and each.late and each.lost for each in found[:4])
+    assert {"hidden", "no_clock", "replay"} <= set(found[0].left_out)
+    assert any(split(trial) for trial in TRIALS)
+
+
+def stored(folder: Path, trials: list[TrialRecord]) -> Path:
+    head = RunHead(folder.name, "2026-01-01T00:00:00Z", PLAN, {})
+    with Store.create(folder, head) as store:
+        for index, trial in enumerate(trials):
+            store.add_trial(replace(trial, spec=replace(trial.spec, index=index)))
+    return folder
+
+
+def test_from_a_store_the_figures_are_the_same(tmp_path: Path) -> None:
+    with Store.open(stored(tmp_path / "run", TRIALS[:6])) as store:
+        read = store.load().trials
+
+    assert all(isinstance(trial.deliveries, DeliveryColumns) for trial in read)
+    assert [measure(trial, PLAN) for trial in read] == [measure(trial, PLAN) for trial in TRIALS[:6]]
+    assert [split(trial) for trial in read] == [split(trial) for trial in TRIALS[:6]]
+
+
+def test_columns_are_a_sequence_of_the_same_rows() -> None:
+    rows = TRIALS[0].deliveries
+    columns = DeliveryColumns.of(rows)
+
+    assert len(columns) == len(rows)
+    assert (columns[0], columns[-1], columns[2:9:3]) == (rows[0], rows[-1], rows[2:9:3])
+    assert columns == rows
+    assert rows == columns
+    assert columns != rows[:-1]
+    assert DeliveryColumns.of_rows(columns.rows()) == columns
+    assert DeliveryColumns.of(columns) is columns
+
+
+def test_nobody_can_change_a_measured_value_through_the_analysis() -> None:
+    columns = columns_of(TRIALS[0].deliveries)
+
+    with pytest.raises(ValueError, match="read-only"):
+        columns.due_us[0] = 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("state", "excellent"),
+        ("outcome", "won"),
+        ("due_us", "noon"),
+        ("received_client_us", "late"),
+        ("seq", 1.5),
+    ],
+)
+def test_a_row_that_nobody_here_wrote_is_refused_in_words(tmp_path: Path, column: str, value: object) -> None:
+    folder = stored(tmp_path / "run", [a_trial([a_delivery()])])
+    foreign = database.connect(folder / FILE_NAME, write=True)
+    values = dict(zip(NAMES, next(DeliveryColumns.of([a_delivery()]).rows()), strict=True)) | {column: value}
+    marks = ", ".join("?" * (1 + len(values)))
+    foreign.execute(f"INSERT INTO delivery VALUES ({marks})", (0, *values.values()))
+    foreign.close()
+
+    with Store.open(folder) as store, pytest.raises(StoreError, match="damaged"):
+        store.load()
+
+
+def test_a_trial_takes_a_hundred_bytes_a_delivery_and_no_more_while_it_is_read(tmp_path: Path) -> None:
+    """The bound that keeps 1.8 million deliveries below 2 GB; as objects they took seven times as much."""
+    rows = [a_delivery(client=client, seq=seq) for client in range(100) for seq in range(400)]
+    folder = stored(tmp_path / "run", [a_trial(rows, clients=100)])
+    count = len(rows)
+    del rows
+
+    tracemalloc.start()
+    with Store.open(folder) as store:
+        run = store.load()
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(run.trials[0].deliveries) == count
+    assert held < BYTES_PER_DELIVERY_MAX * count + 200_000
+    # What is being turned from rows into columns: ten thousand rows, whatever the trial has.
+    assert peak < BYTES_PER_DELIVERY_MAX * count * 1.2 + 10_000 * 1000
+
+
+def test_a_thinned_curve_keeps_the_first_and_the_last_and_every_share_between() -> None:
+    delays = np.sort(np.random.default_rng(3).lognormal(size=12_345))
+
+    curve = curve_of(delays)
+
+    assert len(curve.delay_ms) == CURVE_POINTS_MAX
+    assert (curve.delay_ms[0], curve.delay_ms[-1]) == (delays[0], delays[-1])
+    assert curve.share[-1] == 1.0
+    assert max(np.diff(curve.share)) < 1.5 / CURVE_POINTS_MAX
+    at = np.searchsorted(delays, curve.delay_ms, side="right") / len(delays)
+    assert curve.share == pytest.approx(at)
+
+
+def test_few_points_are_not_thinned() -> None:
+    assert curve_of(np.array([1.0, 2.0, 4.0])).delay_ms == (1.0, 2.0, 4.0)
+    assert curve_of(np.empty(0)).delay_ms == ()
