@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console
 
@@ -74,15 +74,15 @@ def execute(arguments: argparse.Namespace) -> int:
     settings = settings_module.read(os.environ)
     folder = measuring.find_run(arguments.run, settings)
     with Store.open(folder) as store:
-        run, samples = store.load(), store.samples()
-    if run.plan.profile == LIVE_PROFILE:
-        return _show_live(run, samples, arguments)
-    analysis = analyse(run)
-    figures = _figures(analysis, arguments, wide_mm)
-    if formats == [TEXT]:
-        if arguments.figures is None or arguments.output is not None:
-            _give(_result_text(analysis, samples, arguments.language), arguments.output)
-        return 0
+        run = store.load()
+        if run.plan.profile == LIVE_PROFILE:
+            return _show_live(run, store, arguments)
+        analysis = analyse(run)
+        figures = _figures(analysis, arguments, wide_mm)
+        if formats == [TEXT]:
+            if arguments.figures is None or arguments.output is not None:
+                _give(_result_text(analysis, store, arguments.language), arguments.output)
+            return 0
     order = Order(analysis, arguments.language, figures)
     for path in _written(formats, order, arguments.output):
         print(path, file=sys.stderr)
@@ -157,11 +157,11 @@ def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[
     return paths
 
 
-def _result_text(analysis: Analysis, samples: list[dict[str, Any]], language: str) -> str:
+def _result_text(analysis: Analysis, store: Store, language: str) -> str:
     """What a terminal shows."""
     file = io.StringIO()
     print_result(analysis, _console(file), language=language)
-    print_display(samples, _console(file), say=translator(language))
+    print_display(store.each_sample(), _console(file), say=translator(language))
     return file.getvalue()
 
 
@@ -176,15 +176,15 @@ def _give(text: str, output: Path | None) -> None:
         write_atomically(output, lambda file: file.write(text))
 
 
-def _show_live(run: RunRecord, samples: list[dict[str, Any]], arguments: argparse.Namespace) -> int:
+def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> int:
     """What phones posted; a live run has no trials, and so only a table and the raw samples as JSON."""
     if arguments.format not in (TEXT, "json") or arguments.figures is not None:
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
     if arguments.format == "json":
-        _give(json.dumps({"run": run.id, "samples": samples}, indent=1) + "\n", arguments.output)
+        _give(json.dumps({"run": run.id, "samples": store.samples()}, indent=1) + "\n", arguments.output)
         return 0
     file = io.StringIO()
-    print_live(run, live_rows(samples), _console(file), language=arguments.language)
-    print_display(samples, _console(file), say=translator(arguments.language))
+    print_live(run, live_rows(store.each_sample()), _console(file), language=arguments.language)
+    print_display(store.each_sample(), _console(file), say=translator(arguments.language))
     _give(file.getvalue(), arguments.output)
     return 0

@@ -169,10 +169,14 @@ class Store:
 
     def samples(self) -> list[dict[str, Any]]:
         """Posted arrivals, each with what its batch says."""
+        return list(self.each_sample())
+
+    def each_sample(self) -> Iterator[dict[str, Any]]:
+        """The same one by one: of a large run, all of them would fill the memory."""
         found = self._database.execute(
             "SELECT * FROM client_sample JOIN client_batch USING (batch) ORDER BY batch, client_sample.rowid"
         )
-        return [dict(row) for row in found]
+        return map(dict, found)
 
     def batches(self, trial: int) -> list[dict[str, Any]]:
         """Posted batches of a trial, in the order in which they came; `conduct` is still JSON."""
