@@ -21,9 +21,10 @@ from app.serving.stream import Stream
 TURN_US = 1_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
 
-HELP_US = 2_750
+HELP_US = 1_500
 """Of writing that whoever publishes does while a round is under way. Publishing faster than is written would make the
-rounds long and everybody's delay with them; so it slows down who publishes, and not who listens."""
+rounds long and everybody's delay with them; so it slows down who publishes, and not who listens. More than this makes
+the rounds no shorter: it only merges less into each write, which then costs more."""
 
 LOOKS_AT_CLOCK_EVERY = 16
 """Connections, of which each costs about 5 to 12 us."""
