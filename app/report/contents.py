@@ -43,6 +43,7 @@ from app.report.further_tables import (
     study_table,
 )
 from app.report.method import method, settings_line
+from app.report.over_time import time_figure
 from app.report.statements import headline, warning_lines
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
@@ -129,7 +130,11 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
         yield _section("phones", "Who took part", blocks)
     yield _section("study", "The published study's figures, from this run", _study(analysis))
     yield _section("published", "Published beside measured", published_blocks(analysis))
-    yield _section("curves", "Distributions of delay", [_drawn(analysis, curve_figure(analysis))])
+    yield _section(
+        "curves",
+        "Distributions of delay",
+        [_drawn(analysis, curve_figure(analysis)), _drawn(analysis, time_figure(analysis))],
+    )
     if others := list(_others(analysis)):
         yield _section("others", "The same data by other methods", others)
     if factors := list(_factors(analysis)):

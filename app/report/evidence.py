@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison
 from app.analysis.sentences import difference_title
+from app.analysis.summary import CURVE_POINTS_MAX
 from app.analysis.words import METRIC_WORDS, arm_title, clients, number
 from app.report.figure import Drawing, Figure, rows_at, rows_legend
 from app.report.svg import Axis, Panel
@@ -42,7 +43,8 @@ def curve_figure(analysis: Analysis) -> Figure:
     return Figure(
         "Share of notifications that had arrived after so many ms",
         "All samples of the valid blocks, pooled: it describes, and proves nothing. Marker: median. The axis reaches to "
-        f"the {100 * CURVE_SHARE:g} % point at least; the longest delays are in the last column of the table.",
+        f"the {100 * CURVE_SHARE:g} % point at least; the longest delays are in the last column of the table. Thinned to at "
+        f"most {CURVE_POINTS_MAX} evenly spaced ranks, the first and the last among them.",
         tuple(Drawing(clients(count), _curves(analysis, count)) for count in counts),
         Table(
             ("arm", "clients", *(f"{share:.0%} ms" for share in SHARES)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app import suite
 from app.analysis.arrivals import arrival_figures
 from app.analysis.columns import columns_of
 from app.analysis.metrics import measure
+from app.analysis.over_time import stretches_of
 from app.analysis.positions import position_figures
 from app.analysis.split import split
 from app.analysis.summary import CURVE_POINTS_MAX, curve_of
@@ -162,3 +166,36 @@ def test_a_thinned_curve_keeps_the_first_and_the_last_and_every_share_between() 
 def test_few_points_are_not_thinned() -> None:
     assert curve_of(np.array([1.0, 2.0, 4.0])).delay_ms == (1.0, 2.0, 4.0)
     assert curve_of(np.empty(0)).delay_ms == ()
+
+
+def test_the_course_of_a_trial_is_thinned_and_keeps_its_extremes() -> None:
+    delays_ms = {seq: 1.0 + 0.001 * seq for seq in range(500)} | {123: 0.25, 321: 900.0}
+    rows = [a_delivery(seq=seq, due_ms=seq * 20.0, delay_ms=delay) for seq, delay in delays_ms.items()]
+
+    found = stretches_of([columns_of(rows), columns_of(rows)], 60)
+
+    assert (len(found), sum(each.samples for each in found)) == (60, 1000)
+    assert (min(each.low_ms for each in found), max(each.high_ms for each in found)) == (0.25, 900.0)
+    assert all(each.low_ms <= each.middle_ms <= each.high_ms for each in found)
+    assert (found[0].from_s, found[-1].to_s) == (0.0, pytest.approx(499 * 0.02))
+    slow = next(each for each in found if each.high_ms == 900.0)
+    assert slow.from_s <= 321 * 0.02 <= slow.to_s
+
+
+def test_a_trial_without_samples_has_no_course_and_one_notification_has_one_stretch() -> None:
+    assert stretches_of([columns_of([a_delivery(delay_ms=None)])], 60) == ()
+    assert [each.middle_ms for each in stretches_of([columns_of([a_delivery(delay_ms=2.0)])], 1)] == [2.0]
+
+
+def test_the_server_and_its_clients_never_load_numpy() -> None:
+    """Thirty megabytes and threads of its own, in processes whose cost is being measured."""
+    program = (
+        "import sys, app.factory, app.serving.worker, app.experiment.recorder, app.experiment.client_process\n"
+        "print('numpy' in sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], env=suite.environment(), capture_output=True, text=True
+    )
+
+    assert (done.stdout.strip(), done.returncode) == ("False", 0), done.stderr
