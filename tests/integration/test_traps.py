@@ -19,8 +19,6 @@ from tests.components import require_node, require_node_modules
 from tests.support.server import ROOT, free_port, running_server
 from tests.support.streams import next_line, official_client, socketio, sse
 
-pytestmark = pytest.mark.alone
-
 FIRST_BYTE_S_MAX = 2.0
 """Generous for a busy machine; a server that holds back until 4,096 bytes never sends it."""
 
@@ -69,6 +67,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("way", WAYS)
 def test_first_bytes_arrive_at_once_and_both_transports_work(way: str, tmp_path: Path) -> None:
     """Trap 1, and "works under": gunicorn, `flask run`, `socketio.run`."""
@@ -161,6 +160,7 @@ def test_no_polling_detour_unless_asked(tmp_path: Path) -> None:
     assert after - before == 2  # the WebSocket, and the question itself
 
 
+@pytest.mark.alone
 def test_an_emit_loop_does_not_hold_notifications_back(tmp_path: Path) -> None:
     """Trap 13: 20 notifications 50 ms apart must not arrive together at the end."""
     with (

@@ -1,0 +1,74 @@
+"""Commands mistyped, and what is documented of them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings, environment_name
+from tests.support.commands import siar
+from tests.support.server import ROOT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "code", "word"),
+    [
+        ((), {}, 2, "COMMAND"),
+        (("dmeo",), {}, 2, "demo"),
+        (("demo", "--quik"), {}, 2, "--quik"),
+        (("demo", "--seed", "x"), {}, 2, "--seed"),
+        (("demo", "--arms", "carrier"), {}, 2, "socketio"),
+        (("demo", "--arms", ","), {}, 2, "--arms"),
+        (("demo", "--json", "no/such/folder/x.json"), {}, 2, "no/such/folder"),
+        (("demo", "--json", "."), {}, 2, "folder"),
+        (("demo",), {"SIAR_MISSPELT": "1"}, 2, "SIAR_MISSPELT"),
+        (("run", "missing.toml"), {}, 2, "missing.toml"),
+        (("run", "--clients", "1,x"), {}, 2, "--clients"),
+        (("run", "--clients", "0"), {}, 2, "count of clients"),
+        (("run", "--rate", "0"), {}, 2, "rate"),
+        (("run", "--payload-bytes", "1"), {}, 2, "payload"),
+        (("report", "nothing"), {}, 2, "siar runs"),
+        (("verify", "nothing"), {}, 2, "siar runs"),
+        (("serve", "--port", "99999"), {}, 2, "SIAR_PORT"),
+        (("serve", "--workers", "4"), {}, 2, "broker"),
+        (("serve", "--host", "203.0.113.1"), {}, 3, "203.0.113.1"),
+        (("doctor", "--url", "siar.example"), {}, 2, "https://siar.example"),
+        (("doctor", "--host", "203.0.113.1"), {"LC_ALL": "C"}, 3, ""),
+    ],
+)
+def test_a_mistake_gets_a_sentence_and_its_exit_code(
+    arguments: tuple[str, ...], settings: dict[str, str], code: int, word: str, tmp_path: Path
+) -> None:
+    done = siar(tmp_path, *arguments, **settings)
+
+    assert done.returncode == code, done.stderr
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_run_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
+    for name in ("2026-01-01T00-00-00-0001", "2026-01-01T00-00-00-0002"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+    (tmp_path / "runs" / "2026-01-01T00-00-00-0001" / "run.sqlite").write_bytes(
+        b"not a database at all" * 100
+    )
+
+    listed = siar(tmp_path, "runs")
+
+    assert listed.returncode == 0
+    assert listed.stdout.count("cannot be read") == 2
+
+
+def test_every_setting_is_in_the_readme_with_its_default() -> None:
+    readme = (ROOT / "README.md").read_text()
+    grouped = {"SIAR_HISTORY_BYTES", "SIAR_HISTORY_AGE_S"}  # named by their endings behind SIAR_HISTORY_COUNT
+
+    missing = {
+        environment_name(each.name)
+        for each in fields(Settings)
+        if f"`{environment_name(each.name)}`" not in readme
+    }
+
+    assert missing == grouped

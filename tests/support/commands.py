@@ -1,0 +1,26 @@
+"""`./siar` as a user types it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.server import ROOT
+
+
+def siar(
+    folder: Path, *arguments: str, timeout_s: float = 120, **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """`./siar ...` in `folder`, without the wrapper's set-up."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    environment |= {"PYTHONPATH": str(ROOT)} | settings
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "app", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=folder,
+        env=environment,
+    )
