@@ -38,6 +38,9 @@ SHARED_CLOCK_WANDER_US = 2.0
 OpenLaboratory = Callable[[Store], AbstractContextManager[Laboratory]]
 """Makes the laboratory of a run whose store is open."""
 
+Walk = Callable[[Plan, Laboratory, Store, Progress], None]
+"""A way through a plan: which trials, in which order."""
+
 
 def run_plan(
     plan: Plan,
@@ -76,17 +79,19 @@ def run_in_laboratory(
     progress: Progress,
     *,
     folder_exists: bool = False,
+    walk: Walk = lambda *all_of_it: _Run(*all_of_it).all_blocks(),
 ) -> Path:
     """Run the head's plan in `folder`, with the clients of a laboratory; gives the folder.
 
-    Ends and raises as `run_plan` does. `folder_exists`: the server may have made it for what phones post.
+    Ends and raises as `run_plan` does. `folder_exists`: the server may have made it for what phones post. `walk`: by
+    default in blocks, void ones repeated.
     """
     at_end: dict[str, object] = {}
     with Store.create(folder, head, folder_exists=folder_exists) as store:
         try:
             with open_laboratory(store) as laboratory:
                 try:
-                    _Run(head.plan, laboratory, store, progress).all_blocks()
+                    walk(head.plan, laboratory, store, progress)
                 finally:
                     at_end |= laboratory.at_end()
             store.finish(

@@ -16,6 +16,7 @@ APP = ROOT / "app"
 LAYERS = (
     {"cli"},
     {"commands"},
+    {"load"},
     {"bench", "doctor"},
     {"factory"},
     {"web"},

@@ -7,15 +7,18 @@ from collections.abc import Callable, Mapping
 from app.core import wire
 from app.core.speech.base import Speech, Subscription
 from app.core.speech.clock import Clock, ClockSpeech, HttpClockSpeech
+from app.core.speech.polling import PollingSpeech
 from app.core.speech.socket_io import SocketIoSpeech
 from app.core.speech.sse import SseSpeech
 
 __all__ = [
     "CLOCKS",
+    "POLLING",
     "SPEECHES",
     "Clock",
     "ClockSpeech",
     "HttpClockSpeech",
+    "PollingSpeech",
     "SocketIoSpeech",
     "Speech",
     "SseSpeech",
@@ -25,7 +28,11 @@ __all__ = [
 CLOCKS: Mapping[str, Callable[[str], Clock]] = {"websocket": ClockSpeech, "http": HttpClockSpeech}
 """Ways to ask for the server's time, by the name that the run records."""
 
+POLLING = "socketio-polling"
+"""Socket.IO by long-polling: a way to speak it, and no transport of its own in a plan."""
+
 SPEECHES: Mapping[str, Callable[[Subscription], Speech]] = {
     wire.TRANSPORT_SSE: SseSpeech,
     wire.TRANSPORT_SOCKETIO: SocketIoSpeech,
+    POLLING: PollingSpeech,
 }

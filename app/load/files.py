@@ -1,0 +1,40 @@
+"""The files of a load run: those of every run, `load.html` before them, and what was asked for elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from app.analysis.analyse import Analysis
+from app.load.junit import junit_text
+from app.load.page import load_html
+from app.load.result import LoadResult, result_part
+from app.report.files import write_all, write_atomically
+from app.report.result import result_json
+
+PAGE = "load.html"
+
+
+def write_load(
+    analysis: Analysis,
+    result: LoadResult,
+    folder: Path,
+    *,
+    json_path: Path | None,
+    junit_path: Path | None,
+    duration_s: float,
+) -> tuple[Path, ...]:
+    """Write all of them; their paths, `load.html` first."""
+    write_atomically(folder / PAGE, lambda file: file.write(load_html(analysis, result)))
+    paths = [folder / PAGE, *write_all(analysis, folder)]
+    text = (
+        json.dumps({**result_json(analysis), "load": result_part(result)}, indent=1, allow_nan=False) + "\n"
+    )
+    # The result of every run, with a part of the load's own: the same reader reads both.
+    write_atomically(folder / "result.json", lambda file: file.write(text))
+    if json_path is not None:
+        write_atomically(json_path, lambda file: file.write(text))
+    if junit_path is not None:
+        junit = junit_text(result, run=analysis.run.id, duration_s=duration_s)
+        write_atomically(junit_path, lambda file: file.write(junit))
+    return tuple(paths)

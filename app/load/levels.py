@@ -1,0 +1,174 @@
+"""What a transport did with so many users: the trials of one level put together, and every figure that a gate can name.
+
+Delays are pooled over the trials that only the server can have spoilt (`void_rules.py`), in the kernel's lane; counts
+of losses and errors are over all trials, since what is lost is lost. A tail of fewer than 100 broadcasts describes
+these and stands for no others (`measurement.md` section 4): it is marked, and a gate takes it as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.analysis.metrics import broadcasts_min
+from app.analysis.statistics import median, quantile
+from app.analysis.words import TRANSPORT_TITLES
+from app.load.lanes import SPIKE_US, Lanes, merged_lanes
+from app.load.trial_line import FloorLine, TrialLine
+
+
+@dataclass(frozen=True)
+class Level:
+    """The trials of one arm at one count of users."""
+
+    arm: str
+    transport: str
+    users: int
+    trials: tuple[TrialLine, ...]
+    cpu_per_delivery_us: float | None = None
+    """The server's, over idle; median of the trials."""
+    floor: FloorLine | None = None
+
+    @property
+    def title(self) -> str:
+        """How it is spoken of."""
+        name = TRANSPORT_TITLES.get(self.arm, self.arm)
+        return f"{name} with {self.users} user{'s' if self.users != 1 else ''}"
+
+    @cached_property
+    def believed(self) -> tuple[TrialLine, ...]:
+        """The trials whose delays only the server can have spoilt."""
+        return tuple(each for each in self.trials if each.is_believable)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """Their lanes, merged."""
+        return merged_lanes(each.lanes for each in self.believed)
+
+    @property
+    def broadcasts(self) -> int:
+        """Measured notifications behind the delays."""
+        return sum(each.notifications for each in self.believed)
+
+    def supports(self, share: float) -> bool:
+        """Whether enough broadcasts lie behind a quantile for it to stand for more than themselves."""
+        return share <= 0.5 or self.broadcasts >= broadcasts_min(share)
+
+    def total(self, count: Callable[[TrialLine], int]) -> int:
+        """A count over all trials."""
+        return sum(map(count, self.trials))
+
+    @property
+    def connect_ms(self) -> list[float]:
+        """How long each handshake that succeeded took."""
+        return [us / 1000 for each in self.trials for us in each.connect_us]
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """Handshakes that failed, by reason, in all trials."""
+        failures: Counter[str] = Counter()
+        for each in self.trials:
+            failures.update(each.failures)
+        return dict(failures)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigure:
+    """A figure with its unit."""
+
+    of: Callable[[Level], float | None]
+    unit: str
+
+
+def _delay(share: float) -> LevelFigure:
+    return LevelFigure(lambda level: level.lanes.kernel.quantile_ms(share), "ms")
+
+
+def _handler(share: float) -> LevelFigure:
+    return LevelFigure(lambda level: level.lanes.handler.quantile_ms(share), "ms")
+
+
+def _connect(share: float) -> LevelFigure:
+    return LevelFigure(lambda level: quantile(level.connect_ms, share), "ms")
+
+
+def _count(count: Callable[[TrialLine], int]) -> LevelFigure:
+    return LevelFigure(lambda level: level.total(count) if level.trials else None, "")
+
+
+def _percent(part: Callable[[TrialLine], int], whole: Callable[[TrialLine], int]) -> LevelFigure:
+    def share(level: Level) -> float | None:
+        total = level.total(whole)
+        return 100 * level.total(part) / total if total else None
+
+    return LevelFigure(share, "%")
+
+
+def _spike_percent(level: Level) -> float | None:
+    kernel = level.lanes.kernel
+    return 100 * kernel.count_above(SPIKE_US) / kernel.count if kernel.count else None
+
+
+def _connected_percent(level: Level) -> float | None:
+    shares = [100 * each.connected / each.users for each in level.trials if each.users]
+    return min(shares, default=None)
+
+
+def _core_percent(level: Level) -> float | None:
+    return median([each.cpu_core_percent for each in level.trials if each.cpu_core_percent is not None])
+
+
+FIGURES: Mapping[str, LevelFigure] = {
+    "delay_ms_p50": _delay(0.50),
+    "delay_ms_p95": _delay(0.95),
+    "delay_ms_p99": _delay(0.99),
+    "delay_ms_max": LevelFigure(
+        lambda level: level.lanes.kernel.max_us / 1000 if level.lanes.kernel.count else None, "ms"
+    ),
+    "delay_ms_mean": LevelFigure(lambda level: level.lanes.kernel.mean_ms, "ms"),
+    "handler_delay_ms_p50": _handler(0.50),
+    "handler_delay_ms_p95": _handler(0.95),
+    "handler_delay_ms_p99": _handler(0.99),
+    "spike_percent": LevelFigure(_spike_percent, "%"),
+    "lost": _count(lambda each: each.lost),
+    "lost_percent": _percent(lambda each: each.lost, lambda each: each.expected),
+    "late": _count(lambda each: each.late),
+    "duplicates": _count(lambda each: each.duplicates),
+    "out_of_order": _count(lambda each: each.out_of_order),
+    "replayed": _count(lambda each: each.replayed),
+    "errors": _count(lambda each: each.errors),
+    "error_percent": _percent(lambda each: sum(each.failures.values()), lambda each: each.attempts),
+    "disconnects": _count(lambda each: each.disconnects),
+    "connect_ms_p50": _connect(0.50),
+    "connect_ms_p95": _connect(0.95),
+    "connect_ms_p99": _connect(0.99),
+    "connected_percent": LevelFigure(_connected_percent, "%"),
+    "cpu_per_delivery_us": LevelFigure(lambda level: level.cpu_per_delivery_us, "us"),
+    "cpu_core_percent": LevelFigure(_core_percent, "%"),
+}
+"""By the name that a gate and the result have for it: what it gives, and in which unit."""
+
+
+def levels_of(
+    lines: Sequence[TrialLine],
+    floors: Sequence[FloorLine] = (),
+    cpu_us: Mapping[tuple[str, int], float | None] | None = None,
+) -> tuple[Level, ...]:
+    """The levels, users ascending. `cpu_us`: by arm and users."""
+    floor_of = {(each.transport, each.users): each for each in floors}
+    found: dict[tuple[int, str], list[TrialLine]] = {}
+    for line in lines:
+        found.setdefault((line.users, line.arm), []).append(line)
+    return tuple(
+        Level(
+            arm,
+            trials[0].transport,
+            users,
+            tuple(trials),
+            (cpu_us or {}).get((arm, users)),
+            floor_of.get((trials[0].transport, users)),
+        )
+        for (users, arm), trials in sorted(found.items(), key=lambda each: each[0][0])
+    )

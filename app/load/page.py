@@ -1,0 +1,203 @@
+"""`load.html`: what is a load run's own, in the form of every report; `report.html` beside it has the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from app.analysis.analyse import Analysis
+from app.analysis.words import TRANSPORT_TITLES, number
+from app.load.levels import FIGURES, Level
+from app.load.result import Kind, LoadResult
+from app.load.show import gate_line
+from app.load.words import (
+    AGREEMENT_HEADINGS,
+    AGREEMENT_NOTE,
+    GENERATOR_HEADINGS,
+    GENERATOR_NOTE,
+    LEVEL_HEADINGS,
+    LEVEL_NOTE,
+    agreement_cells,
+    capacity_sentences,
+    generator_cells,
+    level_cells,
+    validity_sentence,
+)
+from app.report.document import Document, Drawn, Finding, Findings, Numbers, Paragraph, Section
+from app.report.document import Kind as ParagraphKind
+from app.report.figure import Drawing, Figure, Lines
+from app.report.html import html_of
+from app.report.svg import Axis, Panel, Point
+from app.report.tables import Table
+
+
+def load_html(analysis: Analysis, result: LoadResult) -> str:
+    """The page as text."""
+    return html_of(load_document(analysis, result))
+
+
+def load_document(analysis: Analysis, result: LoadResult) -> Document:
+    """What the page says, in order: gates first."""
+    plan = analysis.run.plan
+    kind = ParagraphKind.LABEL if result.is_valid else ParagraphKind.WARNING
+    return Document(
+        title="Load, made by Locust and measured by Siar",
+        opening=(
+            Paragraph(
+                f"Run {analysis.run.id}, {analysis.run.started}: {plan.rate_hz:g} notifications a second of "
+                f"{plan.payload_bytes} bytes, windows of {plan.notifications / plan.rate_hz:g} s."
+            ),
+            Paragraph(validity_sentence(result), kind),
+        ),
+        sections=tuple(each for each in _sections(result) if each.blocks),
+        closing="The comparison of the transports, with its intervals, is in `report.html` beside this page.",
+    )
+
+
+def _sections(result: LoadResult) -> list[Section]:
+    verdicts = [Finding(gate_line(each, is_valid=result.is_valid), each.held) for each in result.gates]
+    verdicts += [Finding(each, decided=True) for each in capacity_sentences(result)]
+    troubles = tuple(
+        Paragraph(each) for each in (*result.troubles, *(result.advice if result.troubles else ()))
+    )
+    agreement = (
+        Numbers("Agreement", _table(AGREEMENT_HEADINGS, map(agreement_cells, result.agreement))),
+        Paragraph(AGREEMENT_NOTE, ParagraphKind.CAPTION),
+    )
+    return [
+        Section(
+            "gates", "Gates", (Findings(tuple(verdicts), main=True), *troubles) if verdicts else troubles
+        ),
+        Section("agreement", "Built-in clients and Locust", agreement if result.agreement else ()),
+        Section(
+            "levels",
+            {Kind.RAMP: "Ramp", Kind.SPIKE: "Spike", Kind.STEPS: "Steps"}.get(result.kind, "Levels"),
+            (
+                Numbers("Levels", _table(LEVEL_HEADINGS, map(level_cells, result.levels))),
+                Paragraph(LEVEL_NOTE, ParagraphKind.CAPTION),
+                *(Drawn(each) for each in _figures(result)),
+            ),
+        ),
+        Section(
+            "generator",
+            "The generator",
+            (
+                Numbers("The generator", _table(GENERATOR_HEADINGS, map(generator_cells, result.levels))),
+                Paragraph(GENERATOR_NOTE, ParagraphKind.CAPTION),
+                *(Drawn(each) for each in [_lanes_figure(result)] if result.levels),
+            ),
+        ),
+    ]
+
+
+def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    return Table([each.replace("\n", " ") for each in headings], list(rows))
+
+
+def _figures(result: LoadResult) -> list[Figure]:
+    floors = {each.transport for each in result.floors}
+    delay = _lines(result.levels, FIGURES["delay_ms_p50"].of)
+    tail = _lines(result.levels, FIGURES["delay_ms_p95"].of)
+    cpu = _lines(result.levels, lambda level: level.cpu_per_delivery_us)
+    floor = {
+        place: [
+            (float(each.users), each.delay_ms_p50)
+            for each in result.floors
+            if each.transport == transport and each.delay_ms_p50 is not None
+        ]
+        for place, transport in enumerate(sorted(floors))
+    }
+    arms = _legend(result)
+    neutral = [(place, f"floor, {TRANSPORT_TITLES[name]}") for place, name in enumerate(sorted(floors))]
+    return [
+        Figure(
+            "Delay against users",
+            "Kernel's lane, pooled over believed trials. The floor is the same generator against a plain loop of send.",
+            (
+                Drawing("Median", _drawing("load-delay", "Median delay", "ms", delay, arms)),
+                Drawing(
+                    "95th percentile", _drawing("load-tail", "95th percentile of the delay", "ms", tail, arms)
+                ),
+                Drawing(
+                    "Floor, median", _drawing("load-floor", "Median delay of the floor", "ms", floor, neutral)
+                ),
+            ),
+            _numbers(result, ("delay_ms_p50", "delay_ms_p95", "delay_ms_p99")),
+        ),
+        Figure(
+            "What it costs the server",
+            "Net of the same users connected and idle; median of the trials.",
+            (Drawing("CPU", _drawing("load-cpu", "Server CPU per delivery", "us", cpu, arms)),),
+            _numbers(result, ("cpu_per_delivery_us", "cpu_core_percent")),
+        ),
+    ]
+
+
+def _lanes_figure(result: LoadResult) -> Figure:
+    lanes = {
+        name: _lines(result.levels, of)
+        for name, of in (
+            ("Kernel", FIGURES["delay_ms_p50"].of),
+            ("Handler", FIGURES["handler_delay_ms_p50"].of),
+            ("Self", lambda level: level.lanes.own.quantile_ms(0.5)),
+        )
+    }
+    arms = _legend(result)
+    return Figure(
+        "Three lanes, medians",
+        "Kernel: when it was there. Handler: when the generator had read it, which is what a plain load tool reports. "
+        "Self: the difference, which is the generator's own.",
+        tuple(
+            Drawing(name, _drawing(f"load-lane-{name.lower()}", f"{name} lane, median", "ms", lines, arms))
+            for name, lines in lanes.items()
+        ),
+        _numbers(result, ("delay_ms_p50", "handler_delay_ms_p50")),
+    )
+
+
+def _lines(levels: Sequence[Level], of: Callable[[Level], float | None]) -> Lines:
+    arms = list(dict.fromkeys(level.arm for level in levels))
+    return {
+        place: [
+            (float(level.users), value)
+            for level in levels
+            if level.arm == arm and (value := of(level)) is not None
+        ]
+        for place, arm in enumerate(arms)
+    }
+
+
+def _legend(result: LoadResult) -> list[tuple[int, str]]:
+    arms = list(dict.fromkeys(level.arm for level in result.levels))
+    return [(place, TRANSPORT_TITLES.get(arm, arm)) for place, arm in enumerate(arms)]
+
+
+def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> str:
+    """Lines over users. Levels lie between 1 and thousands, so that they stand on a logarithmic axis."""
+    points: list[Point] = [point for own in lines.values() for point in own]
+    panel = Panel(_users_axis(points), Axis.from_zero(unit, [y for _, y in points]), legend)
+    if not points:
+        panel.note("nothing believed")
+    for series, own in lines.items():
+        panel.line(sorted(own), series)
+    told = "; ".join(
+        f"{label}: " + ", ".join(f"{number(y)} {unit} at {x:g}" for x, y in sorted(lines.get(series, ())))
+        for series, label in legend
+    )
+    return panel.svg(name, title=title, description=told)
+
+
+def _users_axis(points: Sequence[Point]) -> Axis:
+    return Axis.decades("users", [x for x, _ in points])
+
+
+def _numbers(result: LoadResult, names: Sequence[str]) -> Table:
+    headings = ("arm", "users", *(f"{name}, {FIGURES[name].unit}" for name in names))
+    rows = [
+        (
+            TRANSPORT_TITLES.get(level.arm, level.arm),
+            str(level.users),
+            *(number(FIGURES[name].of(level)) for name in names),
+        )
+        for level in result.levels
+    ]
+    return Table(headings, rows)

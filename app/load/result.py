@@ -1,0 +1,202 @@
+"""What a load run comes to: whether the generator is to be believed, whether the gates held, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from app.analysis.analyse import Analysis
+from app.analysis.statistics import median
+from app.analysis.words import TRANSPORT_TITLES, count_of, listing
+from app.core.trial import Severity
+from app.load import trial_line
+from app.load.agreement import Agreement, agreements
+from app.load.gates import Gate, GateOutcome, judge, parse_gate
+from app.load.levels import FIGURES, Level, levels_of
+from app.load.trial_line import FloorLine, TrialLine
+from app.load.void_rules import INSTRUMENT_CODES
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_UNFIT = 3
+EXIT_GATE = 99
+
+BELIEVED_SHARE_MIN = 0.5
+"""Of a level's trials: with fewer, what is left is a choice and no measurement."""
+
+
+class Kind(StrEnum):
+    """What was asked."""
+
+    LEVELS = "levels"
+    STEPS = "steps"
+    SPIKE = "spike"
+    RAMP = "ramp"
+    AGREEMENT = "agreement"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """Everything that is said about a load run, beside the analysis that every run has."""
+
+    kind: Kind
+    levels: tuple[Level, ...]
+    floors: tuple[FloorLine, ...]
+    gates: tuple[GateOutcome, ...]
+    troubles: tuple[str, ...]
+    """Why the generator is not to be believed, in sentences; empty when it is."""
+    advice: tuple[str, ...]
+    complete: bool
+    lines: tuple[TrialLine, ...]
+    capacity: Mapping[str, int | None]
+    """Of a ramp: by transport, the most users at which every gate held; `None` where it did at no level."""
+    agreement: tuple[Agreement, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the generator is to be believed."""
+        return not self.troubles
+
+    @property
+    def exit_code(self) -> int:
+        """3 before 99: with a generator that is not to be believed, no gate says anything."""
+        if not self.complete:
+            return EXIT_FAILURE
+        if not self.is_valid:
+            return EXIT_UNFIT
+        if self.kind is Kind.RAMP:  # A ramp is meant to break its gates.
+            return EXIT_OK if all(self.capacity.values()) else EXIT_GATE
+        held = all(each.held for each in self.gates) and all(each.agrees for each in self.agreement)
+        return EXIT_OK if held else EXIT_GATE
+
+
+def load_result(analysis: Analysis, folder: Path) -> LoadResult:
+    """The result of the run in `folder`, from its own files. Raises `StoreError`, `Malformed`."""
+    raw = trial_line.read(folder)
+    head = next((each for each in raw if each.get("kind") == "load"), {})
+    kind = Kind(head.get("shape", Kind.LEVELS))
+    lines = tuple(TrialLine.from_json(each) for each in raw if each.get("kind") == "trial")
+    floors = tuple(FloorLine.from_json(each) for each in raw if each.get("kind") == "floor")
+    gates = tuple(parse_gate(each) for each in head.get("gates", ()))
+    levels = levels_of(lines, floors, _cpu_us(analysis))
+    return LoadResult(
+        kind=kind,
+        levels=levels,
+        floors=floors,
+        gates=tuple(judge(gate, levels) for gate in gates),
+        troubles=tuple(_troubles(levels, floors)),
+        advice=tuple(_advice(analysis)),
+        complete=analysis.run.complete,
+        lines=lines,
+        capacity=capacity(gates, levels) if kind is Kind.RAMP else {},
+        agreement=agreements(lines) if kind is Kind.AGREEMENT else (),
+    )
+
+
+def capacity(gates: Sequence[Gate], levels: Sequence[Level]) -> dict[str, int | None]:
+    """By transport: the most users up to which every gate held at every level."""
+    found: dict[str, int | None] = {}
+    broken: set[str] = set()
+    for level in sorted(levels, key=lambda each: each.users):
+        found.setdefault(level.arm, None)
+        if level.arm in broken:
+            continue
+        if all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates):
+            found[level.arm] = level.users
+        else:
+            broken.add(level.arm)
+    return found
+
+
+def result_part(result: LoadResult) -> dict[str, Any]:
+    """The part `load` of the machine-readable result, schema 1."""
+    return {
+        "schema": 1,
+        "kind": result.kind.value,
+        "valid": result.is_valid,
+        "exit_code": result.exit_code,
+        "troubles": list(result.troubles),
+        "gates": [
+            {
+                "gate": str(each.gate),
+                "name": each.gate.name,
+                "held": each.held,
+                "worst": each.worst,
+                "where": each.where,
+                "reason": each.reason,
+            }
+            for each in result.gates
+        ],
+        "levels": [_level(each) for each in result.levels],
+        "floor": [
+            {name: value for name, value in each.to_json().items() if name != "kind"}
+            for each in result.floors
+        ],
+        "capacity": dict(result.capacity),
+        "agreement": [each.to_json() for each in result.agreement],
+    }
+
+
+def _level(level: Level) -> dict[str, Any]:
+    lags = [each.generator_lag_ms_p99 for each in level.trials if each.generator_lag_ms_p99 is not None]
+    shares = [
+        each.generator_cpu_share_max for each in level.trials if each.generator_cpu_share_max is not None
+    ]
+    return {
+        "arm": level.arm,
+        "transport": level.transport,
+        "users": level.users,
+        "trials": len(level.trials),
+        "believed": len(level.believed),
+        "broadcasts": level.broadcasts,
+        "samples": level.lanes.kernel.count,
+        **{name: figure.of(level) for name, figure in FIGURES.items()},
+        "tail_supported": {"p95": level.supports(0.95), "p99": level.supports(0.99)},
+        "expected": level.total(lambda each: each.expected),
+        "attempts": level.total(lambda each: each.attempts),
+        "failures": dict(level.failures),
+        "self_ms_p50": level.lanes.own.quantile_ms(0.5),
+        "self_ms_p99": level.lanes.own.quantile_ms(0.99),
+        "generator_cpu_share_max": max(shares, default=None),
+        "generator_lag_ms_p99": max(lags, default=None),
+        "lanes": level.lanes.to_json(),
+    }
+
+
+def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
+    found: dict[tuple[str, int], list[float]] = {}
+    for each in analysis.trials:
+        spec, value = each.record.spec, each.cpu.per_delivery_us
+        if value is not None:
+            found.setdefault((spec.arm.name, spec.clients), []).append(value)
+    return {key: median(values) for key, values in found.items()}
+
+
+def _troubles(levels: Sequence[Level], floors: Sequence[FloorLine]) -> list[str]:
+    """Levels at which the generator is not to be believed."""
+    found = []
+    for level in levels:
+        void = [each for each in level.trials if not each.is_believable]
+        if len(void) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
+            codes = sorted({code for each in void for code in each.void_codes} & INSTRUMENT_CODES)
+            found.append(
+                f"{level.title}: {len(void)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
+            )
+    found += [
+        f"Against the neutral source, {TRANSPORT_TITLES[each.transport]} with {each.users} users: {text}"
+        for each in floors
+        for text in each.troubles
+    ]
+    return found
+
+
+def _advice(analysis: Analysis) -> list[str]:
+    said = dict.fromkeys(
+        each.advice
+        for each in analysis.warnings
+        if each.severity is Severity.VOID and each.code in INSTRUMENT_CODES
+    )
+    return list(said)

@@ -1,0 +1,78 @@
+"""Ways through levels that are no blocks: steps, spike, ramp. They describe; they compare nothing.
+
+Each stage connects anew: users who stay from stage to stage would carry the last one's queue into the next, and the
+handshake of a whole level at once is a part of what a spike asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from app.analysis.validity import check_trial, is_valid
+from app.core.scenario import Plan, TrialSpec, trial_s
+from app.experiment.laboratory import Finished, Laboratory
+from app.experiment.progress import Progress
+from app.experiment.runner import Walk
+from app.load.gates import Gate
+from app.load.levels import FIGURES, levels_of
+from app.load.trial_line import TrialLine
+from app.measure.store import Store
+
+
+def shape_walk(
+    stages: Sequence[int], *, until_broken: Callable[[str, int], bool] = lambda _arm, _users: False
+) -> Walk:
+    """Every arm at every stage, in order. `until_broken`: asked behind each; an arm of which it is true goes no further."""
+
+    def walk(plan: Plan, laboratory: Laboratory, store: Store, progress: Progress) -> None:
+        broken: set[str] = set()
+        visits: Counter[int] = Counter()
+        index = itertools.count()
+        total, done = 2 * len(stages) * len(plan.arms), 0
+        stage_s = sum(trial_s(plan, arm) + plan.idle_s for arm in plan.arms)
+        progress.start(trials=total, left_s=stage_s * len(stages))
+        store.add_probes(laboratory.begin())
+
+        def keep(finished: Finished) -> None:
+            store.add_trial(finished.record, published=finished.published)
+            store.add_probes(finished.probes)
+            progress.kept(finished.record, is_void=not is_valid(check_trial(finished.record, plan)))
+
+        for number, users in enumerate(stages):
+            block = visits[users]
+            visits[users] += 1
+            for arm in plan.arms:
+                if arm.name in broken:
+                    continue
+                idle = TrialSpec(next(index), block, users, arm, idle=True)
+                spec = TrialSpec(next(index), block, users, arm)
+                progress.trial(spec, done=done, trials=total, left_s=stage_s * (len(stages) - number))
+                laboratory.connect(spec)
+                # One idle window for each stage, as a block has one: the baseline of its CPU.
+                if plan.idle_s > 0 and arm == plan.arms[0]:
+                    keep(laboratory.idle(idle))
+                keep(laboratory.measure(spec))
+                laboratory.disconnect()
+                done += 2
+                if until_broken(arm.name, users):
+                    broken.add(arm.name)
+            if len(broken) == len(plan.arms):
+                return
+
+    return walk
+
+
+def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, int], bool]:
+    """Whether a gate is missed at a level that was just measured, or the generator has given out there."""
+
+    def is_broken(arm: str, users: int) -> bool:
+        own = [each for each in lines if (each.arm, each.users) == (arm, users)]
+        levels = levels_of(own)
+        return not all(
+            level.believed and all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates)
+            for level in levels
+        )
+
+    return is_broken

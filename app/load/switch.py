@@ -1,0 +1,145 @@
+"""The clients of a load run: built-in ones or Locust's users, whichever the arm asks for, behind one link.
+
+The clock is always probed by the built-in clients' process, which then does nothing else; on one machine CLOCK_MONOTONIC
+is the same for it and for Locust's processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.scenario import Arm
+from app.core.speech import POLLING
+from app.experiment.client_link import ClientLink, Collected
+from app.experiment.clients import Arrival
+from app.load.generators import REPLAYED, SHARED, Gathered, Generators
+from app.measure.store import StampedProbe
+
+LOCUST = "locust"
+BUILT_IN = "built-in"
+GENERATORS = (LOCUST, BUILT_IN)
+"""Values of an arm's factor `generator`."""
+
+CONNECT_EXTRA_S = 15.0
+"""Beyond what the spawn rate needs, before the missing count as not connected."""
+
+SelfUs = Mapping[tuple[int, int], float]
+"""What the generator added to an arrival, by client and seq: handler minus kernel."""
+
+
+@dataclass(slots=True)
+class Switch:
+    """What `BuiltInClients` takes for its link. Promises the same, except that users who cannot connect are data."""
+
+    clock: ClientLink
+    generators: Generators
+    spawn_rate: float
+    on_window: Callable[[], None] = lambda: None
+    """The window of a trial begins: everybody is told what comes."""
+    on_window_end: Callable[[], None] = lambda: None
+    """It is over: what is done now costs CPU, and none of it is the load's."""
+    is_locust: bool = True
+    polls: bool = False
+    """Whether Socket.IO is spoken by long-polling."""
+    gathered: Gathered | None = None
+    """What Locust's users kept of the last trial; `None` for built-in clients."""
+    self_us: SelfUs = field(default_factory=dict)
+    shared: int = 0
+    """Arrivals of the last trial whose read held several messages: their kernel stamp is not their own."""
+
+    def choose(self, arm: Arm) -> None:
+        """Who connects from now on."""
+        self.is_locust = arm.factors.get("generator", LOCUST) == LOCUST
+        self.polls = bool(arm.factors.get("polling"))
+
+    def burst(self, count: int) -> list[StampedProbe]:
+        """Probe the clock."""
+        return self.clock.burst(count)
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass; raises `Stopped` when the run should end meanwhile."""
+        self.clock.pause(seconds)
+
+    def connect(self, clients: Sequence[dict[str, Any]]) -> None:
+        """Connect clients in this order."""
+        if not self.is_locust:
+            self.clock.connect(clients)
+            return
+        first = clients[0]
+        self.generators.connect(
+            [int(each["client"]) for each in clients],
+            transport=POLLING if self.polls else str(first["transport"]),
+            url=str(first["url"]),
+            topics=first["topics"],
+            fanout=first["fanout"],
+            spawn_rate=self.spawn_rate,
+            timeout_s=len(clients) / self.spawn_rate + CONNECT_EXTRA_S,
+        )
+
+    def expect(self, run: str, trial: int, count: int) -> None:
+        """Tell the clients what is about to come."""
+        self.gathered, self.self_us, self.shared = None, {}, 0
+        # The clock's process too, which then probes as long as the trial lasts.
+        self.clock.expect(run, trial, count)
+        if self.is_locust:
+            self.generators.expect(run, trial, count)
+        self.on_window()
+
+    def wait_until_complete(self, timeout_s: float) -> bool:
+        """Whether every client received everything within the time."""
+        if not self.is_locust:
+            return self.clock.wait_until_complete(timeout_s)
+        return self.generators.wait_until_complete(timeout_s)
+
+    def collect(self) -> Collected:
+        """What arrived since `expect`. The truth lane of a user of Locust's is the kernel's: see `_arrivals`."""
+        self.on_window_end()
+        collected = self.clock.collect()
+        if not self.is_locust:
+            self.self_us = {
+                (client, each.seq): each.received_us - each.kernel_us
+                for client, arrivals in collected.arrivals.items()
+                for each in arrivals
+                if each.kernel_us is not None
+            }
+            return collected
+        gathered = self.gathered = self.generators.collect()
+        arrivals = self._arrivals(gathered)
+        return Collected(
+            arrivals={client: tuple(own) for client, own in arrivals.items()},
+            loop_lag_ms_p99=gathered.lag_ms_p99,
+            cpu_s=gathered.cpu_s,
+            disconnects=gathered.disconnects,
+            addresses={},
+        )
+
+    def disconnect(self) -> None:
+        """Let the clients go."""
+        if self.is_locust:
+            self.generators.disconnect()
+        else:
+            self.clock.disconnect()
+
+    def _arrivals(self, gathered: Gathered) -> dict[int, list[Arrival]]:
+        """Arrivals by client, received when the *kernel* received them, which the generator's own share cannot move.
+
+        Where one read held several messages, or the kernel gave no stamp, an arrival counts from the read, which can
+        only be later; beyond 1 % of those the trial is void.
+        """
+        arrivals: dict[int, list[Arrival]] = {}
+        self_us: dict[tuple[int, int], float] = {}
+        for row in gathered.rows:
+            self.shared += bool(row.flags & SHARED)
+            has_own = bool(row.kernel_ns) and not row.flags & SHARED
+            kernel_us = row.kernel_ns / 1000 if has_own else None
+            received_us = (row.kernel_ns if has_own else row.read_ns) // 1000
+            if has_own:
+                self_us.setdefault((row.client, row.seq), (row.read_ns - row.kernel_ns) / 1000)
+            replayed = bool(row.flags & REPLAYED)
+            arrivals.setdefault(row.client, []).append(
+                Arrival(row.seq, row.offset, received_us, kernel_us, replayed)
+            )
+        self.self_us = self_us
+        return arrivals

@@ -1,0 +1,154 @@
+"""Locust by itself: delays for its own pages, gaps by offset, and a publisher where nobody else publishes.
+
+Each notification becomes a `request` event here, which costs more than receiving it: up to some hundreds of users per
+process. `./siar load` records columns instead and fires none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gevent
+from gevent import Greenlet
+from locust import events, stats
+from locust.env import Environment
+from locust.runners import MasterRunner, WorkerRunner
+
+from app.core.histogram import bucket_us
+from loadtests.publisher import publish
+from loadtests.server_clock import ServerClock
+from loadtests.session import Member, Session
+from loadtests.stamps import keep_stamping, kernel_offset_ns
+from loadtests.users import PushUser
+
+KERNEL_CLOCK_PERIOD_S = 1.0
+
+
+class GapSeen(Exception):
+    """Notifications that never came."""
+
+
+class DuplicateSeen(Exception):
+    """A notification that came again."""
+
+
+def set_up() -> None:
+    """Register everything with Locust: in a master, in a worker, and where there is neither."""
+    # Locust's own hook for this; that it wants whole milliseconds is in its annotation only.
+    stats.bucket_response_time = bucket_ms  # type: ignore[assignment]
+    for event, listener in (
+        (events.init_command_line_parser, _add_arguments),
+        (events.test_start, _start),
+        (events.test_stop, _stop),
+    ):
+        event.add_listener(listener)  # type: ignore[no-untyped-call]
+
+
+def bucket_ms(response_time_ms: float) -> float:
+    """What Locust counts a time as: three significant digits, where its own rounding keeps two."""
+    return bucket_us(round(response_time_ms * 1000)) / 1000
+
+
+class _Plain:
+    """One test under way in this process."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._stamping = keep_stamping()
+        self._greenlets: list[Greenlet] = []
+        self._clock: ServerClock | None = None
+        self._session = Session(on_notification=self._tell)
+        self._session.begin(environment.host or "http://127.0.0.1:5000", [])
+
+    def start(self) -> None:
+        """Users are about to come here, or a publisher is wanted."""
+        host = self._session.url
+        self._clock = ServerClock.ask(*self._session.address)
+        if not isinstance(self._environment.runner, MasterRunner):
+            PushUser.session = self._session
+            self._greenlets.append(gevent.spawn(self._read_kernel_clock))
+        options = vars(self._environment.parsed_options or object)
+        rate_hz, token = float(options.get("publish_rate") or 0), str(options.get("operator_token") or "")
+        if rate_hz > 0 and not isinstance(self._environment.runner, WorkerRunner):
+            self._greenlets.append(gevent.spawn(publish, host, token, rate_hz, self._clock))
+
+    def stop(self) -> None:
+        """The test is over."""
+        gevent.killall(self._greenlets, block=False)
+        self._stamping.close()
+
+    def _tell(
+        self,
+        member: Member,
+        transport: str,
+        read_ns: int,
+        notification: Mapping[str, Any],
+        kernel_ns: int | None,
+    ) -> None:
+        self._tell_gap(member, transport, notification)
+        due_us = notification.get("due_us")
+        if self._clock is None or not isinstance(due_us, int):
+            return
+        if kernel_ns is not None:
+            received_us = (kernel_ns + self._session.kernel_offset_ns) / 1000
+            self._fire(transport, "delay, kernel", (self._clock.server_us(received_us) - due_us) / 1000)
+        self._fire(transport, "delay, handler", (self._clock.server_us(read_ns / 1000) - due_us) / 1000)
+
+    def _tell_gap(self, member: Member, transport: str, notification: Mapping[str, Any]) -> None:
+        """Offsets rise by one over all topics, and these users ask for all of them."""
+        offset = notification.get("offset")
+        if not isinstance(offset, int):
+            return
+        if member.last_offset >= 0 and offset > member.last_offset + 1:
+            self._fire(transport, "gap", 0.0, GapSeen(f"{offset - member.last_offset - 1} missing"))
+        elif offset <= member.last_offset:
+            self._fire(transport, "duplicate", 0.0, DuplicateSeen("a notification came again"))
+        member.last_offset = max(offset, member.last_offset)
+
+    def _fire(self, transport: str, name: str, duration_ms: float, error: Exception | None = None) -> None:
+        self._environment.events.request.fire(  # type: ignore[no-untyped-call]
+            request_type=transport,
+            name=name,
+            response_time=max(0.0, duration_ms),
+            response_length=0,
+            exception=error,
+            context={},
+        )
+
+    def _read_kernel_clock(self) -> None:
+        while True:
+            self._session.kernel_offset_ns = kernel_offset_ns()
+            gevent.sleep(KERNEL_CLOCK_PERIOD_S)
+
+
+_running: _Plain | None = None
+
+
+def _start(environment: Environment, **_more: object) -> None:
+    global _running
+    _running = _Plain(environment)
+    _running.start()
+
+
+def _stop(environment: Environment, **_more: object) -> None:
+    del environment
+    if _running is not None:
+        _running.stop()
+
+
+def _add_arguments(parser: Any) -> None:
+    parser.add_argument(
+        "--publish-rate",
+        type=float,
+        default=0.0,
+        env_var="SIAR_LOAD_PUBLISH_RATE",
+        help="notifications per second that Locust publishes itself (default: none)",
+    )
+    parser.add_argument(
+        "--operator-token",
+        default="",
+        env_var="SIAR_ADMIN_TOKEN",
+        is_secret=True,
+        help="the server's operator token, to publish with",
+    )

@@ -1,0 +1,45 @@
+"""What arrived, in columns: five numbers for each notification at each user, and no object."""
+
+from __future__ import annotations
+
+import base64
+from array import array
+from dataclasses import dataclass, field
+
+REPLAYED = 1
+SHARED = 2
+"""Bits of `flags`. Shared: one read held several messages, so that the kernel's stamp is not this one's own."""
+
+
+def _column(kind: str) -> array[int]:
+    return array(kind)
+
+
+@dataclass(slots=True)
+class Recording:
+    """One trial's arrivals in this process, in the order in which they were read."""
+
+    client: array[int] = field(default_factory=lambda: _column("I"))
+    seq: array[int] = field(default_factory=lambda: _column("I"))
+    offset: array[int] = field(default_factory=lambda: _column("q"))
+    read_ns: array[int] = field(default_factory=lambda: _column("q"))
+    """CLOCK_MONOTONIC, right behind the read."""
+    kernel_ns: array[int] = field(default_factory=lambda: _column("q"))
+    """The kernel's stamp on the same clock; 0 where there is none."""
+    flags: array[int] = field(default_factory=lambda: _column("B"))
+
+    def add(self, client: int, seq: int, offset: int, read_ns: int, kernel_ns: int, flags: int) -> None:
+        """One arrival."""
+        self.client.append(client)
+        self.seq.append(seq)
+        self.offset.append(offset)
+        self.read_ns.append(read_ns)
+        self.kernel_ns.append(kernel_ns)
+        self.flags.append(flags)
+
+    def columns(self) -> dict[str, str]:
+        """The columns by name, each as the machine has it, in base64: for a process on the same machine."""
+        return {
+            name: base64.b64encode(getattr(self, name).tobytes()).decode()
+            for name in ("client", "seq", "offset", "read_ns", "kernel_ns", "flags")
+        }

@@ -1,0 +1,77 @@
+"""A socket whose reads tell when the kernel received, and what turns that into the monotonic clock.
+
+Three lanes (`docs` of `./siar load`): *kernel*, when the notification was there; *handler*, when this process came to
+read it; *self*, handler minus kernel, which is what the generator itself added.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket as socket_names
+import struct
+import sys
+import time
+from typing import Any
+
+from gevent import socket
+
+READ_BYTES = 65_536
+ANCILLARY_BYTES = 64
+
+_SO_TIMESTAMPNS = 35
+"""`asm-generic/socket.h`; the control message has the same number."""
+
+_TIMESPEC = struct.Struct("@qq")
+
+
+def dial(host: str, port: int) -> Any:
+    """A connected socket of gevent's that stamps. Raises `OSError`."""
+    sock = socket.socket(_family(host), socket_names.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket_names.IPPROTO_TCP, socket_names.TCP_NODELAY, 1)
+        stamp(sock)
+        sock.connect((host, port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def stamp(sock: Any) -> None:
+    """Ask the kernel for receive stamps, where it has them."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket_names.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+
+def kernel_ns(ancillary: list[tuple[int, int, bytes]]) -> int | None:
+    """When the kernel received the last of a read, CLOCK_REALTIME; `None` where it does not tell."""
+    for level, kind, value in ancillary:
+        if level == socket_names.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(value) >= _TIMESPEC.size:
+            seconds, nanoseconds = _TIMESPEC.unpack_from(value)
+            return int(seconds) * 1_000_000_000 + int(nanoseconds)
+    return None
+
+
+def kernel_offset_ns() -> int:
+    """CLOCK_MONOTONIC - CLOCK_REALTIME: the narrowest of five readings, as a switch away in between would widen it."""
+    best_width_ns, best_ns = None, 0
+    for _ in range(5):
+        before_ns = time.monotonic_ns()
+        wall_ns = time.time_ns()
+        after_ns = time.monotonic_ns()
+        if best_width_ns is None or after_ns - before_ns < best_width_ns:
+            best_width_ns = after_ns - before_ns
+            best_ns = (before_ns + after_ns) // 2 - wall_ns
+    return best_ns
+
+
+def keep_stamping() -> Any:
+    """A socket that asks for stamps and is kept for the run: the kernel is then switched on before the first read."""
+    sock = socket_names.socket(socket_names.AF_INET, socket_names.SOCK_DGRAM)
+    stamp(sock)
+    return sock
+
+
+def _family(host: str) -> int:
+    return socket_names.AF_INET6 if ":" in host else socket_names.AF_INET

@@ -1,0 +1,128 @@
+"""One connection of one user: dial, handshake, then read until it ends. No thread, no queue, one greenlet."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import gevent
+
+from app.core.errors import MalformedFrame, MalformedPosition
+from app.core.position import parse_position
+from app.core.speech import SPEECHES, Speech
+from loadtests.session import NOTHING, Heard, Member, Session
+from loadtests.stamps import ANCILLARY_BYTES, READ_BYTES, dial, kernel_ns
+
+HANDSHAKE_S_MAX = 30.0
+"""A handshake without an end by then has failed."""
+
+
+class Lost(Exception):
+    """The connection is gone, or never was; says why."""
+
+
+class Subscriber:
+    """A user's present connection."""
+
+    def __init__(self, session: Session, member: Member, transport: str) -> None:
+        self._session, self._member, self._transport = session, member, transport
+        self._speech: Speech = SPEECHES[transport](session.subscription(member))
+        self._sock: Any = None
+
+    def open(self) -> int:
+        """Dial and be let in; how many microseconds that took. Raises `Lost`, which is counted as a failed attempt."""
+        self._session.attempts += 1
+        begun_ns = time.monotonic_ns()
+        try:
+            with gevent.Timeout(HANDSHAKE_S_MAX, Lost("the handshake took too long")):
+                return self._shake_hands(begun_ns)
+        except (OSError, MalformedFrame, MalformedPosition, Lost) as error:
+            self.close()
+            reason = _reason(error)
+            self._session.failures[reason] += 1
+            raise Lost(reason) from error
+
+    def listen(self) -> None:
+        """Read until the connection ends. Always raises `Lost`, or what ends the user."""
+        try:
+            self._read()
+        except MalformedFrame as error:
+            self._session.malformed += 1
+            raise Lost(str(error)) from error
+        except OSError as error:
+            raise Lost(_reason(error)) from error
+        finally:
+            # Also when the user is stopped: then it is no loss, and nobody counts it.
+            self._member.live = False
+            self.close()
+
+    def close(self) -> None:
+        """Let the socket go."""
+        if self._sock is not None:
+            with contextlib.suppress(OSError):
+                self._sock.close()
+            self._sock = None
+
+    def _shake_hands(self, begun_ns: int) -> int:
+        speech, session = self._speech, self._session
+        self._sock = dial(*session.address)
+        self._sock.sendall(speech.opening())
+        while True:
+            data = self._sock.recv(READ_BYTES)
+            read_ns = time.monotonic_ns()
+            if not data:
+                raise Lost("it closed the connection before the handshake was over")
+            notifications = speech.hear(data)
+            self._answer()
+            if (position := speech.position) is not None:
+                connect_us = (read_ns - begun_ns) // 1000
+                session.let_in(self._member, position, parse_position(position).offset, connect_us=connect_us)
+                if notifications:  # A resume brings them with the handshake; they have no stamp of their own.
+                    session.keep(self._member, session.heard(notifications), read_ns, None)
+                return connect_us
+
+    def _read(self) -> None:
+        """The hot loop: a microsecond here is three milliseconds with three thousand users."""
+        session, member, speech = self._session, self._member, self._speech
+        recvmsg, now_ns = self._sock.recvmsg, time.monotonic_ns
+        at_rest = speech.at_rest
+        while True:
+            data, ancillary, _flags, _address = recvmsg(READ_BYTES, ANCILLARY_BYTES)
+            read_ns = now_ns()
+            if not data:
+                raise Lost("the connection was closed")
+            heard = session.known.get(data) if at_rest else None
+            if heard is None:
+                heard = self._decode(data, read_ns, ancillary, was_at_rest=at_rest)
+                at_rest = speech.at_rest
+            if heard.notifications:
+                session.keep(member, heard, read_ns, kernel_ns(ancillary))
+
+    def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_at_rest: bool) -> Heard:
+        speech, session = self._speech, self._session
+        notifications = speech.hear(data)
+        is_plain = not speech.outgoing
+        self._answer()
+        if speech.ended:
+            raise Lost("the server ended the stream")
+        if session.on_notification is not None:
+            for each in notifications:
+                session.on_notification(self._member, self._transport, read_ns, each, kernel_ns(ancillary))
+            return session.heard(notifications)  # Nothing is remembered: each one is to be seen.
+        heard = session.heard(notifications) if notifications else NOTHING
+        if was_at_rest and is_plain and speech.at_rest:
+            session.remember(data, heard)
+        return heard
+
+    def _answer(self) -> None:
+        if self._speech.outgoing:
+            self._sock.sendall(bytes(self._speech.outgoing))
+            self._speech.outgoing.clear()
+
+
+def _reason(error: BaseException) -> str:
+    """Few different ones, since they are counted: an address or a port in them would make each its own."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

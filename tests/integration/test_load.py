@@ -1,0 +1,236 @@
+"""`./siar load` and Locust by itself, against real servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from app.bench.machine import Cores
+from app.experiment.client_link import ClientLink
+from app.load.floor import prove
+from app.load.generators import MODULE, GeneratorProcess, Generators
+from tests.support.commands import siar
+from tests.support.proxy import DelayProxy
+from tests.support.server import ADMIN_TOKEN, ROOT, running_server
+
+TRIES = 3
+"""A machine that others use may void a load: then it is made again, since what is tested is what a valid one says."""
+
+
+def load(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """One `./siar load` with its result."""
+    done = siar(folder, "load", "--seed", "3", "--json", "load.json", "--junit", "load.xml", *flags)
+    assert (folder / "load.json").is_file(), done.stderr
+    return done, json.loads((folder / "load.json").read_text())
+
+
+def valid_load(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """One whose generator is to be believed."""
+    for _ in range(TRIES):
+        done, result = load(folder, *flags)
+        if result["load"]["valid"]:
+            return done, result
+    pytest.skip(f"this machine is not quiet enough: {result['load']['troubles']}")
+
+
+SMALL = ("--users", "4", "--duration", "1s", "--rate", "10", "--blocks", "1", "--quick")
+
+
+@pytest.mark.alone
+def test_locusts_users_receive_everything_of_a_neutral_source_with_the_kernels_stamps() -> None:
+    with GeneratorProcess(module=MODULE) as first, GeneratorProcess(module=MODULE) as second:
+        generators = Generators([first, second])
+        lines = [
+            prove(
+                generators,
+                Cores(None, None),
+                transport=transport,
+                users=5,
+                rate_hz=50,
+                spawn_rate=100,
+                pause=ClientLink.pause.__get__(first),
+            )
+            for transport in ("sse", "socketio")
+        ]
+
+    for line in lines:
+        assert (line.connected, line.lost) == (5, 0)
+        assert line.delay_ms_p50 is not None
+        assert line.self_ms_p50 is not None
+        assert line.delay_ms_p50 > 0
+        assert not any("kernel stamp" in trouble for trouble in line.troubles)
+
+
+def test_a_typo_in_a_gate_is_a_usage_error_with_the_names(tmp_path: Path) -> None:
+    done = siar(tmp_path, "load", "--gate", "delay_p95<100")
+
+    assert done.returncode == 2
+    assert "delay_ms_p95" in done.stderr
+    assert "errors" in done.stderr
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_small_load_passes_its_gates_and_leaves_a_run_like_any_other(tmp_path: Path) -> None:
+    done, result = valid_load(tmp_path, *SMALL, "--gate", "delay_ms_p95<5000", "lost==0", "errors==0")
+
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.index("✓ delay_ms_p95<5000") < done.stdout.index("Levels")
+    levels = {(each["arm"], each["users"]): each for each in result["load"]["levels"]}
+    assert set(levels) == {("sse", 4), ("socketio", 4)}
+    for level in levels.values():
+        assert (level["lost"], level["errors"], level["duplicates"]) == (0, 0, 0)
+        assert level["samples"] == level["expected"] == 4 * 10 * level["trials"]
+        assert level["attempts"] == 4 * level["trials"]
+        assert 0 < level["delay_ms_p50"] <= level["handler_delay_ms_p50"]
+    assert {(each["transport"], each["lost"]) for each in result["load"]["floor"]} == {
+        ("sse", 0),
+        ("socketio", 0),
+    }
+    assert all(each["expected"] == each["delivered"] for each in result["trials"])
+    run = result["run"]["id"]
+    assert siar(tmp_path, "verify", run).returncode == 0
+    assert siar(tmp_path, "report", run).returncode == 0
+    assert ElementTree.parse(tmp_path / "load.xml").getroot()[0].get("tests") == "4"
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_server_that_is_slowed_on_purpose_misses_its_gate_with_99(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path) as server,
+        DelayProxy("127.0.0.1", server.port, delay_s=0.15) as slowed,
+    ):
+        done, result = valid_load(
+            tmp_path,
+            *SMALL,
+            *("--transport", "sse", "--url", slowed.url, "--token", ADMIN_TOKEN),
+            *("--gate", "delay_ms_p95<100", "lost==0"),
+        )
+
+    assert done.returncode == 99
+    gates = {each["name"]: each for each in result["load"]["gates"]}
+    assert not gates["delay_ms_p95"]["held"]
+    assert gates["delay_ms_p95"]["worst"] >= 150
+    assert gates["lost"]["held"]
+    assert done.stdout.lstrip().startswith("✗ delay_ms_p95<100")
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_saturated_generator_voids_the_run_with_3_and_says_what_to_do(tmp_path: Path) -> None:
+    done, result = load(
+        tmp_path,
+        *("--users", "600", "--rate", "200", "--duration", "3s", "--blocks", "1", "--quick"),
+        *("--transport", "sse", "--processes", "1", "--spawn-rate", "600", "--gate", "errors==0"),
+    )
+
+    assert done.returncode == 3
+    assert not result["load"]["valid"]
+    assert "--processes" in done.stdout
+    assert "? errors==0" in done.stdout
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_ramp_stops_where_a_gate_breaks(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path) as server,
+        DelayProxy("127.0.0.1", server.port, delay_s=0.15) as slowed,
+    ):
+        done, result = valid_load(
+            tmp_path,
+            *("--shape", "ramp", "--users", "2,4,8", "--duration", "1s", "--rate", "5", "--transport", "sse"),
+            *("--quick", "--url", slowed.url, "--token", ADMIN_TOKEN, "--gate", "delay_ms_p95<100"),
+        )
+
+    assert done.returncode == 99
+    assert [each["users"] for each in result["load"]["levels"]] == [2]
+    assert result["load"]["capacity"] == {"sse": None}
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_an_agreement_has_both_sides_in_each_block(tmp_path: Path) -> None:
+    _done, result = load(
+        tmp_path,
+        *(
+            "--agreement",
+            "--users",
+            "2",
+            "--duration",
+            "1s",
+            "--blocks",
+            "2",
+            "--quick",
+            "--transport",
+            "sse",
+        ),
+    )
+
+    (found,) = result["load"]["agreement"]
+    arms = {each["arm"]: each for each in result["load"]["levels"]}
+    assert set(arms) == {"sse, built-in", "sse, locust"}
+    assert all(each["lost"] == 0 for each in arms.values())
+    assert found["users"] == 2
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_long_polling_loses_nothing_either(tmp_path: Path) -> None:
+    _done, result = load(
+        tmp_path,
+        *("--users", "3", "--duration", "2s", "--rate", "2", "--blocks", "1", "--quick"),
+        *("--transport", "socketio-polling", "--gate", "lost==0"),
+    )
+
+    (level,) = result["load"]["levels"]
+    assert (level["lost"], level["duplicates"]) == (0, 0)
+    assert level["samples"] > 0
+
+
+def locust(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Locust by itself, headless, as its own documentation has it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    return subprocess.run(
+        [sys.executable, "-m", "locust", "-f", str(ROOT / "loadtests/locustfile.py"), "--headless", *flags],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        cwd=folder,
+        env=environment,
+    )
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [(), ("--processes", "2")], ids=["one process", "master and workers"])
+def test_locust_by_itself_shows_connects_and_delays_without_a_gap(
+    tmp_path: Path, processes: tuple[str, ...]
+) -> None:
+    with running_server(tmp_path) as server:
+        done = locust(
+            tmp_path,
+            *("--host", server.url, "-u", "6", "-r", "6", "-t", "4s", "--only-summary", "--csv", "seen"),
+            *("--publish-rate", "10", "--operator-token", ADMIN_TOKEN, *processes),
+            *("SseUser", "SocketIoUser"),
+        )
+
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(",") for line in (tmp_path / "seen_stats.csv").read_text().splitlines()]
+    head = rows[0]
+    seen = {
+        (row[0], ",".join(row[1 : len(row) - len(head) + 2]).strip('"')): row for row in rows[1:] if row[0]
+    }
+    for transport in ("sse", "socketio"):
+        assert (transport, "connect") in seen
+        assert (transport, "delay, kernel") in seen
+        assert (transport, "gap") not in seen
+        assert (transport, "duplicate") not in seen

@@ -1,0 +1,69 @@
+"""Trials under load for tests of what is said about them; nothing in them was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.core.histogram import histogram_of
+from app.load.lanes import Lanes
+from app.load.trial_line import FloorLine, TrialLine
+
+
+def a_line(**changes: Any) -> TrialLine:
+    """A good trial: ten users of SSE, two notifications, 5 ms in the kernel's lane and 7 ms in the handler's."""
+    delays_ms = changes.pop("delays_ms", [5.0] * 20)
+    lanes = Lanes(
+        histogram_of(1000 * each for each in delays_ms),
+        histogram_of(1000 * each + 2000 for each in delays_ms),
+        histogram_of(2000 for _ in delays_ms),
+    )
+    values: dict[str, Any] = {
+        "trial": 1,
+        "block": 0,
+        "arm": "sse",
+        "transport": "sse",
+        "generator": "locust",
+        "users": 10,
+        "connected": 10,
+        "attempts": 10,
+        "failures": {},
+        "connect_us": (1000,) * 10,
+        "published": 4,
+        "notifications": 2,
+        "expected": 20,
+        "lost": 0,
+        "late": 0,
+        "replayed": 0,
+        "duplicates": 0,
+        "out_of_order": 0,
+        "disconnects": 0,
+        "cpu_core_percent": 3.0,
+        "source_lag_ms_p99": 0.2,
+        "generator_cpu_share_max": 0.1,
+        "generator_cpu_s": 0.2,
+        "generator_lag_ms_p99": 1.0,
+        "shared": 0,
+        "is_believable": True,
+        "void_codes": (),
+        "lanes": lanes,
+    }
+    return TrialLine(**{**values, **changes})
+
+
+def a_floor(**changes: Any) -> FloorLine:
+    """A generator that proved itself."""
+    values: dict[str, Any] = {
+        "transport": "sse",
+        "users": 10,
+        "rate_hz": 1.0,
+        "connected": 10,
+        "notifications": 5,
+        "lost": 0,
+        "delay_ms_p50": 0.3,
+        "delay_ms_p99": 0.9,
+        "self_ms_p50": 0.1,
+        "generator_cpu_share_max": 0.05,
+        "generator_lag_ms_p99": 1.0,
+        "troubles": (),
+    }
+    return FloorLine(**{**values, **changes})

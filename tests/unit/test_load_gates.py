@@ -1,0 +1,94 @@
+"""What a gate is, when it holds, and what is said of one that did not."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.core.errors import Malformed
+from app.load.gates import judge, parse_gate
+from app.load.levels import FIGURES, levels_of
+from tests.unit.load_lines import a_line
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sign", "limit"),
+    [
+        ("delay_ms_p95<100", "delay_ms_p95", "<", 100.0),
+        ("lost==0", "lost", "==", 0.0),
+        (" errors <= 2 ", "errors", "<=", 2.0),
+        ("connected_percent>=99.5", "connected_percent", ">=", 99.5),
+        ("delay_ms_max>0.25", "delay_ms_max", ">", 0.25),
+    ],
+)
+def test_a_gate_is_a_name_a_sign_and_a_number(text: str, name: str, sign: str, limit: float) -> None:
+    gate = parse_gate(text)
+
+    assert (gate.name, gate.sign, gate.limit) == (name, sign, limit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "lost", "lost=0", "lost==", "lost==zero", "lost==-1", "delay_p95<100", "lost==0;x", "lost==1e9"],
+)
+def test_a_typo_is_refused_with_the_list_of_names(text: str) -> None:
+    with pytest.raises(Malformed) as refused:
+        parse_gate(text)
+
+    assert all(name in str(refused.value) for name in FIGURES)
+
+
+def test_a_gate_means_the_kernels_lane_and_not_the_handlers() -> None:
+    levels = levels_of([a_line(delays_ms=[5.0] * 20)])  # the handler's lane has 7 ms
+
+    assert judge(parse_gate("delay_ms_p95<6"), levels).held
+    assert not judge(parse_gate("handler_delay_ms_p95<6"), levels).held
+
+
+def test_a_gate_must_hold_at_every_level_and_says_where_it_did_not() -> None:
+    levels = levels_of(
+        [
+            a_line(delays_ms=[5.0] * 20),
+            a_line(users=100, connected=100, delays_ms=[250.0] * 20),
+            a_line(arm="socketio", transport="socketio", delays_ms=[150.0] * 20),
+        ]
+    )
+
+    outcome = judge(parse_gate("delay_ms_p95<100"), levels)
+
+    assert not outcome.held
+    assert outcome.where == "SSE with 100 users"
+    assert outcome.worst == pytest.approx(250, rel=1e-3)
+    assert "missed at 2 of 3 levels" in outcome.reason
+
+
+def test_a_figure_that_was_not_measured_holds_no_gate() -> None:
+    levels = levels_of([a_line(is_believable=False)])
+
+    outcome = judge(parse_gate("delay_ms_p95<100"), levels)
+
+    assert not outcome.held
+    assert "not measured" in outcome.reason
+
+
+def test_what_is_lost_in_a_void_trial_is_lost() -> None:
+    levels = levels_of([a_line(), a_line(is_believable=False, lost=3)])
+
+    assert not judge(parse_gate("lost==0"), levels).held
+
+
+def test_handshakes_that_failed_are_errors_with_a_denominator() -> None:
+    (level,) = levels_of([a_line(attempts=12, failures={"Connection refused": 2}, disconnects=1)])
+
+    assert FIGURES["errors"].of(level) == 3
+    assert FIGURES["error_percent"].of(level) == pytest.approx(100 * 2 / 12)
+
+
+def test_no_attempt_at_all_is_no_error_rate_of_zero() -> None:
+    (level,) = levels_of([a_line(attempts=0, connect_us=())])
+
+    assert FIGURES["error_percent"].of(level) is None
+    assert FIGURES["connect_ms_p95"].of(level) is None
+
+
+def test_a_gate_over_nothing_does_not_hold() -> None:
+    assert not judge(parse_gate("lost==0"), ()).held

@@ -1,0 +1,109 @@
+"""What the flags of `load` mean, and the plan that follows."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+from app.commands import load
+from app.core.errors import Malformed
+from app.load.plan import LoadOrder, parse_duration_s, parse_transports, parse_users
+from app.load.result import Kind
+
+
+def order(*flags: str) -> LoadOrder:
+    parser = argparse.ArgumentParser()
+    load.add_arguments(parser)
+    return load._order(parser.parse_args(flags))
+
+
+def test_without_flags_it_is_the_published_levels_in_six_blocks_of_20_s() -> None:
+    plan = order().plan
+
+    assert plan.client_counts == (50, 500, 1000, 2000, 3000)
+    assert (plan.blocks, plan.notifications, plan.rate_hz) == (6, 20, 1.0)
+    assert [arm.transport for arm in plan.arms] == ["sse", "socketio"]
+    assert [str(gate) for gate in order().gates] == ["delay_ms_p95<100", "lost==0", "errors==0"]
+
+
+def test_gates_may_be_repeated_or_follow_each_other() -> None:
+    apart = order("--gate", "lost==0", "--gate", "errors==0").gates
+
+    assert apart == order("--gate", "lost==0", "errors==0").gates
+    assert len(apart) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("20s", 20), ("500ms", 0.5), ("2m", 120), ("1.5s", 1.5), ("30", 30)]
+)
+def test_a_duration_has_a_unit(text: str, seconds: float) -> None:
+    assert parse_duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "20h", "-1s", "0s", "1e3s", "99999s", "twenty"])
+def test_a_duration_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_duration_s(text)
+
+
+@pytest.mark.parametrize("text", ["", ",", "0", "-5", "20001", "5.5", "many", "5;6", "²"])
+def test_users_that_are_no_list_of_numbers_are_refused(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_users(text)
+
+
+def test_an_unknown_transport_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(Malformed, match="socketio-polling"):
+        parse_transports("sse,smoke")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--agreement", "--shape", "ramp"),
+        ("--spawn-rate", "0"),
+        ("--processes", "0"),
+        ("--payload", "10"),
+        ("--blocks", "0"),
+        ("--url", "https://example.org", "--token", "t"),
+        ("--agreement", "--transport", "socketio-polling"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(flags: tuple[str, ...]) -> None:
+    with pytest.raises(Malformed):
+        order(*flags)
+
+
+def test_an_agreement_has_both_generators_in_every_block() -> None:
+    found = order("--agreement")
+
+    assert found.kind is Kind.AGREEMENT
+    assert found.plan.client_counts == (1, 6, 100)
+    assert [arm.factors["generator"] for arm in found.plan.arms] == ["built-in", "locust"] * 2
+
+
+def test_a_spike_brings_everybody_at_once_up_and_down() -> None:
+    found = order("--shape", "spike")
+
+    assert found.stages == (100, 300, 500, 300, 100)
+    assert found.spawn_rate >= 500
+
+
+def test_a_ramp_goes_up_whatever_the_order_of_its_levels() -> None:
+    assert order("--shape", "ramp", "--users", "300,100,200").stages == (100, 200, 300)
+
+
+def test_a_server_that_runs_already_needs_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SIAR_ADMIN_TOKEN", raising=False)
+
+    with pytest.raises(Malformed, match="token"):
+        order("--url", "http://127.0.0.1:5000")
+
+
+def test_polling_is_the_same_transport_spoken_another_way() -> None:
+    (arm,) = order("--transport", "socketio-polling").plan.arms
+
+    factors: dict[str, Any] = dict(arm.factors)
+    assert (arm.transport, factors["polling"]) == ("socketio", True)

@@ -1,0 +1,161 @@
+"""Exit codes, capacity, agreement, JUnit, and a trial's line there and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from app.analysis.analyse import analyse
+from app.core.errors import Malformed, StoreError
+from app.load import trial_line
+from app.load.agreement import agreements
+from app.load.junit import junit_text
+from app.load.page import load_html
+from app.load.result import LoadResult, load_result, result_part
+from app.load.trial_line import FloorLine, TrialLine
+from tests.unit.load_lines import a_floor, a_line
+from tests.unit.support_run import RunMaker, a_plan
+
+
+def result(
+    folder: Path, lines: list[Any], *, gates: tuple[str, ...] = ("lost==0",), shape: str = "levels"
+) -> LoadResult:
+    trial_line.append(folder, {"kind": "load", "schema": 1, "shape": shape, "gates": list(gates)})
+    for line in lines:
+        trial_line.append(folder, line.to_json())
+    run = replace(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run(), complete=True)
+    return load_result(analyse(run), folder)
+
+
+def test_gates_that_held_end_with_0(tmp_path: Path) -> None:
+    assert result(tmp_path, [a_line(), a_floor()]).exit_code == 0
+
+
+def test_a_missed_gate_ends_with_99(tmp_path: Path) -> None:
+    assert result(tmp_path, [a_line(lost=1), a_floor()]).exit_code == 99
+
+
+def test_a_generator_that_is_not_to_be_believed_ends_with_3_whatever_the_gates_say(tmp_path: Path) -> None:
+    busy = a_line(is_believable=False, void_codes=("generator_busy",), lost=5)
+
+    found = result(tmp_path, [busy, a_line(), busy])
+
+    assert found.exit_code == 3
+    assert "generator_busy" in found.troubles[0]
+
+
+def test_one_void_trial_of_several_takes_nothing_from_the_generator(tmp_path: Path) -> None:
+    busy = a_line(is_believable=False, void_codes=("generator_busy",))
+
+    assert result(tmp_path, [busy, a_line(), a_line()]).is_valid
+
+
+def test_a_generator_that_fails_against_the_neutral_source_is_not_believed(tmp_path: Path) -> None:
+    assert result(tmp_path, [a_line(), a_floor(troubles=("It was saturated.",))]).exit_code == 3
+
+
+def test_a_ramp_reports_the_most_users_at_which_the_gates_held(tmp_path: Path) -> None:
+    lines = [
+        a_line(users=users, connected=users, delays_ms=[float(users)] * 20) for users in (50, 100, 200, 400)
+    ]
+
+    found = result(tmp_path, lines, gates=("delay_ms_p95<150",), shape="ramp")
+
+    assert found.capacity == {"sse": 100}
+    assert found.exit_code == 0
+
+
+def test_a_ramp_that_breaks_at_once_has_no_capacity(tmp_path: Path) -> None:
+    found = result(tmp_path, [a_line(lost=1)], shape="ramp")
+
+    assert (found.capacity, found.exit_code) == ({"sse": None}, 99)
+
+
+def pair(block: int, built_in_ms: float, locust_ms: float) -> list[TrialLine]:
+    return [
+        a_line(block=block, generator=generator, arm=f"sse, {generator}", delays_ms=[delay_ms] * 20)
+        for generator, delay_ms in (("built-in", built_in_ms), ("locust", locust_ms))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("built_in_ms", "locust_ms", "agrees"),
+    [(0.30, 0.39, True), (0.30, 0.45, False), (5.0, 5.4, True), (5.0, 5.6, False), (5.0, 4.4, False)],
+)
+def test_medians_agree_within_a_tenth_of_a_millisecond_or_a_tenth(
+    built_in_ms: float, locust_ms: float, agrees: bool
+) -> None:
+    lines = [line for block in range(4) for line in pair(block, built_in_ms, locust_ms)]
+
+    (found,) = agreements(lines)
+
+    assert (found.blocks, found.agrees) == (4, agrees)
+
+
+def test_nothing_agrees_where_nothing_is_believed() -> None:
+    (found,) = agreements([replace(line, is_believable=False) for line in pair(0, 1.0, 1.0)])
+
+    assert (found.blocks, found.agrees) == (0, False)
+
+
+def test_junit_has_a_case_for_each_gate_and_one_for_the_generator(tmp_path: Path) -> None:
+    found = result(tmp_path, [a_line(lost=1)], gates=("lost==0", "delay_ms_p95<100"))
+
+    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.5))[0]
+
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "0",
+    }
+    cases = {case.get("name"): case.find("failure") for case in suite}
+    assert cases["delay_ms_p95<100"] is None
+    assert cases["lost==0"] is not None
+
+
+def test_junit_survives_what_xml_cannot_hold(tmp_path: Path) -> None:
+    found = result(tmp_path, [a_floor(troubles=("bell \x07 & <tag>",)), a_line()])
+
+    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=0.0))[0]
+
+    assert suite.get("errors") == "1"
+
+
+def test_the_page_says_gates_first_and_holds_no_nan(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    found = result(folder, [a_line(), a_floor()])
+    analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
+
+    page = load_html(analysis, found)
+
+    assert page.index("lost==0") < page.index("The generator</h2>")
+    json.dumps(result_part(found), allow_nan=False)
+
+
+def test_a_trial_and_a_floor_come_back_from_their_lines(tmp_path: Path) -> None:
+    line, floor = a_line(failures={"Connection refused": 2}), a_floor(troubles=("late",))
+    trial_line.append(tmp_path, line.to_json())
+    trial_line.append(tmp_path, floor.to_json())
+    with (tmp_path / trial_line.FILE_NAME).open("a") as file:
+        file.write('{"kind": "tri')  # its runner died here
+
+    first, second = trial_line.read(tmp_path)
+
+    assert TrialLine.from_json(first) == line
+    assert FloorLine.from_json(second) == floor
+
+
+def test_a_folder_without_load_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        trial_line.read(tmp_path)
+
+
+def test_a_line_that_is_no_trial_is_refused() -> None:
+    with pytest.raises(Malformed):
+        TrialLine.from_json({"kind": "trial"})
