@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "a run as a zip or folder to give away, without names, tokens and addresses",
     "import": "a run that was exported elsewhere, checked first",
     "verify": "recompute a run's figures from its raw deliveries and compare",
+    "calibrate": "try the instrument with known delays, jitter, losses and wrong clocks: about a minute (--quick: 25 s)",
     "test": "the whole test suite (--all adds the slow tests)",
 }
 """Each is a module of `app.commands`; imported only when asked for, so that `serve` stays small."""

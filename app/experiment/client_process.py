@@ -164,7 +164,7 @@ class ClientProcess:
             kernel_us=None if kernel_us is None else reads_us(kernel_us),
         )
 
-    def _as_read_all(self, stamps_us: tuple[int | None, ...]) -> list[int | None]:
+    def _as_read_all(self, stamps_us: tuple[int | None, ...]) -> list[float | None]:
         return [None if each is None else self._pretence.reads_us(each) for each in stamps_us]
 
     def _plan_burst(self, trial_number: int) -> None:

@@ -23,7 +23,8 @@ class Arrival:
 
     seq: int
     offset: int
-    received_us: int
+    received_us: float
+    """Whole microseconds; thousandths tell the order of those that one read brought."""
     kernel_us: float | None
     """The kernel's receive stamp; only where one read completed this message and no other."""
     replayed: bool
@@ -203,8 +204,8 @@ class Clients:
             if client.is_ready and not was_ready:
                 opening.ready_us = chunk.read_us
                 self._let_in(client, speech.position or "")
-            for notification in notifications:
-                self._keep(client, notification, chunk, alone=len(notifications) == 1)
+            for place, notification in enumerate(notifications):
+                self._keep(client, notification, chunk, place, alone=len(notifications) == 1)
         except MalformedFrame as error:
             self._lose(client, str(error))
             return
@@ -227,7 +228,10 @@ class Clients:
         if first_time and all(each.was_ready for each in self._clients):
             self._on_ready()
 
-    def _keep(self, client: Client, notification: Mapping[str, Any], chunk: Chunk, *, alone: bool) -> None:
+    def _keep(
+        self, client: Client, notification: Mapping[str, Any], chunk: Chunk, place: int, *, alone: bool
+    ) -> None:
+        """`place`: which of those that the read brought."""
         offset, position = notification.get("offset"), notification.get("id")
         if not isinstance(offset, int) or not isinstance(position, str):
             raise MalformedFrame("A notification has no offset or no id.")
@@ -240,7 +244,9 @@ class Clients:
         if alone and chunk.kernel_ns is not None:
             kernel_us = chunk.kernel_ns / 1000 + self.kernel_offset_us
         replayed = offset <= client.replay_until
-        client.arrivals.append(Arrival(seq, offset, chunk.read_us, kernel_us, replayed))
+        # With one stamp for all of a read, two that came in the wrong order would look as if they had not.
+        received_us = chunk.read_us + place / 1000
+        client.arrivals.append(Arrival(seq, offset, received_us, kernel_us, replayed))
         if seq in client.seen:
             return
         client.seen.add(seq)

@@ -25,12 +25,16 @@ class Pretence:
     step_at_us: float | None = None
     """True moment of the step; `None`: it does not come."""
 
-    def reads_us(self, true_us: float) -> int:
-        """What the clock shows at a true moment: whole microseconds, as a client's stamps are."""
+    def reads_us(self, true_us: float) -> float:
+        """What the clock shows at a true moment: whole microseconds, as a client's stamps are.
+
+        Of a stamp with thousandths, which only tell an order, these stay what they are.
+        """
+        true_us, thousandths = divmod(true_us, 1)
         stepped_us = self.step_us if self.step_at_us is not None and true_us >= self.step_at_us else 0.0
         # The elapsed part alone is multiplied: a double holds no billionth of a stamp of months.
         skewed_us = (true_us - self.from_us) * self.skew_ppm * 1e-6
-        return round(true_us + self.offset_us + skewed_us + stepped_us)
+        return round(true_us + self.offset_us + skewed_us + stepped_us) + round(thousandths, 3)
 
     def true_us(self, reading_us: float) -> float:
         """When the clock showed that, to half a microsecond."""

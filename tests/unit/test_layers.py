@@ -17,7 +17,7 @@ LAYERS = (
     {"cli"},
     {"commands"},
     {"load"},
-    {"bench", "doctor"},
+    {"bench", "calibrate", "doctor"},
     {"factory"},
     {"web"},
     {"experiment"},

@@ -1,0 +1,131 @@
+"""The result as a table with a tick or cross for each row, as sentences, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.analysis.words import TRANSPORT_TITLES
+from app.calibrate.row import BOUND_MS_MAX, Row, State
+from app.calibrate.verdict import MS, Judgement, Verdict
+from app.catalogues import Words
+
+SCHEMA = 1
+"""Of the JSON. 1: the first."""
+
+MARKS = {State.RIGHT: "✓", State.WRONG: "✗", State.WIDE: "?"}
+
+
+def print_result(rows: Sequence[Row], verdict: Verdict, words: Words, console: Console) -> None:
+    """The table, what its columns mean, and the verdict."""
+    columns = ("what", "transport", "true", "measured", "error", "bound", "ok")
+    table = Table(*(words.say(f"column.{name}") for name in columns), box=None, pad_edge=False)
+    for column in table.columns[2:6]:
+        column.justify = "right"
+    part = None
+    for row in rows:
+        table.add_row(*map(Text, cells(row, words)), end_section=part not in (None, row.part))
+        part = row.part
+    console.print(table)
+    for text in (words.say("note", limit=f"{BOUND_MS_MAX:g}"), "", *sentences(verdict, words)):
+        console.print(Text(text), soft_wrap=not console.is_terminal)
+
+
+def cells(row: Row, words: Words) -> tuple[str, ...]:
+    """A row of the table: figures in the row's own unit."""
+    return (
+        words.say(f"row.{row.code}", **row.places),
+        TRANSPORT_TITLES[row.transport],
+        *(figure(value, row.unit) for value in (row.true, row.measured)),
+        signed(row),
+        words.say("exact") if row.unit != MS else f"± {row.bound:.3f}",
+        mark(row),
+    )
+
+
+def figure(value: float | None, unit: str) -> str:
+    """Milliseconds to the microsecond, since that is what is compared; counts as whole numbers."""
+    if value is None:
+        return "-"
+    return f"{value:,.3f} ms" if unit == MS else str(round(value))
+
+
+def signed(row: Row) -> str:
+    """The error with its sign."""
+    if row.error is None:
+        return "-"
+    return f"{row.error:+.3f}" if row.unit == MS else f"{round(row.error):+d}" if row.error else "0"
+
+
+def mark(row: Row) -> str:
+    """Tick, cross or question mark, and of how many stamps."""
+    inside = f" {row.inside[0]}/{row.inside[1]}" if row.inside is not None else ""
+    return MARKS[row.state] + inside
+
+
+def sentences(verdict: Verdict, words: Words) -> list[str]:
+    """What was shown, part by part, and the judgement last."""
+    found = [
+        words.say(
+            f"part.{part}",
+            error=f"{verdict.error_ms[part]:.3f}",
+            bound=f"{verdict.bound_ms[part]:.3f}",
+            inside=f"{verdict.stamps_inside:,}",
+            of=f"{verdict.stamps:,}",
+        )
+        for part in verdict.error_ms
+    ]
+    code = "counted" if verdict.miscounted == 0 else "miscounted"
+    return [
+        *found,
+        words.say(f"{code}", count=verdict.miscounted),
+        words.say(f"verdict.{verdict.judgement}", limit=f"{BOUND_MS_MAX:g}"),
+    ]
+
+
+def as_json(
+    rows: Sequence[Row],
+    verdict: Verdict,
+    words: Words,
+    *,
+    conditions: Mapping[str, object],
+    lags_ms_p99: Mapping[str, float | None],
+) -> str:
+    """Codes and figures for programs, sentences for people; ends with a line feed."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "right": verdict.judgement is Judgement.RIGHT,
+        "verdict": verdict.judgement.value,
+        "sentences": sentences(verdict, words),
+        "language": words.language,
+        "bound_ms_max": BOUND_MS_MAX,
+        "error_ms_max": dict(verdict.error_ms),
+        "miscounted": verdict.miscounted,
+        "stamps_inside": verdict.stamps_inside,
+        "stamps": verdict.stamps,
+        "rows": [_row(row, words) for row in rows],
+        "client_loop_lag_ms_p99": dict(lags_ms_p99),
+        "conditions": dict(conditions),
+    }
+    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _row(row: Row, words: Words) -> dict[str, Any]:
+    return {
+        "part": row.part.value,
+        "code": row.code,
+        "words": words.say(f"row.{row.code}", **row.places),
+        "transport": row.transport,
+        "unit": row.unit,
+        "true": row.true,
+        "measured": row.measured,
+        "error": row.error,
+        "bound": row.bound,
+        "inside": None if row.inside is None else {"count": row.inside[0], "of": row.inside[1]},
+        "state": row.state.value,
+    }
