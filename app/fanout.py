@@ -20,7 +20,7 @@ from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.notification import Notification
 from app.core.position import Position
-from app.core.wire import TRANSPORTS
+from app.core.wire import EVENT_SERVICE, TRANSPORTS
 from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
 from app.serving.recording import Recording
@@ -28,6 +28,7 @@ from app.serving.recording import Recording
 __all__ = [
     "CLOSED_BY_CLIENT",
     "CLOSED_DRAIN",
+    "CLOSED_HISTORY",
     "CLOSED_LOST",
     "CLOSED_OPERATOR",
     "CLOSED_SLOW",
@@ -39,6 +40,8 @@ logger = logging.getLogger("siar.fanout")
 
 CLOSED_DRAIN = "server_drain"
 CLOSED_OPERATOR = "operator"
+CLOSED_HISTORY = "history_broken"
+"""What would come next does not follow what came last: the client comes back and is told of the gap."""
 
 
 class Connection(Protocol):
@@ -67,6 +70,14 @@ class Framing(Protocol):
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """The stock way: hand it to each. Must not block, must not raise for a connection that left."""
+        ...
+
+    def frame_notice(self, event: str, json: str) -> bytes:
+        """The bytes of an event that is no notification and moves nobody's position."""
+        ...
+
+    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+        """The same in the stock way."""
         ...
 
 
@@ -102,6 +113,7 @@ class Fanout:
         self.sent: Counter[str] = Counter()
         """Deliveries handed to connections, by transport."""
         broker.listen(self.deliver)
+        broker.watch(self)
 
     def register(self, transport: str, framing: Framing) -> None:
         """Make a transport known by its name."""
@@ -165,6 +177,24 @@ class Fanout:
             counts[transport] += len(connections)
         self.sent.update(counts)
         return counts
+
+    def on_broken(self) -> None:
+        """Nobody steps over a hole in silence: everyone comes back with their position, and is told."""
+        for connection, _since_us in self.connections():
+            self.cut(connection, CLOSED_HISTORY)
+
+    def on_away(self, *, is_away: bool) -> None:
+        """Tell everyone that nothing can be published for now, or again. They stay."""
+        json = '{"state":"away"}' if is_away else '{"state":"back"}'
+        with self._lock:
+            for group in list(self._groups.values()):
+                framing = self._framings[group.wanted.transport]
+                self.broadcaster.append(group, framing.frame_notice(EVENT_SERVICE, json))
+            for transport, framing in self._framings.items():
+                stock = [each for each in self._stock if each.wanted.transport == transport]
+                if stock:
+                    framing.send_notice(EVENT_SERVICE, json, stock)
+        self.broadcaster.write()
 
     def append(self, group: Group, frame: bytes) -> None:
         """Bytes that are no notification (a heartbeat) for everyone of a group."""

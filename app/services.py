@@ -188,6 +188,8 @@ def _transports(
         socket_options=socket_options,
         admission=admission,
         limits=IncomingLimits(
+        # Polls of one session must reach the process that has it, and these share a port.
+        polling=settings.workers == 1,
             packet_bytes_max=settings.packet_bytes_max,
             packets_per_s=settings.packets_per_s_max,
             packets_burst_max=10 * settings.packets_per_s_max,

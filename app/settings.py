@@ -64,7 +64,10 @@ class Settings:
     parent_pipe_fd: int | None = None
     """A pipe whose end of file means that the process which started this one is gone; handed down likewise."""
     broker: str = "memory://"
-    """Where order and history live: `memory://`, or a file that outlives the server, `sqlite:///history.db`."""
+    """Where order and history live: `memory://`; a file that outlives the server, `sqlite:///history.db`; or what several
+    servers share, `redis://127.0.0.1:6379`."""
+    workers: int = 1
+    """Server processes behind the one port. Several need a shared broker, and leave out what one process remembers."""
     history_count: int = 10_000
     """Notifications kept for resume; at 1/s nearly three hours."""
     history_bytes: int = 16 * 1024 * 1024
@@ -149,6 +152,7 @@ class Settings:
             ("history_bytes", 1024, 2**40),
             ("history_age_s", 1, 10**9),
             ("heartbeat_s", 0.05, 3600),
+            ("workers", 1, 64),
             ("retry_ms", 10, 600_000),
             ("ping_interval_s", 0.1, 3600),
             ("ping_timeout_s", 0.1, 3600),
@@ -171,7 +175,11 @@ class Settings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise SettingError(f"{environment_name(name)} is {value}; it must be {low} to {high}.")
-        parse_broker_url(self.broker)
+        if not parse_broker_url(self.broker).is_shared and self.workers > 1:
+            raise SettingError(
+                f"{self.workers} server processes need a shared broker: give --broker redis://HOST:PORT "
+                "(SIAR_BROKER), or serve with one (--workers 1)."
+            )
         if bool(self.tls_cert) != bool(self.tls_key):
             raise SettingError("SIAR_TLS_CERT and SIAR_TLS_KEY belong together: set both, or neither.")
         if self.language not in ("", "en", "id"):

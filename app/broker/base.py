@@ -7,8 +7,12 @@
 4. What history no longer holds is named by a gap, never passed over in silence.
 5. The same idempotency key publishes once; a second use with other content is a `Conflict`.
 6. History is bounded in count, bytes and age.
-7. What `publish` has returned is kept: `memory://` until the process ends, `sqlite:///` beyond that, but for trials.
-   Where it cannot be kept it is not published, and everything else goes on. No offset is given out twice in an epoch.
+7. What `publish` has returned is kept: `memory://` until the process ends, `sqlite:///` beyond that, but for trials;
+   `redis://` as safely as Redis is set to keep it. Where it cannot be kept it is not published, and everything else
+   goes on. No offset is given out twice in an epoch.
+8. Where several servers share a broker, all of this holds over all of them, but that listeners are told "before
+   `publish` returns" on the server that published, and soon after on the others. While it is away, publishing is
+   refused at once, and everybody who is connected stays.
 """
 
 from __future__ import annotations
@@ -99,11 +103,29 @@ Listener = Callable[[Notification], dict[str, int]]
 """Delivers to this process's connections; answers how many, by transport."""
 
 
+class Watcher(Protocol):
+    """Who has to know what becomes of a broker that is somewhere else."""
+
+    def on_broken(self) -> None:
+        """What comes next does not follow what came last: everyone must resume from where they stand.
+
+        Called under the broker's lock, before anything that does not follow is told.
+        """
+        ...
+
+    def on_away(self, *, is_away: bool) -> None:
+        """Nothing can be published for now; or again."""
+        ...
+
+
 class Broker(Protocol):
     """Order and history, as promised above."""
 
+    durability: str
+    """How safe is what was published, in words, where that is not ours to decide; otherwise empty."""
+
     def publish(self, draft: Draft) -> Published:
-        """Order, keep and hand on. Raises `Conflict` (promise 5), `NotKept` (promise 7)."""
+        """Order, keep and hand on. Raises `Conflict` (promise 5), `NotKept` (7), `BrokerAway` (8)."""
         ...
 
     def position(self) -> Position:
@@ -128,6 +150,10 @@ class Broker(Protocol):
 
     def listen(self, listener: Listener) -> None:
         """Tell `listener` of every notification from now on (promise 2)."""
+        ...
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` what becomes of the broker itself."""
         ...
 
     def close(self) -> None:

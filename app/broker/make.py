@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import time
+
 from app.broker.base import Broker
 from app.broker.journal import Journal
 from app.broker.memory import MemoryBroker
 from app.broker.sqlite import SqliteBroker
-from app.core.broker_url import parse_broker_url
+from app.core.broker_url import RedisAddress, parse_broker_url
+from app.core.errors import BrokerAway, Unfit
 from app.settings import Settings
 
 HANDOVER_S = 12.0
@@ -15,11 +19,19 @@ HANDOVER_S = 12.0
 CHECK_S = 2.0
 """Before a server is started: a predecessor that has been killed may need a moment to end."""
 
+REDIS_START_S = 10.0
+"""Before a server is started: a Redis that was started beside it may need a moment to load what it holds."""
+
+TRY_AGAIN_S = 0.25
+
+logger = logging.getLogger("siar.broker")
+
 
 def make_broker(settings: Settings) -> Broker:
     """Order and history where `SIAR_BROKER` says.
 
-    Raises `SettingError`, `Unfit` (in use, not writable) or `StoreError` (damaged, foreign) in words.
+    Raises `SettingError`, `Unfit` (in use, not writable) or `StoreError` (damaged, foreign) in words. Waits for a
+    Redis that is away: a worker that gave up would take the whole server with it, while its siblings still serve.
     """
     url = parse_broker_url(settings.broker)
     bounds = {
@@ -27,6 +39,8 @@ def make_broker(settings: Settings) -> Broker:
         "bytes_max": settings.history_bytes,
         "age_max_us": settings.history_age_s * 1_000_000,
     }
+    if url.redis is not None:
+        return _shared(url.redis, bounds)
     if url.path is None:
         return MemoryBroker(**bounds)
     journal = Journal(url.path, synchronous=url.synchronous, wait_s=HANDOVER_S)
@@ -40,6 +54,46 @@ def make_broker(settings: Settings) -> Broker:
 def check_broker(settings: Settings) -> None:
     """Raise now, in words, what `make_broker` would raise in a worker, where nobody reads it."""
     url = parse_broker_url(settings.broker)
-    if url.path is not None:
+    if url.redis is not None:
+        _check_redis(url.redis)
+    elif url.path is not None:
         journal = Journal(url.path, synchronous=url.synchronous, wait_s=CHECK_S)
         journal.close(journal.state)
+
+
+def _shared(address: RedisAddress, bounds: dict[str, int]) -> Broker:
+    # Not at the top: who serves from one process needs neither the library nor the time to load it.
+    from app.broker.redis_broker import RedisBroker
+    from app.broker.redis_link import RedisLink
+
+    is_told = False
+    while True:
+        link = RedisLink(address)
+        try:
+            return RedisBroker(link, **bounds)
+        except BrokerAway as error:
+            link.hang_up()
+            if not is_told:
+                logger.warning("%s Waiting for it.", error)
+                is_told = True
+            time.sleep(TRY_AGAIN_S)
+
+
+def _check_redis(address: RedisAddress) -> None:
+    from app.broker.redis_link import RedisLink
+
+    link = RedisLink(address)
+    try:
+        for tries_left in reversed(range(round(REDIS_START_S / TRY_AGAIN_S))):
+            try:
+                link.check()
+                return
+            except BrokerAway as error:
+                if not tries_left:
+                    raise Unfit(
+                        f"Redis ({address}) does not answer or does not let us in: {error.__cause__}. "
+                        "Start it, or name another with --broker."
+                    ) from error
+            time.sleep(TRY_AGAIN_S)
+    finally:
+        link.hang_up()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heapq import merge
 
 from app import clock
-from app.broker.base import Draft, Filter, Gap, Listener, Published, Replay
+from app.broker.base import Draft, Filter, Gap, Listener, Published, Replay, Watcher
 from app.broker.history import History
 from app.broker.keys import Keys, Use, fingerprint
 from app.core.notification import Notification
@@ -29,11 +29,18 @@ class MemoryBroker:
         self._trials = History(count_max=TRIAL_HISTORY_COUNT, bytes_max=bytes_max, age_max_us=age_max_us)
         self._keys = Keys()
         self._listeners: list[Listener] = []
+        self._watchers: list[Watcher] = []
         self._lock = threading.RLock()
+        self.durability = ""
+        """How safe is what was published, where that is not ours to decide."""
 
     def listen(self, listener: Listener) -> None:
         """Tell `listener` of every notification from now on."""
         self._listeners.append(listener)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` of what becomes of the broker itself; within one process nothing does."""
+        self._watchers.append(watcher)
 
     def position(self) -> Position:
         """The position of the newest notification; when it is told, every listener has been told of that one."""
@@ -55,16 +62,21 @@ class MemoryBroker:
             # Only now: one that cannot be encoded or kept must not leave a hole in the order.
             self._offset = offset
             (self._trials if draft.trial else self._operator).append(notification)
-            recipients: dict[str, int] = {}
-            for listener in self._listeners:
-                for transport, count in listener(notification).items():
-                    recipients[transport] = recipients.get(transport, 0) + count
+            recipients = self._tell(notification)
             if draft.idempotency_key is not None:
                 self._keys.remember(draft.idempotency_key, use_of(draft, notification, recipients))
             return Published(notification, recipients)
 
     def close(self) -> None:
         """Nothing outlives the process."""
+
+    def _tell(self, notification: Notification) -> dict[str, int]:
+        """Tell every listener; how many connections it went to, by transport."""
+        recipients: dict[str, int] = {}
+        for listener in self._listeners:
+            for transport, count in listener(notification).items():
+                recipients[transport] = recipients.get(transport, 0) + count
+        return recipients
 
     def _keep(self, notification: Notification, draft: Draft) -> None:
         """Nothing beneath the rings. A broker that has something raises `NotKept` when it fails."""

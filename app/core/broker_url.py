@@ -1,43 +1,101 @@
-"""Where order and history live, as a URL: `memory://`, or `sqlite:///relative.db` and `sqlite:////absolute.db`."""
+"""Where order and history live, as a URL.
+
+memory://                                            in the process
+sqlite:///relative.db  sqlite:////absolute.db        in a file of one server
+redis://[USER:PASSWORD@]HOST[:PORT][/DB]             in Redis or Valkey, for several servers
+redis+sentinel://[...@]HOST[:PORT],HOST.../SERVICE[/DB]   the same, found by its sentinels
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from app.core.errors import SettingError
 
 SYNCHRONOUS = ("normal", "full")
 
-FORMS = 'It must be "memory://", "sqlite:///FOLDER/FILE.db" or "sqlite:////ABSOLUTE/FOLDER/FILE.db".'
+REDIS_PORT = 6379
+SENTINEL_PORT = 26379
+"""Both are the servers' own defaults."""
+
+DEFAULT_PREFIX = "siar"
+
+FORMS = (
+    'It must be "memory://", "sqlite:///FOLDER/FILE.db", "sqlite:////ABSOLUTE/FOLDER/FILE.db", '
+    '"redis://HOST:PORT/DB" or "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE".'
+)
+
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SERVICE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PASSWORD = re.compile(r"(://[^/@]*:)[^@]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress:
+    """Which Redis, and which of the histories in it."""
+
+    hosts: tuple[tuple[str, int], ...]
+    """Of Redis itself (one), or of its sentinels."""
+    service: str | None = None
+    """The name under which sentinels know the master; `None`: the host is Redis."""
+    db: int = 0
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    prefix: str = DEFAULT_PREFIX
+    """Begins every key: who shares it shares one order and one history."""
+
+    def __str__(self) -> str:
+        """For people and logs: without the password."""
+        hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
+        return f"{self.service} of the sentinels {hosts}" if self.service else hosts
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerUrl:
     """What the URL says."""
 
-    path: Path | None
-    """The file of the durable history; `None`: history ends with the process."""
+    path: Path | None = None
+    """The file of the durable history; `None`: there is none."""
     synchronous: str = "normal"
     """`"normal"`: flushed to the disk within about a second. `"full"`: before a publish is answered."""
+    redis: RedisAddress | None = None
+    """Where several servers share order and history."""
 
     @property
     def kind(self) -> str:
-        """What a stranger may know of it, and a run records: not the path."""
+        """What a stranger may know of it, and a run records: neither path nor address."""
+        if self.redis is not None:
+            return "redis" if self.redis.service is None else "redis, sentinels"
         return "memory" if self.path is None else f"sqlite, synchronous={self.synchronous}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes may serve from it at once."""
+        return self.redis is not None
 
 
 def parse_broker_url(text: str) -> BrokerUrl:
-    """What `text` says. Raises `SettingError` in words; the disk is not looked at."""
+    """What `text` says. Raises `SettingError` in words; neither disk nor network is looked at."""
     if text == "memory://":
-        return BrokerUrl(None)
-    parts = urlsplit(text)
+        return BrokerUrl()
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise _wrong(text, "which is no URL") from error
+    if parts.scheme in ("redis", "redis+sentinel"):
+        return BrokerUrl(redis=_redis(text, parts))
+    return _sqlite(text, parts)
+
+
+def _sqlite(text: str, parts: SplitResult) -> BrokerUrl:
     name = unquote(parts.path)[1:]
     if parts.scheme != "sqlite" or parts.netloc or parts.fragment or not text.startswith("sqlite:///"):
-        raise SettingError(f'SIAR_BROKER is "{text}". {FORMS}')
+        raise SettingError(f'SIAR_BROKER is "{without_password(text)}". {FORMS}')
     if not name or name.endswith("/") or name.startswith(":") or "\0" in name:
-        raise SettingError(f'SIAR_BROKER is "{text}", which names no file. {FORMS}')
+        raise _wrong(text, "which names no file")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     synchronous = options.pop("synchronous", "normal")
     if options or synchronous not in SYNCHRONOUS:
@@ -45,3 +103,56 @@ def parse_broker_url(text: str) -> BrokerUrl:
             f'SIAR_BROKER is "{text}"; behind the file only ?synchronous=normal or ?synchronous=full may stand.'
         )
     return BrokerUrl(Path(name), synchronous)
+
+
+def _redis(text: str, parts: SplitResult) -> RedisAddress:
+    credentials, _, places = parts.netloc.rpartition("@")
+    username, _, password = credentials.partition(":")
+    by_sentinels = parts.scheme == "redis+sentinel"
+    default_port = SENTINEL_PORT if by_sentinels else REDIS_PORT
+    hosts = tuple(_host(text, place, default_port) for place in places.split(","))
+    if len(hosts) > 1 and not by_sentinels:
+        raise _wrong(text, "which names several hosts; those of sentinels are given as redis+sentinel://")
+    steps = [step for step in unquote(parts.path).split("/") if step]
+    service = None
+    if by_sentinels:
+        if not steps or not _SERVICE.fullmatch(steps[0]):
+            raise _wrong(text, "which does not say under which name the sentinels know the service")
+        service = steps.pop(0)
+    if len(steps) > 1 or (steps and not (steps[0].isdecimal() and len(steps[0]) <= 4)):
+        raise _wrong(text, "whose database is no number")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    prefix = options.pop("prefix", DEFAULT_PREFIX)
+    if options or parts.fragment or not _PREFIX.fullmatch(prefix):
+        raise SettingError(
+            f'SIAR_BROKER is "{without_password(text)}"; behind it only ?prefix=NAME may stand, '
+            "of letters, digits, dots and dashes."
+        )
+    return RedisAddress(
+        hosts,
+        service,
+        db=int(steps[0]) if steps else 0,
+        username=unquote(username) or None,
+        password=unquote(password) or None,
+        prefix=prefix,
+    )
+
+
+def _host(text: str, place: str, default_port: int) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{place}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise _wrong(text, "whose port is no number up to 65535") from error
+    if not host:
+        raise _wrong(text, "which names no host")
+    return host, default_port if port is None else port
+
+
+def _wrong(text: str, what: str) -> SettingError:
+    return SettingError(f'SIAR_BROKER is "{without_password(text)}", {what}. {FORMS}')
+
+
+def without_password(text: str) -> str:
+    """A URL as it may be shown."""
+    return _PASSWORD.sub(r"\1...@", text)

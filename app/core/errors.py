@@ -10,6 +10,7 @@ SiarError
 +-- SettingError          an unknown or impossible setting: exit code 2
 +-- StoreError            a run folder or a history that cannot be read: damaged, foreign or of another version
 +-- NotKept               the durable history could not take a notification, which was not published: a 507
++-- BrokerAway            the shared broker does not answer; whether it published, a repeat with its key finds out: a 503
 
 `str()` of each is a sentence that a person can act on.
 """
@@ -58,3 +59,7 @@ class StoreError(SiarError):
 
 class NotKept(SiarError):
     """The durable history could not take a notification, so it was not published."""
+
+
+class BrokerAway(SiarError):
+    """The broker that several servers share does not answer. What was asked of it may have been carried out."""

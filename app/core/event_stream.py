@@ -118,6 +118,12 @@ def encode_event(*, event: str, data: str, id: str) -> bytes:
     return f"id: {_one_line(id)}\nevent: {_one_line(event)}\ndata: {lines}\n\n".encode()
 
 
+def encode_notice(*, event: str, data: str) -> bytes:
+    """An event without an id: whoever resumes, resumes from where it stood before."""
+    lines = "\ndata: ".join(_split_lines(data))
+    return f"event: {_one_line(event)}\ndata: {lines}\n\n".encode()
+
+
 def encode_comment(text: str, *, id: str | None) -> bytes:
     """A heartbeat: clients see no event, but one with `id` remember the position.
 

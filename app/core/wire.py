@@ -11,6 +11,9 @@ EVENT_NOTIFICATION = "notification"
 EVENT_GAP = "gap"
 """Says that history no longer reaches back to where the client left off."""
 
+EVENT_SERVICE = "service"
+"""Says that nothing can be published for now, `{"state": "away"}`, or again, `{"state": "back"}`; it has no id."""
+
 DEFAULT_TOPIC = "default"
 
 TOPIC_PATTERN = re.compile(r"[A-Za-z0-9._~-]{1,64}")

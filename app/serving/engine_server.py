@@ -48,6 +48,12 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 
 
+NO_POLLING = (
+    "No polling here: several processes answer on this port, and polls of one session could reach another one. "
+    'Connect with transports: ["websocket"].'
+)
+
+
 class EngineServer(engineio.Server):  # type: ignore[misc]
     """`engineio.Server`; its options are the library's, and those below.
 
@@ -110,7 +116,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         if query.get("EIO") != ["4"]:
             raise BadRequest("Unsupported protocol version")
         if transport not in self.transports:
-            raise BadRequest("Transport unknown")
+            raise BadRequest("Transport unknown" if transport not in self.valid_transports else NO_POLLING)
         wants_websocket = environ.get("HTTP_UPGRADE", "").lower() == "websocket"
         if (transport == "websocket") is not wants_websocket:
             raise BadRequest("Bad request")

@@ -154,6 +154,7 @@ class SocketIoTransport:
         ping_timeout_s: float,
         queue_max: int,
         compression: bool,
+        polling: bool,
         direct: bool,
         socket_options: SocketOptions,
         admission: Admission,
@@ -189,6 +190,7 @@ class SocketIoTransport:
         self._engine = EngineServer(
             websocket=websocket,
             connect_timeout_s=CONNECT_TIMEOUT_S,
+            transports=None if polling else ["websocket"],
             async_mode=mode.current(),
             json=WireJSON,
             cors_allowed_origins=[],  # Origin is checked in one place for all endpoints: web/guard.py
@@ -223,6 +225,15 @@ class SocketIoTransport:
             self.emit(EVENT_NOTIFICATION, (notification.json,), plain)
         if recovering:
             self.emit(EVENT_NOTIFICATION, (notification.json, notification.id), recovering)
+
+    def frame_notice(self, event: str, json: str) -> bytes:
+        """The same frame for everyone: without an id behind it, nobody's offset moves."""
+        return event_frame(event, json, "", form=FORM_PLAIN)
+
+    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+        """The same through the library's queues."""
+        sids = [each.sid for each in cast(Sequence[SocketIoConnection], connections)]
+        self.emit(event, (EncodedJSON(json),), sids)
 
     def emit(self, event: str, arguments: tuple[str, ...], sids: list[str]) -> None:
         """An event; an argument that is JSON already goes out as it is."""

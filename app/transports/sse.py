@@ -18,6 +18,7 @@ from app.core.admission import Admission
 from app.core.event_stream import (
     encode_comment,
     encode_event,
+    encode_notice,
     encode_prelude,
     encode_retry,
     spread_retry_ms,
@@ -229,6 +230,15 @@ class SseTransport:
                 connection.end(CLOSED_SLOW)
             else:
                 connection.queue.put(chunk)
+
+    def frame_notice(self, event: str, json: str) -> bytes:
+        """An event without an id."""
+        return encode_notice(event=event, data=json)
+
+    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+        """Queue it everywhere."""
+        for connection in cast(Sequence[SseQueue], connections):
+            connection.queue.put(self.frame_notice(event, json))
 
     def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> SseQueue:
         """The same in the stock way, on the server's connection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from app.broker.base import Draft, Filter, Published, Replay
 from app.broker.journal import Journal
 from app.broker.memory import MemoryBroker
 from app.broker.sqlite import SqliteBroker
+from app.core.broker_url import RedisAddress
 from app.core.position import Position
+from tests.support.redis_server import shared_redis
 
-KINDS = ("memory", "sqlite")
+KINDS = ("memory", "sqlite", "redis")
 
 ALL = Filter("sse")
 
@@ -29,12 +32,18 @@ class BrokerHost:
         self._folder = folder
         self._lives = 0
         self._bounds: dict[str, int] = {}
+        self._prefix = f"test-{secrets.token_hex(8)}"
         self.broker: MemoryBroker = MemoryBroker(count_max=1, bytes_max=1, age_max_us=1)
 
     @property
     def is_durable(self) -> bool:
         """Whether history outlives the process."""
         return self.kind != "memory"
+
+    @property
+    def keeps_trials(self) -> bool:
+        """Whether trials outlive it too."""
+        return self.kind == "redis"
 
     @property
     def path(self) -> Path:
@@ -46,11 +55,23 @@ class BrokerHost:
     ) -> MemoryBroker:
         """The broker within these bounds."""
         self._bounds = {"count_max": count_max, "bytes_max": bytes_max, "age_max_us": age_max_us}
-        if self.is_durable:
+        if self.kind == "redis":
+            self.broker = self.redis_broker()
+        elif self.is_durable:
             self.broker = SqliteBroker(Journal(self.path, synchronous="normal", wait_s=0), **self._bounds)
         else:
             self.broker = MemoryBroker(**self._bounds)
         return self.broker
+
+    def redis_broker(self) -> MemoryBroker:
+        """Another server's broker, on the same Redis."""
+        # Only here: who tests the others needs no Redis.
+        from app.broker.redis_broker import RedisBroker
+        from app.broker.redis_link import RedisLink
+
+        redis = shared_redis()
+        address = RedisAddress(((redis.host, redis.port),), prefix=self._prefix)
+        return RedisBroker(RedisLink(address), **self._bounds)
 
     def restart(self) -> MemoryBroker:
         """End in order and start again."""
@@ -59,6 +80,8 @@ class BrokerHost:
 
     def kill_and_start(self) -> MemoryBroker:
         """Start again from what the files hold at this moment, as after `kill -9`."""
+        if self.kind == "redis":
+            return self.restart()  # There is nothing that an end in order does for what Redis has.
         before = self.path
         self._lives += 1
         for end in ("", "-wal"):

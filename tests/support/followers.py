@@ -35,12 +35,15 @@ def wait_for(condition: Callable[[], bool], what: Callable[[], object]) -> None:
 class Follower(threading.Thread):
     """Receives on one transport, from connection to connection."""
 
-    def __init__(self, port: int, transport: str) -> None:
+    def __init__(self, port: int, transport: str, *, host: str = "127.0.0.1") -> None:
         super().__init__(name=f"follower-{transport}", daemon=True)
         self.port = port
+        self.host = host
         self.transport = transport
         self.titles: list[str] = []
         self.gaps: list[dict[str, Any]] = []
+        self.told: list[str] = []
+        """Whether publishing was possible, each time that it changed."""
         self.connections = 0
         self.last_id = ""
         self.leaves = threading.Event()
@@ -56,7 +59,8 @@ class Follower(threading.Thread):
             time.sleep(COME_BACK_AFTER_S)
 
     def _follow_sse(self) -> None:
-        with sse(self.port, headers={"Last-Event-ID": self.last_id} if self.last_id else {}) as stream:
+        headers = {"Last-Event-ID": self.last_id} if self.last_id else {}
+        with sse(self.port, headers=headers, host=self.host) as stream:
             self.last_id = self.last_id or stream.last_event_id
             self.connections += 1
             while not self.leaves.is_set():
@@ -64,13 +68,17 @@ class Follower(threading.Thread):
                 self._take(event.type, json.loads(event.data))
 
     def _follow_socketio(self) -> None:
-        with socketio(self.port, {"last_event_id": self.last_id} if self.last_id else None) as channel:
+        auth = {"last_event_id": self.last_id} if self.last_id else None
+        with socketio(self.port, auth, host=self.host) as channel:
             self.last_id = self.last_id or channel.connect["position"]
             self.connections += 1
             while not self.leaves.is_set():
                 self._take(*channel.next_event())
 
     def _take(self, event: str, argument: dict[str, Any]) -> None:
+        if event == "service":
+            self.told.append(argument["state"])
+            return
         self.last_id = argument["id"]
         if event == "gap":
             self.gaps.append(argument)

@@ -53,9 +53,11 @@ class SseReader:
 
 
 @contextmanager
-def sse(port: int, query: str = "", headers: dict[str, str] | None = None) -> Iterator[SseReader]:
+def sse(
+    port: int, query: str = "", headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
+) -> Iterator[SseReader]:
     """A subscribed stream: the prelude has been read."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=10)
     connection.request("GET", f"/events{query}", headers=headers or {})
     response = connection.getresponse()
     assert response.status == 200, response.read()
@@ -107,10 +109,12 @@ class SocketIoReader:
 
 
 @contextmanager
-def socketio(port: int, auth: Any = None, headers: dict[str, str] | None = None) -> Iterator[SocketIoReader]:
+def socketio(
+    port: int, auth: Any = None, headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
+) -> Iterator[SocketIoReader]:
     """A connected channel."""
     # Without max_queue=None a client that leaves with frames unread waits 10 s for the end of its own queue.
-    url = f"ws://127.0.0.1:{port}/socket.io/?EIO=4&transport=websocket"
+    url = f"ws://{host}:{port}/socket.io/?EIO=4&transport=websocket"
     with connect(url, open_timeout=10, max_queue=None, additional_headers=headers) as websocket:
         assert str(websocket.recv(timeout=10)).startswith("0{")
         websocket.send("40" + ("" if auth is None else json.dumps(auth)))

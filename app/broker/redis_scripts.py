@@ -1,0 +1,120 @@
+"""What happens inside Redis, each as one script: atomic for every server, and one round trip.
+
+    PREFIX:state      hash: epoch, offset and mark of the newest; of both histories the bytes and what was pushed out
+    PREFIX:operator   stream of the operator's notifications     } the id of an entry is `<offset>-0`: one order
+    PREFIX:trials     stream of the trials' notifications        } over both, counted in the state
+    PREFIX:keys       hash: what each idempotency key was used for
+    PREFIX:key-order  list: the keys, newest in front
+
+A *mark* is drawn at random for each notification. Whoever asks says how far it has read and the mark that it saw there;
+where Redis has another one, or ends before it, entries were lost (a failover, a crash without fsync), and what the
+servers have told their clients is no longer what Redis says. Then somebody renews the epoch, and everybody begins anew.
+"""
+
+from __future__ import annotations
+
+from app.core.broker_url import RedisAddress
+
+NAMES = ("state", "operator", "trials", "keys", "key-order")
+
+
+def keys_of(address: RedisAddress) -> list[str]:
+    """The keys that all scripts are given. The braces keep them on one node of a cluster."""
+    return [f"{{{address.prefix}}}:{name}" for name in NAMES]
+
+
+_CHECKED = """
+-- Whether the asker's epoch is ours, and what it has read is still there.
+local function checked(epoch, known, mark)
+  local state = redis.call('HMGET', KEYS[1], 'epoch', 'offset', 'mark')
+  if state[1] ~= epoch then return 'epoch', state end
+  local newest = tonumber(state[2] or '0')
+  if newest < known then return 'lost', state end
+  local found = nil
+  if newest == known then
+    found = state[3]
+  else
+    for stream = 2, 3 do
+      local entry = redis.call('XRANGE', KEYS[stream], known, known)[1]
+      if entry then found = entry[2][2] end
+    end
+  end
+  -- One that the bounds of history dropped cannot be compared any more; its reader gets a gap anyway.
+  if found and mark ~= '' and found ~= mark then return 'lost', state end
+  return 'ok', state
+end
+"""
+
+JOIN = """
+-- ARGV: an epoch, for a history that has none. Answers how it stands.
+redis.call('HSETNX', KEYS[1], 'epoch', ARGV[1])
+return redis.call('HMGET', KEYS[1], 'epoch', 'offset', 'mark', 'operator_lost', 'trials_lost')
+"""
+
+RENEW = """
+-- ARGV: the epoch in which entries were lost, the one that takes its place. Only the first who asks changes it.
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if epoch == ARGV[1] then redis.call('HSET', KEYS[1], 'epoch', ARGV[2]) end
+return redis.call('HGET', KEYS[1], 'epoch')
+"""
+
+READ = (
+    _CHECKED
+    + """
+-- ARGV: epoch, offset and mark up to which the asker has read, entries at most.
+-- Answers verdict, newest offset, its mark, what was pushed out of both histories, and the entries of both.
+local known = tonumber(ARGV[2])
+local verdict, state = checked(ARGV[1], known, ARGV[3])
+if verdict ~= 'ok' then return {verdict} end
+local lost = redis.call('HMGET', KEYS[1], 'operator_lost', 'trials_lost')
+local from = '(' .. ARGV[2]
+return {verdict, state[2] or '0', state[3] or '', lost[1] or '0', lost[2] or '0',
+  redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', ARGV[4]),
+  redis.call('XRANGE', KEYS[3], from, '+', 'COUNT', ARGV[4])}
+"""
+)
+
+APPEND = (
+    _CHECKED
+    + """
+-- ARGV: 1 epoch, 2 offset and 3 mark up to which the asker has read; 4 "operator" or "trials"; 5 what goes over the
+-- wire, behind the offset, 6 the entry's mark, 7 when it was sent; 8 entries, 9 bytes and 10 age (us) that history holds
+-- at most; 11 idempotency key or nothing, 12 what the use of the key is, without its offset; 13 keys at most;
+-- 14 what does not go over the wire.
+-- Answers verdict and offset; for a key that was used, verdict and the use.
+local function size(id, wire)  -- Of the whole object on the wire, which names its position and its offset.
+  return #wire + #ARGV[1] + 2 * (#id - 2) + 20
+end
+local verdict, state = checked(ARGV[1], tonumber(ARGV[2]), ARGV[3])
+if verdict ~= 'ok' then return {verdict} end
+if ARGV[11] ~= '' then
+  local use = redis.call('HGET', KEYS[4], ARGV[11])
+  if use then return {'used', use} end
+end
+local stream = ARGV[4] == 'operator' and KEYS[2] or KEYS[3]
+local offset = string.format('%d', tonumber(state[2] or '0') + 1)
+local id = offset .. '-0'
+redis.call('XADD', stream, id, 'mark', ARGV[6], 'sent', ARGV[7], 'wire', ARGV[5], 'beside', ARGV[14])
+-- Only now: a script that fails is not undone, and an entry that was not taken must not leave a hole in the order.
+redis.call('HSET', KEYS[1], 'offset', offset, 'mark', ARGV[6])
+local bytes = redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', size(id, ARGV[5]))
+local count = redis.call('XLEN', stream)
+local sent_min = tonumber(ARGV[7]) - tonumber(ARGV[10])
+while count > 0 do
+  local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
+  local is_old = tonumber(oldest[2][4]) < sent_min
+  if count <= tonumber(ARGV[8]) and bytes <= tonumber(ARGV[9]) and not is_old then break end
+  redis.call('XDEL', stream, oldest[1])
+  redis.call('HSET', KEYS[1], ARGV[4] .. '_lost', string.match(oldest[1], '^%d+'))
+  bytes = redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', -size(oldest[1], oldest[2][6]))
+  count = count - 1
+end
+if ARGV[11] ~= '' then
+  redis.call('HSET', KEYS[4], ARGV[11], offset .. ' ' .. ARGV[12])
+  if redis.call('LPUSH', KEYS[5], ARGV[11]) > tonumber(ARGV[13]) then
+    redis.call('HDEL', KEYS[4], redis.call('RPOP', KEYS[5]))
+  end
+end
+return {'ok', offset}
+"""
+)

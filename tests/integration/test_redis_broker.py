@@ -1,0 +1,261 @@
+"""Several brokers on one Redis: one order, and nothing lost or invented in silence whatever becomes of it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.broker.base import Draft, Replay
+from app.broker.redis_broker import RedisBroker
+from app.broker.redis_link import RedisLink
+from app.core.broker_url import RedisAddress
+from app.core.errors import BrokerAway, Conflict, Malformed, NotKept
+from app.core.notification import Notification
+from app.core.position import Position
+from tests.support.brokers import ALL, missed, offsets, publish
+from tests.support.followers import wait_for
+from tests.support.redis_server import RedisServer, redis_server, shared_redis
+
+
+class Ear:
+    """A listener that is a watcher too."""
+
+    def __init__(self, broker: RedisBroker) -> None:
+        self.heard: list[Notification] = []
+        self.broken = 0
+        self.states: list[bool] = []
+        broker.listen(self)
+        broker.watch(self)
+
+    def __call__(self, notification: Notification) -> dict[str, int]:
+        self.heard.append(notification)
+        return {"sse": 1}
+
+    def on_broken(self) -> None:
+        self.broken += 1
+
+    def on_away(self, *, is_away: bool) -> None:
+        self.states.append(is_away)
+
+    def has(self, count: int) -> bool:
+        return len(self.heard) >= count
+
+
+class Site:
+    """One Redis and the brokers of servers that share it."""
+
+    def __init__(self, redis: RedisServer) -> None:
+        self.redis = redis
+        self.prefix = f"test-{secrets.token_hex(8)}"
+        self.brokers: list[RedisBroker] = []
+
+    def broker(self, *, count_max: int = 1000) -> RedisBroker:
+        address = RedisAddress(((self.redis.host, self.redis.port),), prefix=self.prefix)
+        self.brokers.append(
+            RedisBroker(RedisLink(address), count_max=count_max, bytes_max=10**9, age_max_us=10**12)
+        )
+        return self.brokers[-1]
+
+    def close(self) -> None:
+        for broker in self.brokers:
+            broker.close()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """On the Redis that all tests share."""
+    site = Site(shared_redis())
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def own_site(tmp_path: Path) -> Iterator[Site]:
+    """With a Redis that may be killed."""
+    with redis_server(tmp_path / "redis") as redis:
+        site = Site(redis)
+        yield site
+        site.close()
+
+
+def test_all_servers_hear_everything_in_one_order_whoever_publishes(site: Site) -> None:
+    brokers = [site.broker() for _ in range(3)]
+    ears = [Ear(broker) for broker in brokers]
+
+    def publish_some(broker: RedisBroker, name: str) -> None:
+        for number in range(50):
+            publish(
+                broker,
+                body=f"{name}{number}",
+                topic="trial.1" if number % 3 else "default",
+                trial=bool(number % 3),
+            )
+
+    threads = [
+        threading.Thread(target=publish_some, args=(broker, name))
+        for broker, name in zip(brokers, "abc", strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wait_for(lambda: all(ear.has(150) for ear in ears), lambda: [len(ear.heard) for ear in ears])
+
+    assert [each.offset for each in ears[0].heard] == list(range(1, 151))
+    assert [each.json for each in ears[1].heard] == [each.json for each in ears[0].heard]
+    assert [each.json for each in ears[2].heard] == [each.json for each in ears[0].heard]
+    assert not any(ear.broken for ear in ears)
+
+
+def test_a_client_resumes_on_a_server_that_was_not_there_when_it_left(site: Site) -> None:
+    first = site.broker()
+    left_at = publish(first).notification.position
+    publish(first, body="missed")
+
+    replay = missed(site.broker(), left_at)
+
+    assert replay.gap is None
+    assert [each.body for each in replay.notifications] == ["missed"]
+
+
+def test_a_key_counts_on_every_server(site: Site) -> None:
+    one, other = site.broker(), site.broker()
+    first = publish(one, idempotency_key="k", ttl_us=10**9)
+
+    again = publish(other, idempotency_key="k", ttl_us=10**9)
+
+    assert again.repeated
+    assert again.notification == first.notification
+    assert again.recipients == {"sse": 0, "socketio": 0}
+    with pytest.raises(Conflict):
+        publish(other, body="something else", idempotency_key="k")
+    assert publish(one).notification.offset == 2
+
+
+def test_redis_holds_no_more_than_the_bounds_allow(site: Site) -> None:
+    broker = site.broker(count_max=5)
+    for number in range(20):
+        publish(broker, idempotency_key=str(number))
+
+    assert site.redis.command("XLEN", f"{{{site.prefix}}}:operator") == ":5\r\n"
+    late = missed(site.broker(count_max=5), Position(broker.position().epoch, 3))
+    assert late.gap is not None
+    assert (late.gap.first, late.gap.last, offsets(late)) == (4, 15, [16, 17, 18, 19, 20])
+
+
+def test_while_redis_is_away_publishing_is_refused_and_history_answers(own_site: Site) -> None:
+    broker = own_site.broker()
+    ear = Ear(broker)
+    start = broker.position()
+    publish(broker)
+
+    own_site.redis.kill()
+    with pytest.raises(BrokerAway):
+        publish(broker)
+    wait_for(lambda: ear.states == [True], lambda: ear.states)
+    resumed = missed(broker, start)
+    own_site.redis.start()
+    wait_for(lambda: ear.states == [True, False], lambda: ear.states)
+    after = publish(broker)
+
+    assert offsets(resumed) == [1]
+    assert after.notification.position.epoch == start.epoch
+    assert [each.offset for each in ear.heard] == list(range(1, after.notification.offset + 1))
+    assert ear.broken == 0
+
+
+def test_what_redis_lost_begins_a_new_epoch_on_every_server(own_site: Site) -> None:
+    """As after a failover to a replica that was behind: acknowledged entries are gone."""
+    one, other = own_site.broker(), own_site.broker()
+    ears = [Ear(one), Ear(other)]
+    for _ in range(2):
+        publish(one)
+    own_site.redis.remember()
+    publish(one)
+    wait_for(lambda: ears[1].has(3), lambda: ears[1].heard)
+    left_at = one.position()
+
+    own_site.redis.kill()
+    own_site.redis.forget_since()
+    own_site.redis.start()
+    wait_for(lambda: all(each.position().epoch != left_at.epoch for each in (one, other)), one.position)
+    after = publish(one).notification
+    wait_for(lambda: other.position() == after.position, other.position)
+
+    assert (one.position().epoch, after.offset) == (other.position().epoch, 3)
+    assert [ear.broken for ear in ears] == [1, 1], "everyone who was connected has to come back"
+    replay = missed(other, left_at)
+    assert replay.gap is not None
+    assert replay.gap.reason == "epoch"
+    assert offsets(replay) == [1, 2, 3]
+
+
+def test_another_notification_at_the_offset_of_a_lost_one_is_noticed(own_site: Site) -> None:
+    """A server that had not seen the lost one publishes first: the offset alone looks right."""
+    broker = own_site.broker()
+    publish(broker)
+    left_at = broker.position()
+
+    own_site.redis.command("HSET", f"{{{own_site.prefix}}}:state", "mark", "another")
+    wait_for(lambda: broker.position().epoch != left_at.epoch, broker.position)
+
+    assert publish(broker).notification.position.epoch == broker.position().epoch
+
+
+def test_a_redis_that_was_emptied_begins_a_new_epoch(own_site: Site) -> None:
+    broker = own_site.broker()
+    ear = Ear(broker)
+    before = publish(broker).notification.position
+
+    own_site.redis.command("FLUSHALL")
+    after = publish(broker).notification.position
+
+    assert after.epoch != before.epoch
+    assert after.offset == 1
+    assert ear.broken == 1
+
+
+def test_what_redis_refuses_is_not_published_and_leaves_no_hole(own_site: Site) -> None:
+    broker = own_site.broker()
+    publish(broker)
+
+    own_site.redis.command("CONFIG", "SET", "maxmemory", "1")
+    with pytest.raises(NotKept, match="maxmemory"):
+        publish(broker)
+    own_site.redis.command("CONFIG", "SET", "maxmemory", "0")
+
+    assert publish(broker).notification.offset == 2
+
+
+def test_history_that_ran_away_from_a_server_sends_its_clients_back_for_a_gap(own_site: Site) -> None:
+    """A server whose way to Redis was blocked for longer than history reaches."""
+    slow, fast = own_site.broker(count_max=5), own_site.broker(count_max=5)
+    ear = Ear(slow)
+    start = publish(fast).notification.position
+    wait_for(lambda: ear.has(1), lambda: ear.heard)
+
+    def run_ahead(_replay: Replay) -> None:
+        for _ in range(20):
+            publish(fast)
+
+    slow.attach(None, ALL, run_ahead)  # Meanwhile it takes nothing.
+    wait_for(lambda: slow.position().offset == 21, slow.position)
+    replay = missed(slow, start)
+
+    assert ear.broken == 1
+    assert [each.offset for each in ear.heard][-5:] == [17, 18, 19, 20, 21]
+    assert replay.gap is not None
+    assert (replay.gap.last, replay.gap.reason) == (16, "expired")
+
+
+def test_a_draft_that_no_client_could_be_sent_costs_no_offset(site: Site) -> None:
+    broker = site.broker()
+    with pytest.raises(Malformed):
+        broker.publish(Draft("t", "b", "default", 0, data={"n": float("inf")}))
+
+    assert publish(broker).notification.offset == 1
+    assert missed(broker, broker.position(), ALL).notifications == ()

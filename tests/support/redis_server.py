@@ -1,0 +1,119 @@
+"""A real Redis of a test's own: on a free port, every write on the disk before it is acknowledged."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from app.experiment import processes
+from tests.components import require_tool
+from tests.support.server import free_port
+
+START_TIMEOUT_S = 20.0
+
+
+class RedisServer:
+    """It can be killed, stopped, and started again on what its append-only file holds."""
+
+    def __init__(
+        self, folder: Path, *arguments: str, host: str = "127.0.0.1", into: Sequence[str] = ()
+    ) -> None:
+        """`into`: the command that takes it somewhere, such as a network namespace."""
+        self._program = str(require_tool("redis-server", "redis-server"))
+        self._folder = folder
+        self._arguments = arguments
+        self._into = into
+        self.host = host
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """The broker."""
+        return f"redis://{self.host}:{self.port}"
+
+    def start(self) -> None:
+        """Start, on what is there, and wait until it answers."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        command = [self._program, "--port", str(self.port), "--bind", self.host, "--dir", str(self._folder)]
+        command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--protected-mode", "no"]
+        with (self._folder / "redis.log").open("ab") as log:
+            self.process = processes.spawn(
+                [*self._into, *command, *self._arguments], env=processes.environment(), stdout=log, stderr=log
+            )
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            assert self.process.poll() is None, self.log()
+            assert time.monotonic() < deadline_s, self.log()
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Without a word, as the kernel does it when memory is short."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """In order."""
+        self._end(signal.SIGTERM)
+
+    def remember(self) -> None:
+        """Put aside what the append-only file holds now."""
+        shutil.copytree(self._folder / "appendonlydir", self._folder / "remembered")
+
+    def forget_since(self) -> None:
+        """While it is down: go back to what was put aside, as a failover to a replica that was behind does."""
+        shutil.rmtree(self._folder / "appendonlydir")
+        shutil.move(self._folder / "remembered", self._folder / "appendonlydir")
+
+    def command(self, *words: str) -> str:
+        """The raw answer to a command."""
+        with socket.create_connection((self.host, self.port), timeout=5) as sock:
+            sock.sendall(b"*%d\r\n" % len(words))
+            for word in words:
+                sock.sendall(b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode()))
+            return sock.recv(65_536).decode()
+
+    def log(self) -> str:
+        """What it has said."""
+        return (self._folder / "redis.log").read_text(errors="replace")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self.command("PING").startswith("+PONG")
+        return False
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)
+            self.process.wait(20)
+            self.process = None
+
+
+@contextlib.contextmanager
+def redis_server(folder: Path, *arguments: str) -> Iterator[RedisServer]:
+    """One that ends with the block."""
+    server = RedisServer(folder, *arguments)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@functools.cache
+def shared_redis() -> RedisServer:
+    """One for all tests of this process, which keep apart by prefix; it writes nothing to the disk."""
+    folder = tempfile.TemporaryDirectory(prefix="siar-redis-")
+    server = RedisServer(Path(folder.name), "--appendonly", "no")
+    atexit.register(folder.cleanup)
+    atexit.register(server.kill)
+    return server
