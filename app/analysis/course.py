@@ -76,7 +76,8 @@ def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTri
 
 def recoveries_of(record: TrialRecord) -> list[float]:
     """Of each break between two arrivals, in ms: first arrival behind it minus the last before, on the client's clock."""
-    breaks = [each for each in (record.course.openings if record.course else ()) if each.lost_us is not None]
+    openings = record.course.openings if record.course else ()
+    breaks = [(each.client, each.lost_us) for each in openings if each.lost_us is not None]
     if not breaks:
         return []
     columns = columns_of(record.deliveries)
@@ -85,10 +86,10 @@ def recoveries_of(record: TrialRecord) -> list[float]:
     )  # what never came, NaN, is each client's last
     client, stamps_us = columns.client[order], columns.received_client_us[order]
     found = []
-    for each in breaks:
-        own_us = stamps_us[np.searchsorted(client, each.client) : np.searchsorted(client, each.client + 1)]
+    for own, lost_us in breaks:
+        own_us = stamps_us[np.searchsorted(client, own) : np.searchsorted(client, own + 1)]
         own_us = own_us[~np.isnan(own_us)]
-        place = int(np.searchsorted(own_us, each.lost_us, side="right"))
+        place = int(np.searchsorted(own_us, lost_us, side="right"))
         if 0 < place < len(own_us):
             found.append(float(own_us[place] - own_us[place - 1]) / 1000)
     return found

@@ -33,11 +33,37 @@ STATISTICS: tuple[tuple[str, str, Callable[[LevelRow], float | None]], ...] = (
     ("missing_rate", "missing rate", lambda level: level.missing_rate),
 )
 
+
+def _known(level: LevelRow, rate: float | None) -> float | None:
+    """A rate of seconds that are all missing is no 0: nobody said what went there."""
+    return None if level.missing_rate == 1 else rate
+
+
 TABLE_2: tuple[tuple[str, str, str, Callable[[Cell], float | None]], ...] = (
-    ("up_kbps_zero_rate", "up, zero rate", "share", lambda cell: cell[1].up_kbps.zero_rate),
-    ("up_kbps_nonzero_rate", "up, non-zero rate", "share", lambda cell: cell[1].up_kbps.nonzero_rate),
-    ("down_kbps_zero_rate", "down, zero rate", "share", lambda cell: cell[1].down_kbps.zero_rate),
-    ("down_kbps_nonzero_rate", "down, non-zero rate", "share", lambda cell: cell[1].down_kbps.nonzero_rate),
+    (
+        "up_kbps_zero_rate",
+        "up, zero rate",
+        "share",
+        lambda cell: _known(cell[1].up_kbps, cell[1].up_kbps.zero_rate),
+    ),
+    (
+        "up_kbps_nonzero_rate",
+        "up, non-zero rate",
+        "share",
+        lambda cell: _known(cell[1].up_kbps, cell[1].up_kbps.nonzero_rate),
+    ),
+    (
+        "down_kbps_zero_rate",
+        "down, zero rate",
+        "share",
+        lambda cell: _known(cell[1].down_kbps, cell[1].down_kbps.zero_rate),
+    ),
+    (
+        "down_kbps_nonzero_rate",
+        "down, non-zero rate",
+        "share",
+        lambda cell: _known(cell[1].down_kbps, cell[1].down_kbps.nonzero_rate),
+    ),
     ("both_zero_rate", "both ways zero", "share", lambda cell: cell[1].both_zero_rate),
     ("median_interval_s", "interval, median", "s", lambda cell: cell[1].intervals.median_s),
     ("p95_interval_s", "interval, p95", "s", lambda cell: cell[1].intervals.p95_s),

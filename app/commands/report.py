@@ -27,6 +27,7 @@ from app.report.display_text import print_display
 from app.report.figure_files import WIDTH_MM, width_mm, write_figures
 from app.report.files import write_atomically
 from app.report.renderings import FORMS, Order
+from app.report.study_tables import print_published
 from app.report.terminal import print_live, print_result
 from app.report.translation import in_language, translator
 from app.report.typeset import REQUIREMENTS, is_installed
@@ -63,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how wide those are printed, as in 85mm, 8.5cm, 3.35in (default: {WIDTH_MM:g}mm)",
     )
     parser.add_argument(
+        "--studies",
+        action="store_true",
+        help="with text: also the four published studies' tables, this run's numbers in their rows",
+    )
+    parser.add_argument(
         "--language", choices=LANGUAGES, default=LANGUAGES[0], help="of all but csv, json, parquet"
     )
 
@@ -81,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
         figures = _figures(analysis, arguments, wide_mm)
         if formats == [TEXT]:
             if arguments.figures is None or arguments.output is not None:
-                _give(_result_text(analysis, store, arguments.language), arguments.output)
+                _give(_result_text(analysis, store, arguments), arguments.output)
             return 0
     order = Order(analysis, arguments.language, figures)
     for path in _written(formats, order, arguments.output):
@@ -99,6 +105,8 @@ def _formats(arguments: argparse.Namespace) -> list[str]:
             )
     if TEXT in formats and len(formats) > 1:
         raise Malformed("--format text goes to a terminal or a file of its own; ask for it alone.")
+    if arguments.studies and formats != [TEXT]:
+        raise Malformed("--studies is for --format text; the other forms have the studies' tables anyway.")
     if arguments.output is None and (len(formats) > 1 or not _is_text(formats[0])):
         what = (
             "Several forms need a folder"
@@ -157,11 +165,13 @@ def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[
     return paths
 
 
-def _result_text(analysis: Analysis, store: Store, language: str) -> str:
+def _result_text(analysis: Analysis, store: Store, arguments: argparse.Namespace) -> str:
     """What a terminal shows."""
-    file = io.StringIO()
+    file, language = io.StringIO(), arguments.language
     print_result(analysis, _console(file), language=language)
     print_display(store.each_sample(), _console(file), say=translator(language))
+    if arguments.studies:
+        print_published(analysis, _console(file), language=language)
     return file.getvalue()
 
 

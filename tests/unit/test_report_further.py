@@ -95,6 +95,7 @@ def test_a_table_for_each_characteristic_has_a_column_for_each_row_of_the_summar
         "resource utilization",
         "capacity",
         "reliability",
+        "the instrument itself",
     ]
     for _, table in tables:
         assert len(table.headings) == len(analysis.summary) + 2

@@ -1,0 +1,151 @@
+"""How a trial goes: what is recorded of it comes back, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.analyse import Analysis, analyse
+from app.analysis.course import memory_kib_per_connection
+from app.analysis.further import FurtherRow, further
+from app.core.course import Course, CpuSecond, Opening, Upload
+from app.core.trial import TrialRecord
+from app.measure.cpu import CpuSampler
+from app.measure.cpu_seconds import cpu_seconds
+from app.measure.store import Store
+from tests.support import records
+from tests.unit.support_run import CLIENT_CLOCK_US, RunMaker, a_plan, a_trial, cpu_use
+from tests.unit.test_store import head
+
+SECONDS = (CpuSecond(0, 1.0, 0.1, 0.06, 0.3), CpuSecond(1, 1.0, 0.3, 0.02, 0.4))
+
+COURSE = Course(
+    cpu_seconds=SECONDS,
+    openings=(
+        Opening(0, 0, 1_000.0, 1_500.0, 3_000.0, 4_000.0, None),
+        Opening(1, 0, 1_000.0, None, None, None, 2_000.0),
+    ),
+    uploads=(Upload(0, 5_000.5, 9),),
+)
+
+
+def test_a_course_comes_back_the_same(tmp_path: Path) -> None:
+    trials = tuple(
+        replace(records.trial(index), course=course)
+        for index, course in enumerate((COURSE, Course(uploads_known=False), None))
+    )
+
+    with Store.create(tmp_path / "run", head()) as store:
+        for trial in trials:
+            store.add_trial(trial)
+
+    with Store.open(tmp_path / "run") as store:
+        assert store.load().trials == trials
+
+
+def test_the_seconds_of_a_process_that_works_are_those_it_worked() -> None:
+    edge = CpuSampler(os.getpid()).snapshot()
+
+    with cpu_seconds(edge) as found:
+        assert sum(range(2_000_000)) > 0
+
+    (only,) = found
+    assert only.second == 0
+    assert only.process_s is not None
+    assert only.process_s > 0
+    assert only.wall_s > 0
+
+
+def test_without_processes_in_reach_there_are_no_seconds() -> None:
+    with cpu_seconds(None) as found:
+        pass
+
+    assert found == []
+
+
+def run_with(course: Course, *, uploads: bool = True) -> Analysis:
+    """Two arms with one client, 20 notifications a second for a second; the same course in each trial."""
+
+    def with_course(record: TrialRecord) -> TrialRecord:
+        return record if record.spec.idle else replace(record, course=replace(course, uploads_known=uploads))
+
+    return analyse(RunMaker(a_plan(client_counts=(1,), blocks=2), alter=with_course).run())
+
+
+def first_row(analysis: Analysis) -> FurtherRow:
+    return further(analysis)[0]
+
+
+def test_shares_per_second_are_of_all_cores() -> None:
+    row = first_row(run_with(COURSE)).course
+
+    assert (row.cpu_process_percent.seconds, row.cpu_process_percent.mean) == (4, pytest.approx(10.0))
+    assert row.cpu_process_percent.max == pytest.approx(15.0)  # 0.3 s of a second on two cores
+    assert row.cpu_kernel_percent.mean == pytest.approx(2.0)
+
+
+def test_set_up_counts_from_the_call_to_connect_and_leaves_out_who_never_came_in() -> None:
+    row = first_row(run_with(COURSE)).course
+
+    assert row.connections == 2
+    assert (row.connect_ms_p50, row.first_byte_ms_p50, row.setup_ms_p50) == (0.5, 2.0, 3.0)
+    assert row.setup_ms_p95 is None, "two connections have no p95"
+
+
+def test_what_clients_sent_is_in_its_second_and_silence_is_zero() -> None:
+    sent = replace(COURSE, uploads=(Upload(0, CLIENT_CLOCK_US + 300_000, 250),))
+
+    row = first_row(run_with(sent))
+
+    assert row.up_kbps.mean == pytest.approx(2.0)
+    assert (row.up_kbps.zero_rate, row.up_kbps.missing_rate) == (0.0, 0.0)
+    assert first_row(run_with(replace(sent, uploads=()))).up_kbps.zero_rate == 1.0
+
+
+def test_clients_that_do_not_say_what_they_send_leave_it_blank() -> None:
+    row = first_row(run_with(COURSE, uploads=False))
+
+    assert row.up_kbps.missing_rate == 1.0
+    assert row.up_kbps.zero_rate == 0.0
+    assert row.both_zero_rate is None
+
+
+def test_recovery_is_from_the_last_arrival_before_a_break_to_the_first_behind_it() -> None:
+    lost_us = CLIENT_CLOCK_US + 520_000  # arrivals come every 50 ms
+    broken = replace(COURSE, openings=(Opening(0, 0, 0.0, 1.0, 2.0, 3.0, lost_us),))
+
+    row = first_row(run_with(broken)).course
+
+    assert row.recovery_ms_p50 == pytest.approx(50.0, abs=2.0)
+
+
+def test_a_run_of_before_has_none_of_it() -> None:
+    row = first_row(analyse(RunMaker(a_plan(client_counts=(1,), blocks=2)).run()))
+
+    assert (row.course.connections, row.course.setup_ms_p50, row.course.recovery_ms_p50) == (0, None, None)
+    assert row.course.cpu_process_percent.mean is None
+    assert row.up_kbps.mean is None
+
+
+@pytest.mark.parametrize(("counts", "expected"), [((1, 101), 12.0), ((1, 6), None)])
+def test_memory_per_connection_needs_counts_that_lie_apart(
+    counts: tuple[int, int], expected: float | None
+) -> None:
+    def grown(record: TrialRecord) -> TrialRecord:
+        # Older repetitions left 5 MB behind, which is nobody's connection.
+        size = 60_000_000 + 5_000_000 * record.spec.block + record.spec.clients * 12 * 1024
+        return replace(record, cpu=replace(cpu_use(total_s=0.01), rss_bytes=size))
+
+    plan = a_plan(client_counts=counts, blocks=2, notifications=2)
+    analysis = analyse(RunMaker(plan, alter=grown).run())
+
+    found = memory_kib_per_connection(analysis.trials)
+
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_a_trial_without_a_course_is_as_before() -> None:
+    assert a_trial().course is None
