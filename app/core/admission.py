@@ -7,10 +7,17 @@ import threading
 from collections import Counter
 
 from app.core.errors import SiarError
+from app.core.network_of import network_of
 
 
 class TooManyConnections(SiarError):
     """No more connections are taken: the server's limit, or that of the address."""
+
+    def __init__(self, sentence: str, *, reason: str, count_max: int) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+        """`server_full` or `address_full`."""
+        self.count_max = count_max
 
 
 class Admission:
@@ -34,24 +41,30 @@ class Admission:
                 self.refused["server_full"] += 1
                 raise TooManyConnections(
                     f"This server holds {self._count_max} connections, as many as it may "
-                    "(SIAR_CONNECTIONS_MAX); try again later."
+                    "(SIAR_CONNECTIONS_MAX); try again later.",
+                    reason="server_full",
+                    count_max=self._count_max,
                 )
-            if self._by_address[address] >= self._per_address_max and not self._is_exempt(address):
+            guest = network_of(address)
+            if self._by_address[guest] >= self._per_address_max and not self._is_exempt(address):
                 self.refused["address_full"] += 1
                 raise TooManyConnections(
                     f"Your address holds {self._per_address_max} connections, as many as one may "
-                    "(SIAR_CONNECTIONS_PER_ADDRESS_MAX)."
+                    "(SIAR_CONNECTIONS_PER_ADDRESS_MAX).",
+                    reason="address_full",
+                    count_max=self._per_address_max,
                 )
             self.count += 1
-            self._by_address[address] += 1
+            self._by_address[guest] += 1
 
     def leave(self, address: str) -> None:
         """Give the place back."""
         with self._lock:
             self.count -= 1
-            self._by_address[address] -= 1
-            if not self._by_address[address]:
-                del self._by_address[address]
+            guest = network_of(address)
+            self._by_address[guest] -= 1
+            if not self._by_address[guest]:
+                del self._by_address[guest]
 
     def _is_exempt(self, address: str) -> bool:
         try:

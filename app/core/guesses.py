@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
 from app.core.errors import SiarError
+from app.core.network_of import network_of
 
 GUESSES_MAX = 5
 GUESSES_US = 60_000_000
@@ -38,7 +38,7 @@ class Guesses:
 
     def check(self, address: str) -> None:
         """Raises `TooManyGuesses` for an address that has to wait."""
-        wrong_us = self._wrong_us.get(_network(address)) if self._wrong_us else None
+        wrong_us = self._wrong_us.get(network_of(address)) if self._wrong_us else None
         if wrong_us is None or len(wrong_us) < GUESSES_MAX:
             return
         left_us = wrong_us[0] + GUESSES_US - self._now_us()
@@ -48,19 +48,8 @@ class Guesses:
     def wrong(self, address: str) -> None:
         """One more wrong one."""
         with self._lock:
-            network = _network(address)
+            network = network_of(address)
             self._wrong_us.setdefault(network, deque(maxlen=GUESSES_MAX)).append(self._now_us())
             self._wrong_us.move_to_end(network)
             if len(self._wrong_us) > ADDRESSES_MAX:
                 self._wrong_us.popitem(last=False)
-
-
-def _network(address: str) -> str:
-    """The address, or of IPv6 its /64: one customer has that many, and would be a new guesser with each."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
-        return str(ipaddress.ip_network((ip, 64), strict=False))
-    return address

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import socket
 import sys
@@ -33,6 +34,9 @@ LOOK_AGAIN_S = 0.02
 
 ACCEPT_PAUSE_S = 0.1
 """Rest after an accept failed for want of descriptors: others may leave meanwhile."""
+
+ACCEPTS_AT_ONCE = 16
+"""Then the others have their turn: four thousand connections may be waiting to be accepted."""
 
 
 class EventletWorker(SiarWorker):
@@ -59,9 +63,13 @@ class EventletWorker(SiarWorker):
         """Let the others have their turn."""
         eventlet.sleep(0)
 
-    def waits_for_request(self) -> Any:
-        """A context that ends an idle connection."""
-        return eventlet.Timeout(self.cfg.keepalive or None, exception=False)
+    def pause(self, seconds: float) -> None:
+        """Let this green thread sleep."""
+        eventlet.sleep(seconds)
+
+    def within(self, seconds: float) -> Any:
+        """A context that leaves its block in silence when the time is over."""
+        return eventlet.Timeout(seconds or None, exception=False)
 
     def run(self) -> None:
         """Serve until told to stop, then end in order."""
@@ -81,10 +89,17 @@ class EventletWorker(SiarWorker):
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve one connection; its own end is nobody else's error."""
+        with self.place(addr) as has_place:
+            if has_place:
+                self._serve_connection(listener, client, addr)
+            else:
+                util.close(client)
+
+    def _serve_connection(self, listener: Any, client: Any, addr: Any) -> None:
         try:
             if self.cfg.is_ssl:
                 client = self.shake_hands(client)
-            with self.serving(client):
+            with self.serving(client, addr):
                 super().handle(listener, client, addr)
         except (SystemExit, OSError):  # a failed TLS handshake is an OSError
             util.close(client)
@@ -108,7 +123,11 @@ class EventletWorker(SiarWorker):
         return listeners
 
     def _accept(self, listener: Any) -> None:
-        while self.alive:
+        for number in itertools.count():
+            if not self.alive:
+                return
+            if number % ACCEPTS_AT_ONCE == 0:
+                eventlet.sleep(0)  # While more are waiting, an accept never does.
             try:
                 client, address = listener.accept()
             except OSError as error:

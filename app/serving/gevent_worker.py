@@ -55,9 +55,13 @@ class GeventWorker(SiarWorker):
         """Let the others have their turn."""
         gevent.sleep(0)
 
-    def waits_for_request(self) -> Any:
-        """A context that ends an idle connection."""
-        return gevent.Timeout(self.cfg.keepalive or None, exception=False)
+    def pause(self, seconds: float) -> None:
+        """Let this green thread sleep."""
+        gevent.sleep(seconds)
+
+    def within(self, seconds: float) -> Any:
+        """A context that leaves its block in silence when the time is over."""
+        return gevent.Timeout(seconds or None, exception=False)
 
     def run(self) -> None:
         """Serve until told to stop, then end in order."""
@@ -85,10 +89,17 @@ class GeventWorker(SiarWorker):
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
         """Serve one connection; its own end is nobody else's error."""
+        with self.place(addr) as has_place:
+            if has_place:
+                self._serve_connection(listener, client, addr)
+            else:
+                util.close(client)
+
+    def _serve_connection(self, listener: Any, client: Any, addr: Any) -> None:
         try:
             if self.cfg.is_ssl:
                 client = self.shake_hands(client)
-            with self.serving(client):
+            with self.serving(client, addr):
                 super().handle(listener, client, addr)
         except (SystemExit, OSError, gevent.GreenletExit):  # a failed TLS handshake is an OSError
             util.close(client)

@@ -1,29 +1,49 @@
 """What our gunicorn workers have in common, whichever green threads they run on.
 
 1. A connection that the application took over leaves the request loop, and is not closed by it.
-2. Idle connections are known, so that a drain ends them at once.
+2. Idle connections are known, so that a drain ends them at once, and one that is needed makes room (door.py).
 3. A drain stops accepting, tells the application, and waits for its connections within the master's patience.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import functools
 import gc
+import os
 import types
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
+from app import settings
+from app.core.forwarded import Proxies, parse_address
+from app.core.network_of import ADDRESSES_KEPT_MAX
 from app.serving import plain_request
+from app.serving.door import Door
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
 from app.serving.takeover import offered
+from app.serving.timed_body import TimedReader, has_come
 
 DRAIN_SHARE = 0.7
 """Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
 
+FIRST_REQUEST_S = 15.0
+"""From the accept to the end of the first request's head, and for a TLS handshake. Later requests have `keepalive`."""
+
+SEND_IDLE_S = 60.0
+"""How long a peer may take nothing of an answer; a phone that was put away for a minute comes back and asks again."""
+
+PLACES_OF_A_CONNECTION = 2
+"""A client that polls has two: a question that waits for its answer, and a post beside it."""
+
+SPARE = 100
+"""Of the worker's green threads: for what is no connection."""
 
 GC_AFTER = 20_000
 """Objects more than before, where Python's default is 700 (and 2,000 from 3.13 on)."""
@@ -34,8 +54,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._idle: set[Any] = set()
-        self._clients: dict[Any, Any] = {}
+        self._visitors: dict[Any, tuple[Any, str]] = {}
+        """By green thread: its connection and the peer's address."""
+        self._newcomers: set[Any] = set()
+        """Green threads whose connection has not brought a request yet."""
+        self.door = make_door(settings.read(os.environ), count_max=self.worker_connections - SPARE)
 
     def current(self) -> Any:
         """The green thread that runs."""
@@ -49,8 +72,12 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         """Let the others have their turn."""
         raise NotImplementedError
 
-    def waits_for_request(self) -> Any:
-        """A context that ends an idle connection."""
+    def pause(self, seconds: float) -> None:
+        """Let this green thread sleep."""
+        raise NotImplementedError
+
+    def within(self, seconds: float) -> AbstractContextManager[Any]:
+        """A context that leaves its block in silence when the time is over."""
         raise NotImplementedError
 
     @contextmanager
@@ -60,18 +87,25 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         # already. Without this it held everything else up, the writing of what it publishes first of all.
         self.give_way()
         waiting = self.current()
-        self._idle.add(waiting)
+        sock, address = self._visitors[waiting]
+        wait_s = self.door.wait_s(address)
+        if wait_s:
+            self.pause(wait_s)
+            if not self.alive:
+                cut(sock)  # A drain looked for it while it slept.
+        self.door.begin_idle(address, waiting, sock)
         try:
-            with self.waits_for_request():
+            with self.within(FIRST_REQUEST_S if waiting in self._newcomers else self.cfg.keepalive):
                 yield
         finally:
-            self._idle.discard(waiting)
+            self._newcomers.discard(waiting)
+            self.door.end_idle(waiting)
 
     def shake_hands(self, client: Any) -> Any:
         """TLS around an accepted connection. Raises `OSError`, too when the client takes too long to say hello."""
         encrypted = None
         try:
-            with self.waits_for_request():  # Ends the block in silence when the time is over.
+            with self.within(FIRST_REQUEST_S):
                 if plain_request.is_plain(client):
                     plain_request.redirect(client)
                     raise ConnectionAbortedError("The client spoke plain HTTP.")
@@ -85,22 +119,41 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             raise
 
     @contextmanager
-    def serving(self, client: Any) -> Iterator[None]:
-        """Around a connection."""
+    def place(self, addr: Any) -> Iterator[bool]:
+        """Around a connection: whether there is a place for it."""
+        address = addr[0] if isinstance(addr, tuple) else ""  # A Unix socket's peer has none.
+        has_place = self.door.enter(address)
+        try:
+            yield has_place
+        finally:
+            if has_place:
+                self.door.leave(address)
+
+    @contextmanager
+    def serving(self, client: Any, addr: Any) -> Iterator[None]:
+        """Around a connection that is spoken with."""
         green = self.current()
-        self._clients[green] = client
+        self._visitors[green] = client, addr[0] if isinstance(addr, tuple) else ""
+        self._newcomers.add(green)
         try:
             yield
         finally:
-            self._clients.pop(green, None)
+            self._newcomers.discard(green)
+            del self._visitors[green]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """One request; while leaving, the last one of its connection."""
-        if self.cfg.is_ssl:
-            again = super().handle_request(listener_name, req, sock, addr)
-        else:
-            with offered(sock, req.unreader):
+        if not has_come(req.body.reader):
+            req.body.reader = TimedReader(req.body.reader, self.within)
+        sock.settimeout(SEND_IDLE_S)
+        with contextlib.nullcontext() if self.cfg.is_ssl else offered(sock, req.unreader):
+            try:
                 again = super().handle_request(listener_name, req, sock, addr)
+            except TimeoutError:  # gunicorn would log it with a traceback.
+                raise ConnectionResetError(
+                    errno.ECONNRESET, "The client took nothing for too long."
+                ) from None
+        sock.settimeout(None)
         if not self.alive:
             raise StopIteration
         return bool(again)
@@ -137,8 +190,8 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         drain = getattr(self.wsgi, "drain", None)
         if drain is not None:
             drain()
-        for waiting in list(self._idle):
-            cut(self._clients.get(waiting))  # Its reader sees the end, which is no error.
+        for sock in self.door.idle_sockets():
+            cut(sock)  # Its reader sees the end, which is no error.
 
     @property
     def patience_s(self) -> float:
@@ -149,3 +202,18 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         """Whether the application still has bytes on their way."""
         is_drained = getattr(self.wsgi, "is_drained", None)
         return is_drained is not None and not is_drained()
+
+
+def make_door(given: settings.Settings, *, count_max: int) -> Door:
+    """By the settings: loopback is no guest unless proxies are named, and proxies that were named never are."""
+    proxies = Proxies(given.trusted_proxies)
+
+    @functools.lru_cache(ADDRESSES_KEPT_MAX)
+    def is_exempt(address: str) -> bool:
+        if proxies:
+            return proxies.trusts(address)
+        parsed = parse_address(address)
+        return parsed is None or parsed.is_loopback  # A Unix socket's peer has none.
+
+    places = PLACES_OF_A_CONNECTION * given.connections_per_address_max
+    return Door(count_max=count_max, per_address_max=places, is_exempt=is_exempt)

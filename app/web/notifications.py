@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import flask
@@ -9,8 +10,9 @@ import msgspec
 
 from app import clock
 from app.broker.base import Draft
+from app.catalogues import refusal
 from app.core.errors import Malformed
-from app.core.notification import EVERYONE, Targets, encode_json
+from app.core.notification import EVERYONE, Notification, Targets, encode_json
 from app.core.position import parse_position
 from app.core.wire import (
     BODY_CHARS_MAX,
@@ -28,6 +30,9 @@ from app.web.here import services
 blueprint = flask.Blueprint("notifications", __name__)
 
 HISTORY_LIMIT_MAX = 1000
+
+LISTED_AT_ONCE = 20
+"""Notifications in one piece of an answer; at the longest about a megabyte."""
 
 TTL_S_MAX = 30 * 24 * 3600
 """A month; history is shorter than that anyway."""
@@ -66,9 +71,9 @@ def publish() -> flask.Response:
     parts = services()
     wait_us = parts.publish_rate.wait_us(clock.monotonic_us())
     if wait_us:
-        refusal = problem(429, "Notifications come faster than SIAR_PUBLISH_PER_S_MAX allows; try again.")
-        refusal.headers["Retry-After"] = str(-(-wait_us // 1_000_000))
-        return refusal
+        refused = problem(429, refusal("publish_too_fast"))
+        refused.headers["Retry-After"] = str(-(-wait_us // 1_000_000))
+        return refused
     wanted = body.read(Publish, bytes_max=parts.settings.publish_body_bytes_max)
     draft = _draft(wanted)
     broker = parts.broker
@@ -76,12 +81,7 @@ def publish() -> flask.Response:
     trial = parts.trials.active()
     if trial is not None and earlier is None:
         if not wanted.force:
-            return problem(
-                409,
-                "An experiment is measuring: a notification now would disturb it. "
-                "Wait until it ends (ends_us), or send force: true, which voids the trial.",
-                ends_us=trial.ends_us,
-            )
+            return problem(409, refusal("publish_would_disturb"), ends_us=trial.ends_us)
         parts.trials.void(trial)
     published = earlier or broker.publish(draft)
     notification = published.notification
@@ -104,15 +104,26 @@ def history() -> flask.Response:
     position = broker.position()
     after = _after(flask.request.args.get("after", "0"), epoch=position.epoch)
     found = broker.history(after, limit)
-    # The wire bytes as they are: history, stream and channel show the same object.
-    listed = ",".join(notification.json for notification in found)
-    text = f'{{"position":{encode_json(str(position))},"notifications":[{listed}]}}'
-    return flask.Response(text, content_type="application/json", headers={"Cache-Control": "no-store"})
+    text = _pieces(str(position), found)
+    headers = {"Cache-Control": "no-store"}
+    if len(found) <= LISTED_AT_ONCE:
+        return flask.Response("".join(text), content_type="application/json", headers=headers)
+    # Piece by piece: strangers who ask for all of history and do not read must not each hold a copy of it.
+    return flask.Response(text, content_type="application/json", headers=headers)
+
+
+def _pieces(position: str, found: Sequence[Notification]) -> Iterator[str]:
+    """The wire's bytes as they are: history, stream and channel show the same object."""
+    yield f'{{"position":{encode_json(position)},"notifications":['
+    for start in range(0, len(found), LISTED_AT_ONCE):
+        listed = ",".join(notification.json for notification in found[start : start + LISTED_AT_ONCE])
+        yield f",{listed}" if start else listed
+    yield "]}"
 
 
 def _draft(wanted: Publish) -> Draft:
     if wanted.data and len(encode_json(wanted.data)) > DATA_BYTES_MAX:
-        raise Malformed(f"`data` may have at most {DATA_BYTES_MAX} bytes when encoded.")
+        raise Malformed(refusal("data_too_large", count=DATA_BYTES_MAX))
     targets = EVERYONE
     if wanted.targets is not None:
         devices = wanted.targets.devices
@@ -136,10 +147,7 @@ def _due_us(wanted_us: int | None) -> int:
         return now_us
     age_max_s = services().settings.publish_age_max_s
     if not now_us - age_max_s * 1_000_000 <= wanted_us <= now_us:
-        raise Malformed(
-            f"due_us must be in the server's time base, not in the future and at most {age_max_s:g} s old; "
-            f"GET /api/clock tells that time."
-        )
+        raise Malformed(refusal("due_out_of_range", seconds=age_max_s))
     return wanted_us
 
 
@@ -149,10 +157,10 @@ def _after(text: str, *, epoch: str) -> int:
         return position.offset if position.epoch == epoch else 0  # of another life: everything is new to it
     if text.isascii() and text.isdigit() and len(text) <= 16 and int(text) <= OFFSET_MAX:
         return int(text)
-    raise Malformed("`after` is an offset (a whole number, 0 for all) or a position.")
+    raise Malformed(refusal("after_malformed"))
 
 
 def _limit(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= HISTORY_LIMIT_MAX:
         return int(text)
-    raise Malformed(f"`limit` is a whole number from 1 to {HISTORY_LIMIT_MAX}.")
+    raise Malformed(refusal("limit_malformed", count=HISTORY_LIMIT_MAX))

@@ -1,0 +1,168 @@
+"""Slowness as a weapon, in every phase of a request, and many connections of one address (serving/door.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from app.serving.timed_body import BODY_S
+from app.serving.worker import FIRST_REQUEST_S
+from tests.support.server import RunningServer, running_server
+from tests.support.streams import sse
+
+CONNECTIONS = 3
+"""Of one address, so few that a test fills them."""
+
+PLACES = 2 * CONNECTIONS
+"""In the request loop; as many requests a second, and five seconds' at once."""
+
+STRANGER, OTHER = "127.0.9.1", "127.0.9.2"
+
+GRACE_S = 10.0
+"""A busy machine's."""
+
+
+@pytest.fixture(scope="module", params=["eventlet", pytest.param("gevent", marks=pytest.mark.slow)])
+def server(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[RunningServer]:
+    # With proxies named, an address of loopback is one like any other.
+    settings = {"trusted_proxies": "192.0.2.1", "connections_per_address_max": CONNECTIONS}
+    folder = tmp_path_factory.mktemp("slow")
+    with running_server(folder, recorder=0, green_threads=request.param, **settings) as running:
+        yield running
+        assert "Traceback" not in running.log(), running.log()
+
+
+@contextlib.contextmanager
+def connection(server: RunningServer, source: str = STRANGER) -> Iterator[socket.socket]:
+    address = ("127.0.0.1", server.port)
+    with socket.create_connection(address, timeout=30, source_address=(source, 0)) as sock:
+        yield sock
+
+
+def ask(sock: socket.socket) -> bytes:
+    """The answer to a small request, on a connection that is kept."""
+    sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"ok\n") and (piece := sock.recv(4096)):
+        answer += piece
+    return answer
+
+
+def is_ended(sock: socket.socket, within_s: float) -> bool:
+    sock.settimeout(within_s)
+    try:
+        return sock.recv(4096) == b""
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_one_more_connection_of_an_address_ends_its_longest_idle_one_and_nobody_elses(
+    server: RunningServer,
+) -> None:
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(connection(server, OTHER))
+        assert b"200 OK" in ask(other)
+        held = [stack.enter_context(connection(server)) for _ in range(PLACES)]
+        for sock in held:
+            assert b"200 OK" in ask(sock)
+
+        more = stack.enter_context(connection(server))
+        assert b"200 OK" in ask(more)
+
+        assert is_ended(held[0], GRACE_S)
+        assert b"200 OK" in ask(held[2])
+        assert b"200 OK" in ask(other)
+        assert f"{STRANGER} has {PLACES} connections without a subscription" in server.log()
+
+
+def test_a_subscription_takes_no_place_in_the_request_loop(server: RunningServer) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            stream = stack.enter_context(connection(server, "127.0.9.3"))
+            stream.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"200 OK" in stream.recv(4096)
+        idle = [stack.enter_context(connection(server, "127.0.9.3")) for _ in range(PLACES)]
+
+        assert [b"200 OK" in ask(sock) for sock in idle] == [True] * PLACES
+
+
+@pytest.mark.slow
+def test_who_asks_without_end_waits_and_others_do_not(server: RunningServer) -> None:
+    with connection(server, "127.0.9.4") as sock, connection(server, "127.0.9.5") as other:
+        begun_s = time.monotonic()
+        for _ in range(PLACES * 7):
+            assert b"200 OK" in ask(sock)
+        took_s = time.monotonic() - begun_s
+        asked_s = time.monotonic()
+        assert b"200 OK" in ask(other)
+        other_s = time.monotonic() - asked_s
+
+    assert took_s > 1.5, "seven seconds' worth of requests, of which five may come at once"
+    assert other_s < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("beginning", "limit_s"),
+    [
+        (b"", FIRST_REQUEST_S),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", FIRST_REQUEST_S),
+        (b"POST /api/deliveries HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n", BODY_S),
+        (
+            b"POST /api/deliveries HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n7f\r\n",
+            BODY_S,
+        ),
+    ],
+    ids=["nothing", "a head", "a body", "a body in chunks"],
+)
+def test_who_says_something_a_byte_at_a_time_is_ended_in_time(
+    server: RunningServer, beginning: bytes, limit_s: float
+) -> None:
+    with connection(server, "127.0.9.6") as sock, sse(server.port) as stream:
+        sock.sendall(beginning)
+        begun_s = time.monotonic()
+        ended = False
+        while not ended and time.monotonic() - begun_s < limit_s + GRACE_S:
+            if beginning:
+                with contextlib.suppress(ConnectionError):
+                    sock.sendall(b"a")
+            ended = is_ended(sock, 0.5) or _was_refused(sock)
+        took_s = time.monotonic() - begun_s
+
+        assert ended
+        assert took_s > limit_s / 2
+        server.publish("still here", "")
+        assert stream.next_notification()["title"] == "still here"
+
+
+def _was_refused(sock: socket.socket) -> bool:
+    """Whether an answer came before the end: a 400 for what broke off."""
+    sock.setblocking(False)
+    try:
+        return b"HTTP/1.1 4" in sock.recv(4096)
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_a_whole_history_is_answered_in_pieces_that_are_one_document(server: RunningServer) -> None:
+    sent = [server.publish(str(number), "x" * 1000)["id"] for number in range(60)]
+    link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10, source_address=("127.0.9.7", 0))
+    with contextlib.closing(link):
+        link.request("GET", "/api/notifications?after=0&limit=1000")
+        answer = link.getresponse()
+
+        assert answer.headers["Content-Length"] is None
+        assert [each["id"] for each in json.loads(answer.read())["notifications"]][-60:] == sent

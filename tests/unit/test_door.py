@@ -1,0 +1,192 @@
+"""Places in the request loop, and an address' share of its time."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.admission import Admission, TooManyConnections
+from app.core.network_of import network_of
+from app.serving.door import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE, Door
+from app.serving.worker import PLACES_OF_A_CONNECTION, make_door
+from app.settings import Settings
+
+STRANGER, OTHER, FREE = "192.0.2.1", "192.0.2.2", "127.0.0.1"
+
+
+class Stopped:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_us = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now_us
+
+
+def door_of(count_max: int = 100, per_address_max: int = 2, now_us: Stopped | None = None) -> Door:
+    return Door(
+        count_max=count_max,
+        per_address_max=per_address_max,
+        is_exempt=lambda address: address == FREE,
+        now_us=now_us or Stopped(),
+    )
+
+
+@pytest.fixture
+def pairs() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
+    made = [socket.socketpair() for _ in range(4)]
+    yield made
+    for pair in made:
+        for each in pair:
+            each.close()
+
+
+def is_ended(peer: socket.socket) -> bool:
+    peer.setblocking(False)
+    try:
+        return peer.recv(1) == b""
+    except BlockingIOError:
+        return False
+
+
+def test_of_an_address_that_has_all_its_places_the_longest_idle_connection_makes_room(
+    pairs: list[tuple[socket.socket, socket.socket]],
+) -> None:
+    door = door_of()
+    for number in range(2):
+        assert door.enter(STRANGER)
+        door.begin_idle(STRANGER, number, pairs[number][0])
+
+    assert door.enter(STRANGER)
+
+    assert [is_ended(peer) for _, peer in pairs[:2]] == [True, False]
+
+
+def test_of_an_address_whose_connections_are_all_busy_a_further_one_is_refused() -> None:
+    door = door_of()
+
+    assert [door.enter(STRANGER) for _ in range(3)] == [True, True, False]
+    assert door.enter(OTHER)
+    door.leave(STRANGER)
+    assert door.enter(STRANGER)
+
+
+def test_when_all_places_are_taken_whoever_is_idle_longest_makes_room(
+    pairs: list[tuple[socket.socket, socket.socket]],
+) -> None:
+    door = door_of(count_max=2)
+    for number, address in enumerate((STRANGER, OTHER)):
+        assert door.enter(address)
+        door.begin_idle(address, number, pairs[number][0])
+    door.end_idle(0)
+
+    assert door.enter("192.0.2.3")
+
+    assert [is_ended(peer) for _, peer in pairs[:2]] == [False, True]
+    assert not door.enter("192.0.2.4"), "nobody is idle any more"
+
+
+def test_a_drain_finds_everybody_who_waits(pairs: list[tuple[socket.socket, socket.socket]]) -> None:
+    door = door_of(per_address_max=4)
+    for number in range(3):
+        door.enter(STRANGER)
+        door.begin_idle(STRANGER, number, pairs[number][0])
+    door.end_idle(1)
+
+    assert door.idle_sockets() == [pairs[0][0], pairs[2][0]]
+
+
+def test_this_machine_is_neither_counted_nor_slowed_down() -> None:
+    door = door_of(per_address_max=1)
+
+    assert all(door.enter(FREE) for _ in range(50))
+    assert {door.wait_s(FREE) for _ in range(10_000)} == {0.0}
+
+
+@given(st.lists(st.integers(0, 200_000), min_size=1, max_size=200))
+def test_an_address_never_has_more_than_its_share_of_requests(pauses_us: list[int]) -> None:
+    now = Stopped()
+    door = door_of(per_address_max=1, now_us=now)
+    per_s = REQUESTS_PER_S_OF_A_PLACE
+    begun_s = []
+    for pause_us in pauses_us:
+        now.now_us += pause_us
+        begun_s.append(now.now_us / 1e6 + door.wait_s(STRANGER))
+
+    begun_s.sort()
+    for first, start_s in enumerate(begun_s):
+        for count, end_s in enumerate(begun_s[first:], start=1):
+            assert count <= per_s * (AT_ONCE_S + end_s - start_s) + 1 + 1e-6
+
+
+def test_one_address_that_asks_without_end_does_not_slow_another_down() -> None:
+    door = door_of(per_address_max=10)
+    waits_s = [door.wait_s(STRANGER) for _ in range(1000)]
+
+    assert max(waits_s) > 10
+    assert door.wait_s(OTHER) == 0.0
+
+
+def test_addresses_that_have_left_are_forgotten() -> None:
+    now = Stopped()
+    door = door_of(now_us=now)
+    for number in range(20_000):
+        address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+        assert door.enter(address)
+        door.wait_s(address)
+        door.leave(address)
+        now.now_us += 1_000_000
+
+    assert len(door._guests) < 5000
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+        ("", ""),
+        ("unix:", "unix:"),
+    ],
+)
+def test_of_ipv6_a_customer_is_one_guest(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+def test_one_customer_of_ipv6_cannot_take_everybodys_subscriptions_address_by_address() -> None:
+    admission = Admission(count_max=100, per_address_max=2)
+    admission.enter("2001:db8::1")
+    admission.enter("2001:db8::2")
+
+    with pytest.raises(TooManyConnections, match="Your address"):
+        admission.enter("2001:db8::3")
+    admission.enter("2001:db8:0:1::3")
+    admission.leave("2001:db8::1")
+    admission.enter("2001:db8::4")
+
+
+@pytest.mark.parametrize(
+    ("proxies", "address", "is_free"),
+    [
+        ((), "127.0.0.1", True),
+        ((), "::ffff:127.0.0.1", True),
+        ((), "", True),
+        ((), "192.0.2.7", False),
+        (("192.0.2.7",), "192.0.2.7", True),
+        (("192.0.2.7",), "127.0.0.1", False),
+    ],
+)
+def test_loopback_is_free_unless_proxies_are_named_who_then_are(
+    proxies: tuple[str, ...], address: str, is_free: bool
+) -> None:
+    door = make_door(Settings(trusted_proxies=proxies, connections_per_address_max=1), count_max=100)
+
+    assert all(door.enter(address) for _ in range(PLACES_OF_A_CONNECTION))
+    assert door.enter(address) is is_free
