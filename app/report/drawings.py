@@ -25,7 +25,7 @@ def standalone(svg: str, *, width_mm: float | None = None, with_face: bool = Fal
     """The drawing as a file of its own, in the light scheme on white.
 
     `width_mm`: how wide it is printed; else it has no size but its proportions. `with_face`: whether the face is in it,
-    which is for who opens the file elsewhere (17 kB).
+    which is for who opens the file elsewhere (19 kB).
     """
     found = _OPENING.match(svg)
     if found is None:

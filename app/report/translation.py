@@ -34,13 +34,18 @@ PLACES = {
     "i": r"\[[^\]]*\]|-",
     "arm": r"[^;:()]+?",
     "list": r".+?",
+    "ns": r"\d+(?:, \d+)*(?: and \d+)?",
 }
-"""A number, an interval, an arm, items joined by commas and "and"; any other name: anything. Digits may follow the name."""
+"""A number, an interval, an arm, items or whole numbers joined by commas and "and"; any other name: anything. Digits may
+follow the name."""
+
+_JOINED = ("list", "ns")
 
 _PLACE = re.compile(r"\{([a-z_]+)(\d*)\}")
 _NUMBER = re.compile(r"(?:< )?[-+±]?\d+\.\d+(?: \*)?")
 _INTERVAL = re.compile(r"\[([^,\]]+), ([^,\]]+)\]")
 _WORDS_IN_SVG = re.compile(r"(<(?:text|title|desc)\b[^>]*>)([^<]*)(?=</)")
+_WORD = re.compile(r"[a-z]{3}")
 
 Translate = Callable[[str], str]
 
@@ -79,9 +84,23 @@ def in_language(document: Document, language: str) -> Document:
     return replace(found, language=language)
 
 
+def texts_of(document: Document) -> list[str]:
+    """Every text of a document that a translation would have to say, each once, in order."""
+    found: dict[str, None] = {}
+
+    def note(text: str) -> str:
+        found[text] = None
+        return text
+
+    _mapped(document, note)
+    return list(found)
+
+
 def known(text: str) -> bool:
-    """Whether a text is in the catalogue, or has no word to translate."""
-    return not re.search(r"[a-z]{3}", text) or _recognised(text) is not None
+    """Whether a text is in the catalogue, or is made of parts that are, or has no word to translate."""
+    if not _WORD.search(text) or _recognised(text) is not None:
+        return True
+    return "; " in text and all(map(known, text.split("; ")))
 
 
 class _Translator:
@@ -107,7 +126,7 @@ class _Translator:
         return catalogue(self.language, PART)[key].format(**said)
 
     def _in_place(self, name: str, value: str) -> str:
-        if name.rstrip("0123456789") != "list":
+        if name.rstrip("0123456789") not in _JOINED:
             return self(value)
         words = catalogue(self.language, PART)
         *first, last = value.rpartition(" and ")

@@ -108,6 +108,7 @@ def make_tree(base: Path) -> Tree:
     (tree.root / "requirements.txt").write_text(NO_PACKAGES)
     (tree.root / "tests" / "requirements.txt").write_text(NO_PACKAGES)
     (tree.root / "requirements-https.txt").write_text(NO_PACKAGES)
+    (tree.root / "requirements-report.txt").write_text(NO_PACKAGES)
     for tool in TOOLS:
         found = shutil.which(tool)
         assert found, tool
@@ -257,6 +258,8 @@ def test_no_script_of_the_environment_names_the_directory_it_was_built_in(built:
         (["test"], "tests/requirements.txt", ["demo"]),
         (["serve", "--https", "ca"], "requirements-https.txt", ["serve"]),
         (["serve", "--port", "0", "--https=self"], "requirements-https.txt", ["serve", "--port", "0"]),
+        (["report", "a", "--format", "html,pdf"], "requirements-report.txt", ["report", "a"]),
+        (["report", "a", "--figures=b"], "requirements-report.txt", ["report", "a", "--format", "md"]),
     ],
 )
 def test_extra_packages_are_installed_by_the_first_command_that_needs_them(

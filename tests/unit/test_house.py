@@ -125,7 +125,10 @@ def test_the_lock_file_names_no_registry() -> None:
     assert '"resolved"' not in lock, "npm install with tests/js/.npmrc in force leaves it out"
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-https.txt", "tests/requirements.txt"])
+@pytest.mark.parametrize(
+    "name",
+    ["requirements.txt", "requirements-https.txt", "requirements-report.txt", "tests/requirements.txt"],
+)
 def test_every_requirement_is_bounded_on_both_sides_and_says_why(name: str) -> None:
     comment_above = False
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():

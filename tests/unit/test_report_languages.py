@@ -1,0 +1,225 @@
+"""A report in Indonesian says all that the English one says, in its words and with its decimal commas."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.analysis.analyse import Analysis, analyse
+from app.analysis.validity import OWN_CODES
+from app.catalogues import LANGUAGES
+from app.core.conduct import Conduct
+from app.core.instrument import ConnectionRecord, InstrumentRecord
+from app.core.trial import RunRecord, TrialRecord
+from app.report.contents import document_of
+from app.report.document import Findings
+from app.report.html import html_of
+from app.report.result import result_text
+from app.report.terminal import print_result
+from app.report.translation import in_language, known, texts_of, translator
+from tests.unit.support_run import RunMaker, a_plan
+
+APP = Path(__file__).resolve().parents[2] / "app"
+
+WARNERS = (
+    "analysis/validity.py",
+    "analysis/signatures.py",
+    "experiment/trial_warnings.py",
+    "experiment/phones.py",
+)
+"""Where the sentences of warnings are written."""
+
+NAMES = {"sse", "socketio", "SSE", "Socket.IO"}
+"""What arms and transports are called, in every language."""
+
+SENTENCE = re.compile(r"[A-Z1].*\.$", re.DOTALL)
+
+indonesian = translator("id")
+
+
+def with_trouble(record: TrialRecord) -> TrialRecord:
+    """Some trials void, some noted, one without any delivery."""
+    if record.spec.index == 4:
+        return replace(record, disconnects=1)
+    if record.spec.index == 5:
+        return replace(record, deliveries=(), disturbances=2)
+    return record
+
+
+def recorded(record: TrialRecord) -> TrialRecord:
+    """The trial with the kernel's times of every delivery."""
+    if record.spec.idle:
+        return record
+    connections = tuple(
+        ConnectionRecord(
+            client,
+            "127.0.0.1",
+            4000 + client,
+            tuple(
+                (each.seq, (each.sent_us or 0) + 150) for each in record.deliveries if each.client == client
+            ),
+        )
+        for client in range(record.spec.clients)
+    )
+    return replace(record, instrument=InstrumentRecord(None, 0, connections))
+
+
+def with_phones(run: RunRecord) -> RunRecord:
+    participants = [{"client": 0, "pseudonym": "P1", "secure_context": True, "wake_lock": False}]
+
+    def attended(record: TrialRecord) -> TrialRecord:
+        if record.spec.idle:
+            return record
+        count = len(record.deliveries)
+        conduct = Conduct(client=0, expected_count=count, received_count=count)
+        return replace(record, participants=(0,), conducts=(conduct,))
+
+    return replace(
+        run,
+        simulated=False,
+        conditions={**run.conditions, "participants": participants},
+        trials=tuple(map(attended, run.trials)),
+    )
+
+
+SMALL = a_plan(client_counts=(1, 3), notifications=6)
+
+RUNS = {
+    "decided": RunMaker(SMALL, alter=recorded).run(),
+    "trouble": RunMaker(replace(SMALL, blocks=3), alter=with_trouble).run(),
+    "a/a": RunMaker(a_plan(arms=("sse", "sse"), client_counts=(1,), notifications=6)).run(),
+    "one arm": RunMaker(a_plan(arms=("socketio",), client_counts=(60,), blocks=1, notifications=3)).run(),
+    "stopped at once": RunMaker(SMALL).run(complete=False, blocks_done=0),
+    "phones": with_phones(RunMaker(a_plan(client_counts=(1,), notifications=6, environment="lan")).run()),
+}
+
+
+@pytest.fixture(scope="module")
+def analyses() -> dict[str, Analysis]:
+    return {name: analyse(run) for name, run in RUNS.items()}
+
+
+def is_a_name(text: str) -> bool:
+    """Names of arms with counts, and the codes of warnings."""
+    words = set(re.split(r", | - | ", text))
+    return words <= OWN_CODES or all(word in NAMES or word.isdigit() for word in words)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_sentence_of_a_report_stays_english(name: str, analyses: dict[str, Analysis]) -> None:
+    texts = texts_of(document_of(analyses[name]))
+
+    missing = [text for text in texts if not known(text) and not is_a_name(text)]
+
+    assert not missing, "static/i18n/en/report.json and id/report.json lack these"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_nothing_on_a_terminal_stays_english(name: str, analyses: dict[str, Analysis]) -> None:
+    said: list[str] = []
+
+    class Listener(Console):
+        def print(self, *objects: object, **_: object) -> None:
+            said.extend(str(each) for each in objects)
+
+    print_result(analyses[name], Listener(file=io.StringIO(), width=100), language="en")
+
+    assert said
+    missing = [line.strip() for line in said if not known(line.strip()) and "rich.table" not in line]
+    assert not missing
+
+
+@pytest.mark.parametrize("file", WARNERS)
+def test_every_warning_is_there_in_indonesian_with_its_advice(file: str) -> None:
+    tree = ast.parse((APP / file).read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    said = [
+        forms
+        for node in ast.walk(tree)
+        if id(node) not in docstrings | inner and (forms := forms_of(node)) and SENTENCE.match(forms[0])
+    ]
+
+    assert said
+    assert [forms for forms in said if not any(map(known, forms))] == []
+
+
+def forms_of(node: ast.AST) -> list[str]:
+    """A text as it might be said: every place filled with a number, or one of them empty."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if not isinstance(node, ast.JoinedStr):
+        return []
+    places = [index for index, part in enumerate(node.values) if not isinstance(part, ast.Constant)]
+    return [
+        "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "" if index == empty else "1"
+            for index, part in enumerate(node.values)
+        )
+        for empty in (None, *places)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("english", "said"),
+    [
+        (
+            "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients",
+            "SSE lebih cepat 0,120 ms [0,050; 0,210] pada 6 klien",
+        ),
+        (
+            "Socket.IO faster by 3.100 ms [2.900, 3.300] at 1 phone; equivalent within ±5.000 ms",
+            "Socket.IO lebih cepat 3,100 ms [2,900; 3,300] pada 1 ponsel; setara dalam ±5,000 ms",
+        ),
+        (
+            "undecided (about 4 more blocks needed) at 3 clients: Socket.IO - SSE = -0.020 ms of jitter [-0.100, 0.060]",
+            "belum dapat diputuskan (perlu sekitar 4 blok lagi) pada 3 klien: Socket.IO - SSE = -0,020 ms jitter "
+            "[-0,100; 0,060]",
+        ),
+        (
+            "note machine_busy (trials 1, 4 and 7), as in 1: Other programs used 4.500 % of a core (2 cores) meanwhile.",
+            "catatan machine_busy (putaran 1, 4 dan 7), seperti pada 1: Program lain sementara itu memakai 4,500% dari "
+            "satu inti (2 inti).",
+        ),
+        ("< 0.001", "< 0,001"),
+        ("0.459 *", "0,459 *"),
+        ("-", "-"),
+        ("an arm with a name of its own", "an arm with a name of its own"),
+    ],
+)
+def test_a_sentence_is_said_again_with_its_figures(english: str, said: str) -> None:
+    assert indonesian(english) == said
+
+
+def test_figures_of_an_indonesian_report_have_commas_and_recorded_conditions_stay(
+    analyses: dict[str, Analysis],
+) -> None:
+    document = in_language(document_of(analyses["decided"]), "id")
+
+    findings = [
+        each.text
+        for section in document.sections
+        for block in section.blocks
+        if isinstance(block, Findings)
+        for each in block.items
+    ]
+    assert findings
+    assert not [text for text in findings if re.search(r"\d\.\d", text)]
+    assert document.language == "id"
+    assert "3.11.7" in html_of(document)
+
+
+def test_a_report_is_the_same_in_english_and_for_programs_whatever_was_asked(
+    analyses: dict[str, Analysis],
+) -> None:
+    document, before = document_of(analyses["decided"]), result_text(analyses["decided"])
+
+    assert in_language(document, LANGUAGES[0]) is document
+    in_language(document, "id")
+    assert result_text(analyses["decided"]) == before
