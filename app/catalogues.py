@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.core.sentence import Sentence
+
 LANGUAGES = ("en", "id")
 """The first is what everybody else gets."""
 
@@ -34,6 +36,37 @@ def terminal_language(environment: Mapping[str, str], asked: str | None = None) 
     locale = next((text for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (text := environment.get(name))), "")
     letters = locale.partition(".")[0].partition("_")[0].lower()
     return _LOCALES.get(letters, LANGUAGES[0])
+
+
+SERVER = "server"
+"""The part with everything that the server says by a code: why it refused something, and what a runner noted."""
+
+REFUSAL = "refusal."
+REMARK = "remark."
+
+
+def refusal(code: str, /, **places: object) -> Sentence:
+    """Why something is refused. Raises `KeyError` for a code that there is not."""
+    return _sentence(REFUSAL + code, places)
+
+
+def remark(code: str, /, **places: object) -> Sentence:
+    """What a runner lets people know. Raises `KeyError` for a code that there is not."""
+    return _sentence(REMARK + code, places)
+
+
+def is_remark(code: str) -> bool:
+    """Whether there is a remark of that code."""
+    return REMARK + code in catalogue(LANGUAGES[0], SERVER)
+
+
+def in_language(language: str, sentence: Sentence) -> str:
+    """The same sentence in another language."""
+    return catalogue(language, SERVER)[sentence.code].format(**sentence.places)
+
+
+def _sentence(key: str, places: Mapping[str, object]) -> Sentence:
+    return Sentence(catalogue(LANGUAGES[0], SERVER)[key].format(**places), key, places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from app import clock
+from app.catalogues import refusal
 from app.core.errors import SiarError
 from app.serving.offload import blocking
 
@@ -36,8 +37,16 @@ COOKIE = "siar_device"
 """A device's identity, valid for both transports."""
 
 
+DEVICES_COUNTED_MAX = 10_000
+"""Devices whose bytes are counted, over all runs; beyond it the one that posted longest ago is forgotten."""
+
+
 class SpoolFull(SiarError):
     """A run's spool has reached its bound."""
+
+
+class DeviceFull(SiarError):
+    """A device has posted as much to a run as one may."""
 
 
 class Devices:
@@ -98,14 +107,17 @@ def kept_secret(path: Path) -> bytes:
 class Spool:
     """One file of JSON lines per run: `<runs_dir>/<run>/spool.jsonl`."""
 
-    def __init__(self, runs_dir: Path, *, bytes_max: int) -> None:
+    def __init__(self, runs_dir: Path, *, bytes_max: int, device_bytes_max: int) -> None:
         self._runs_dir = runs_dir
         self._bytes_max = bytes_max
+        self._device_bytes_max = device_bytes_max
+        self._posted_bytes: OrderedDict[tuple[str, str], int] = OrderedDict()
+        """By run and device. Runs end with this process, so that nothing is lost when it does."""
         self._batches: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
 
     def accept(self, run: str, device: str, batch: dict[str, Any]) -> bool:
-        """Append a batch; `False` when it has been here before. Raises `SpoolFull`, `OSError`.
+        """Append a batch; `False` when it has been here before. Raises `DeviceFull`, `SpoolFull`, `OSError`.
 
         When this returns the batch is in the file: what was acknowledged survives the end of this process.
         """
@@ -118,11 +130,21 @@ class Spool:
         with self._lock:  # A repeat waits until the first is in the file: if that fails, it must be taken.
             if key in self._batches:
                 return False
+            posted_bytes = self._posted_bytes.get((run, device), 0) + len(line) + 1
+            if posted_bytes > self._device_bytes_max:
+                raise DeviceFull(refusal("device_full", count=self._device_bytes_max))
             blocking(self._append, run, line.encode() + b"\n")
+            self._count(run, device, posted_bytes)
             self._batches[key] = None
             if len(self._batches) > BATCHES_REMEMBERED_MAX:
                 self._batches.popitem(last=False)
         return True
+
+    def _count(self, run: str, device: str, posted_bytes: int) -> None:
+        self._posted_bytes[run, device] = posted_bytes
+        self._posted_bytes.move_to_end((run, device))
+        if len(self._posted_bytes) > DEVICES_COUNTED_MAX:
+            self._posted_bytes.popitem(last=False)
 
     def _append(self, run: str, line: bytes) -> None:
         folder = self._runs_dir / run
@@ -131,7 +153,7 @@ class Spool:
         try:
             size = os.fstat(handle).st_size
             if size + len(line) > self._bytes_max:
-                raise SpoolFull("This run has taken as many deliveries as it may; start a new one.")
+                raise SpoolFull(refusal("spool_full"))
             if os.write(handle, line) != len(line):  # the disk is full: leave no torn line behind
                 os.ftruncate(handle, size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable
 
 from app import clock
+from app.catalogues import refusal
 from app.core.errors import SiarError
 from app.core.guesses import Guesses
 from app.core.tickets import Tickets
@@ -77,9 +78,7 @@ class Operators:
         if not self._links.spend(key):
             self._guesses.check(address)
             self._guesses.wrong(address)
-            raise WrongKey(
-                "This link was used before or is too old: a link opens one session. `./siar link` prints a new one."
-            )
+            raise WrongKey(refusal("link_used"))
         return self.new_session()
 
     def new_session(self) -> str:

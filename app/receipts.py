@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.catalogues import refusal
 from app.core.errors import Unknown
 from app.core.notification import Notification
 
@@ -82,9 +83,7 @@ class Receipts:
         """The receipt of a notification. Raises `Unknown`."""
         found = self._by_id.get(id)
         if found is None:
-            raise Unknown(
-                f"There is no receipt of a notification {id!r}: those of the last {RECEIPTS_KEPT_MAX} are kept."
-            )
+            raise Unknown(refusal("receipt_unknown", id=id[:64], count=RECEIPTS_KEPT_MAX))
         return found
 
     def forget(self, device: str) -> int:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app import clock
+from app.catalogues import refusal
 from app.core.errors import Conflict
 from app.serving import mode
 from app.serving.spawn import spawn
@@ -135,7 +136,7 @@ class Runners:
         with self._lock:
             now = self._now()
             if now is not None:
-                raise Conflict(f"Run {now.order.run} is under way; stop it, or wait until it ends.")
+                raise Conflict(refusal("another_run_under_way", run=now.order.run))
             runner = _spawn(order, command or _command(order))
             self._runners[order.run] = runner
             while len(self._runners) > REMEMBERED_MAX:
@@ -157,7 +158,7 @@ class Runners:
         """Ask a run's runner to end in order, as Ctrl-C does, or end one that did not. Raises `Conflict`."""
         runner = self.of(run)
         if runner is None or runner.is_over:
-            raise Conflict(f"Run {run} is not under way here.")
+            raise Conflict(refusal("run_not_under_way", run=run[:64]))
         now_us = clock.monotonic_us()
         if runner.stop_asked_us is None:
             runner.stop_asked_us = now_us

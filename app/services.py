@@ -121,7 +121,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     sse, socketio = _transports(app, settings, fanout, broker, admission, devices)
     run = settings.run or live_run_id()
     requests = Requests()
-    room = Room()
+    room = Room(runner_silence_us=round(settings.runner_silence_s * 1e6))
     trials = Trials(broker, fanout, requests_answered=requests.answered)
     return Services(
         settings=settings,
@@ -131,7 +131,11 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         socketio=socketio,
         trials=trials,
         devices=devices,
-        spool=Spool(settings.runs_dir, bytes_max=settings.spool_bytes_max),
+        spool=Spool(
+            settings.runs_dir,
+            bytes_max=settings.spool_bytes_max,
+            device_bytes_max=settings.spool_device_bytes_max,
+        ),
         run=run,
         started_us=clock.now_us(),
         requests=requests,

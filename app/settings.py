@@ -125,6 +125,9 @@ class Settings:
     """Whether that link has not been open before; handed down by the server's master, never set by hand."""
     join_code: bool = False
     """Whether a phone needs the room's code to join, beside its address."""
+    runner_silence_s: float = 60.0
+    """After so long without a word of it a runner counts as gone and its room closes: between trials it asks twice a
+    second, and a laptop that was shut does not come back within a minute."""
     retention_days: int = 30
     """After so many days live runs go into the trash and participants' names are deleted. 0: never."""
     tls_cert: str = ""
@@ -141,6 +144,8 @@ class Settings:
     """How far in the past a publisher's `due_us` may lie."""
     spool_bytes_max: int = 256 * 1024 * 1024
     """Size of a run's spool of posted deliveries; beyond it batches are refused with 507."""
+    spool_device_bytes_max: int = 32 * 1024 * 1024
+    """What one device may post to a run, about 100,000 arrivals; beyond it 413. One alone must not fill it for the others."""
     log_level: str = "warning"
     """Of the server's own log: debug, info, warning, error."""
 
@@ -170,6 +175,8 @@ class Settings:
             ("connections_per_address_max", 1, 10_000_000),
             ("publish_age_max_s", 0, 86_400),
             ("spool_bytes_max", 1024, 2**40),
+            ("spool_device_bytes_max", 1024, 2**40),
+            ("runner_silence_s", 1, 3600),
             ("retention_days", 0, 36_500),
         ):
             value = getattr(self, name)

@@ -14,6 +14,7 @@ from typing import Any
 
 from app import clock
 from app.broker.base import Broker, Draft
+from app.catalogues import refusal
 from app.core.errors import Conflict, Malformed, Unknown
 from app.core.notification import Targets, encode_json
 from app.core.pacing import due_us, padded_body
@@ -96,10 +97,10 @@ class Trials:
             now_us = clock.now_us()
             if self._active is not None and self._is_running(self._active, now_us):
                 raise Conflict(
-                    f"Trial {self._active.order.trial} of run {self._active.order.run} is running."
+                    refusal("trial_running", trial=self._active.order.trial, run=self._active.order.run)
                 )
             if (order.run, order.trial) in self._trials:
-                raise Conflict(f"Trial {order.trial} of run {order.run} has been run already.")
+                raise Conflict(refusal("trial_done_already", trial=order.trial, run=order.run))
             first_us = now_us + order.start_after_ms * 1000
             count = order.warmup_notifications + order.notifications
             last_us = due_us(first_us, order.rate_hz, count - 1)
@@ -118,7 +119,7 @@ class Trials:
         """The trial's record so far. Raises `Unknown`."""
         found = self._trials.get((run, trial))
         if found is None:
-            raise Unknown(f"There is no trial {trial} of run {run} here.")
+            raise Unknown(refusal("trial_unknown", trial=trial, run=run[:64]))
         return found
 
     def close(self, run: str, trial: int) -> Trial:
@@ -140,9 +141,9 @@ class Trials:
         """What was recorded of a trial that is over. Raises `Unknown`, and `Conflict` while it is running."""
         found = self.get(run, trial)
         if found.instrument is None:
-            raise Unknown(f"Nothing was recorded of trial {trial}, or a later one has begun.")
+            raise Unknown(refusal("trial_not_recorded", trial=trial))
         if found.state == "running":
-            raise Conflict(f"Trial {trial} of run {run} is running.")
+            raise Conflict(refusal("trial_running", trial=trial, run=run))
         return found.instrument.answer(found.published)
 
     def active(self) -> Trial | None:
@@ -256,6 +257,4 @@ def _check_payload(order: TrialOrder) -> None:
     longest = _wire(Position("e" * 8, 10**9), order, clock.now_us(), _data(order, 10**6))
     size = len(encode_json(longest))
     if size > order.payload_bytes:
-        raise Malformed(
-            f"A trial's notification has at least {size} bytes; payload_bytes must not be below it."
-        )
+        raise Malformed(refusal("payload_too_small", count=size))

@@ -20,6 +20,7 @@ from typing import IO
 from app.archive.folders import read_file
 from app.archive.retention import NAMES_FILE
 from app.archive.summary import DATABASE, RESULT
+from app.catalogues import refusal
 from app.core.errors import StoreError, Unknown
 from app.measure import database
 
@@ -78,7 +79,7 @@ def export(folder: Path) -> IO[bytes]:
                 packed.write(copy, f"{folder.name}/{DATABASE}")
                 count += 1
             if not count:
-                raise Unknown("This run has nothing to export yet.")
+                raise Unknown(refusal("nothing_to_export"))
         target.seek(0)
     except BaseException:
         target.close()

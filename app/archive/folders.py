@@ -8,6 +8,7 @@ import re
 import stat
 from pathlib import Path
 
+from app.catalogues import refusal
 from app.core.errors import Malformed, StoreError, Unknown
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -30,7 +31,7 @@ def folder_of(runs_dir: Path, run: str) -> Path:
     """The folder of a run that is there. Raises `Unknown`; a link is no folder, since it leads elsewhere."""
     folder = runs_dir / run
     if not RUN_ID.fullmatch(run) or folder.is_symlink() or not folder.is_dir():
-        raise Unknown(f"There is no run {run[:64]!r} here; GET /api/runs lists them.")
+        raise Unknown(refusal("run_unknown", run=run[:64]))
     return folder
 
 
@@ -40,7 +41,7 @@ def read_file(path: Path, *, bytes_max: int) -> bytes:
         # Without O_NONBLOCK a pipe that somebody put there would be waited for.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise Unknown(f"This run has no {path.name}: it has not come that far.") from None
+        raise Unknown(refusal("run_without_file", file=path.name)) from None
     except OSError as error:
         reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise StoreError(f"{path.name} of this run cannot be read: {reason}.") from error

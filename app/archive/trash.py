@@ -10,6 +10,7 @@ from pathlib import Path
 
 from app import clock
 from app.archive.folders import RUN_ID, folder_of
+from app.catalogues import refusal
 from app.core.errors import Conflict, StoreError, Unknown
 
 TRASH = ".trash"
@@ -33,12 +34,10 @@ class Trash:
         """Move a run here. Raises `Unknown`, and `Conflict` while it is written or when its id is here already."""
         folder = folder_of(self._runs_dir, run)
         if age_s(folder) < WRITTEN_LATELY_S and not (folder / "result.json").exists():
-            raise Conflict("This run is being written; stop it first, or wait half a minute.")
+            raise Conflict(refusal("run_being_written"))
         target = self._folder / run
         if target.exists():
-            raise Conflict(
-                "A run of this id is in the trash already; bring it back, or wait until it is gone."
-            )
+            raise Conflict(refusal("run_in_trash_already"))
         with _in_words("deleted"):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             os.utime(folder)  # From now on its days are counted.
@@ -47,12 +46,10 @@ class Trash:
     def restore(self, run: str) -> None:
         """Bring a run back. Raises `Unknown`, and `Conflict` when another one has taken its id."""
         if not RUN_ID.fullmatch(run) or not (self._folder / run).is_dir():
-            raise Unknown(
-                f"There is no run {run[:64]!r} in the trash; it is kept there for {KEPT_DAYS} days."
-            )
+            raise Unknown(refusal("run_not_in_trash", run=run[:64], days=KEPT_DAYS))
         target = self._runs_dir / run
         if target.exists() or target.is_symlink():
-            raise Conflict("A run of this id is there again; rename that one first.")
+            raise Conflict(refusal("run_id_taken"))
         with _in_words("brought back"):
             (self._folder / run).rename(target)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.analysis.words import pseudonym
+from app.catalogues import remark
 from app.core.scenario import BlockSpec
 from app.experiment.room_api import Room
 from app.experiment.rotation import Rotation
@@ -77,11 +78,11 @@ class Party:
             is_out = bool(row["removed"] or row["left"])
             if is_out and client not in self._gone:
                 self._gone.add(client)
-                yield f"{self._named(client)} has left; the others go on."
+                yield remark("left", **self._named(client))
             elif client in self._gone and not is_out and _attends(room, row):
                 self._gone.discard(client)
                 self._missed[client] = 0
-                yield f"{self._named(client)} is back."
+                yield remark("back", **self._named(client))
 
     def is_out(self, room: Room, client: int) -> bool:
         """Whether a phone left or was removed: nothing to wait for."""
@@ -93,9 +94,7 @@ class Party:
             self._missed[client] = self._missed.get(client, 0) + 1 if client in missing else 0
             if self._missed[client] >= MISSED_MAX and client not in self._gone:
                 self._gone.add(client)
-                yield (
-                    f"{self._named(client)} missed {MISSED_MAX} rounds; the others go on without it until it is back."
-                )
+                yield remark("missed", count=MISSED_MAX, **self._named(client))
 
     def _rows(self, room: Room) -> Iterator[tuple[int, dict[str, Any]]]:
         for row in room["participants"]:
@@ -103,9 +102,10 @@ class Party:
             if client is not None:
                 yield client, row
 
-    def _named(self, client: int) -> str:
+    def _named(self, client: int) -> dict[str, str]:
+        """What a remark about a phone says of it; the device is for who looks its name up."""
         phone = self._by_client[client]
-        return f"{phone.name} ({phone.pseudonym})"
+        return {"name": phone.name, "pseudonym": phone.pseudonym, "device": phone.device}
 
 
 def _attends(room: Room, row: Mapping[str, Any]) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.analysis.words import listing, pseudonym
+from app.catalogues import remark
+from app.core.course import Course
 from app.core.errors import Conflict
 from app.core.scenario import BlockSpec, Plan, TrialSpec, arm_plan
 from app.core.trial import Severity, TrialRecord, TrialWarning
@@ -29,6 +31,7 @@ from app.experiment.room_watch import RoomWatch
 from app.experiment.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
 from app.experiment.trial_warnings import late_edge, process_warnings
 from app.measure.cpu import CpuChange, CpuSampler, CpuSnapshot
+from app.measure.cpu_seconds import cpu_seconds
 from app.measure.store import StampedProbe, Store
 
 CONNECT_S_MAX = 20.0
@@ -64,6 +67,7 @@ class Phones:
     """Those of the chosen that are missing in the present trial."""
     _probes: tuple[StampedProbe, ...] = field(init=False, default=())
     _spec: TrialSpec | None = field(init=False, default=None)
+    _course: Course | None = field(init=False, default=None)
     _ordered: TrialOnServer | None = field(init=False, default=None)
     _devices: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
@@ -92,7 +96,7 @@ class Phones:
         count = len(self._chosen)
         if count in self.plan.client_counts:
             return None
-        self.note(f"{block.clients} phones are not there any more: a block has {count}.")
+        self.note(remark("fewer", wanted=block.clients, count=count))
         return replace(block, clients=count)
 
     def connect(self, spec: TrialSpec) -> None:
@@ -131,7 +135,9 @@ class Phones:
         ordered = self._ordered or self._order(self.plan.settle_s)
         self._pause_until(ordered.first_due_us - LEAD_US)
         before, started_us = self._edge(), self._time.now_us()
-        self._pause_until(ordered.last_due_us + EDGE_LAG_US)
+        with cpu_seconds(before) as seconds:
+            self._pause_until(ordered.last_due_us + EDGE_LAG_US)
+        self._course = Course(tuple(seconds), uploads_known=False)
         change, ended_us = change_of(before, self._edge()), self._time.now_us()
         self._missing = self._collect(ordered)
         return self._finished(spec, ordered, change, started_us, ended_us)
@@ -222,6 +228,7 @@ class Phones:
             ended_us=ended_us,
             cpu=change.use if change else None,
             warnings=tuple(warnings),
+            course=self._course,
         )
         return Finished(record, source.published, self._probes)
 

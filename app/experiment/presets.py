@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.catalogues import refusal
 from app.core.errors import Malformed
 from app.core.scenario import Arm, Plan, arms_from_names, plan_to_json, schedule, trial_s
 from app.core.wire import TRANSPORTS
@@ -46,13 +47,13 @@ def preset(name: str) -> Preset:
     for each in PRESETS:
         if each.id == name:
             return each
-    raise Malformed(f"There is no preset {name[:64]!r}; there are: {', '.join(each.id for each in PRESETS)}.")
+    raise Malformed(refusal("preset_unknown", name=name[:64], names=", ".join(each.id for each in PRESETS)))
 
 
 def preset_plan(name: str, *, phones: int, seed: int) -> Plan:
     """The preset's plan for so many phones. Raises `Malformed`."""
     if not 1 <= phones <= PHONES_MAX:
-        raise Malformed(f"The number of phones is 1 to {PHONES_MAX}.")
+        raise Malformed(refusal("phones_out_of_range", count=PHONES_MAX))
     return replace(preset(name).make(phones), seed=seed)
 
 
@@ -67,9 +68,7 @@ def plan_by_fields(content: dict[str, Any], *, phones: int | None, seed: int) ->
     kept = {name: usual[name] for name in usual if name not in ("arms", "profile", "seed")}
     plan = plan_of_values({**kept, **content, "environment": "lan"}, seed=seed)
     if max(plan.client_counts) > phones:
-        raise Malformed(
-            f"The plan wants {max(plan.client_counts)} phones at once, and {phones} are expected."
-        )
+        raise Malformed(refusal("plan_wants_more", wanted=max(plan.client_counts), count=phones))
     return plan
 
 

@@ -21,7 +21,7 @@ CLOCK_NAME = "runner"
 class RoomOperator(Operator):
     """The operator's requests of an experiment with phones, each in the name of its run.
 
-    The server refuses them once the room is open for another one.
+    The server refuses them once the room is open for another one, and closes a room whose runner has fallen silent.
     """
 
     def __init__(self, server: Server, run: str) -> None:
@@ -29,8 +29,8 @@ class RoomOperator(Operator):
         self._run = run
 
     def room(self) -> Room:
-        """Everything about the room."""
-        answer: Room = self._ask("GET", "/api/room")
+        """Everything about the room; by asking in its run's name a runner shows that it lives."""
+        answer: Room = self._ask("GET", self._ours("/api/room"))
         return answer
 
     def open_room(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from app.analysis.bands import Bands
 from app.core.errors import Conflict, SiarError
 from app.core.scenario import Plan, TrialSpec
 from app.core.trial import TrialRecord
 from app.experiment.room_api import RoomOperator
+from app.room import notes
 
 NOTES_MAX = 20
-NOTE_CHARS_MAX = 500
 
 
 class RoomProgress:
@@ -21,7 +22,7 @@ class RoomProgress:
         self._operator = operator
         self._plan = plan
         self._bands = Bands(plan)
-        self._notes: list[str] = []
+        self._notes: list[dict[str, Any]] = []
         self._done = 0
         self._is_behind_idle = False
 
@@ -42,7 +43,7 @@ class RoomProgress:
 
     def note(self, text: str) -> None:
         """Shown with the next round; the oldest gives way."""
-        self._notes = [*self._notes, text[:NOTE_CHARS_MAX]][-NOTES_MAX:]
+        self._notes = [*self._notes, notes.to_json(text)][-NOTES_MAX:]
 
     def finish(self) -> None:
         """The last block too; how it ended is another request's."""

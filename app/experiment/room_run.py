@@ -7,6 +7,7 @@ what was measured is analysed and kept, and the phones are let go.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,9 @@ from app.report.files import write_all
 from app.report.phone_results import write_participants, write_phone_results
 
 LOOK_S = 0.5
+
+HEARD_EVERY_S = 5.0
+"""While nothing is measured any more; the room waits for a minute."""
 
 SIMULATED = "simulated"
 """A phone that is a program says so in its model: `simulated`, or a text with that word."""
@@ -153,13 +157,32 @@ class RoomRun:
         write_participants(self.folder, _with_names(party))
         yield Phones(self.run, plan, self.server, party, store, progress.note, self.stop)
 
+    @contextlib.contextmanager
+    def _heard_of(self) -> Iterator[None]:
+        """Let the room know that its runner lives while it computes, which takes minutes for a large run."""
+        is_over = threading.Event()
+
+        def ask_on() -> None:
+            while not is_over.wait(HEARD_EVERY_S):
+                with contextlib.suppress(SiarError):  # It is gone; the report is written all the same.
+                    self.operator.room()
+
+        asking = threading.Thread(target=ask_on, name="siar-heard-of", daemon=True)
+        asking.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            asking.join()
+
     def _report(self, party: Party) -> None:
         """Write everything there is to read, and tell the room."""
-        with Store.open(self.folder) as store:
-            analysis = analyse(store.load())
-        write_all(analysis, self.folder)
-        verdict = run_verdict(analysis)
-        keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in party.phones])
+        with self._heard_of():
+            with Store.open(self.folder) as store:
+                analysis = analyse(store.load())
+            write_all(analysis, self.folder)
+            verdict = run_verdict(analysis)
+            keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in party.phones])
         with contextlib.suppress(SiarError):  # The room is gone; the report is not.
             self.operator.finish_room(
                 {

@@ -28,6 +28,7 @@ from app.experiment.room_run import RoomRun
 from app.experiment.runner import run_plan
 from app.measure.store import Store
 from app.report.files import write_all
+from app.room.notes import without_name
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -55,8 +56,16 @@ def main(arguments: Sequence[str]) -> int:
     return EXIT_OK if analysis.run.complete else EXIT_INTERRUPTED
 
 
+class NamelessProgress(PlainProgress):
+    """For a log that outlives what its server knows of the phones: it never holds their names."""
+
+    def note(self, text: str) -> None:
+        """The sentence, with the pseudonym only."""
+        super().note(without_name(text))
+
+
 def _run(plan: Plan, server: Server, given: argparse.Namespace, stop: Callable[[], bool]) -> Path | None:
-    progress = PlainProgress(sys.stdout)
+    progress = NamelessProgress(sys.stdout)
     if given.phones is not None:
         return RoomRun(plan, server, given.runs_dir, given.run, given.phones, progress, stop=stop).execute()
     check_for_built_in(plan)

@@ -14,11 +14,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.analysis.validity import check_trial, is_valid
+from app.catalogues import remark
 from app.core.clockmodel import WANDER_US
 from app.core.clocksync import ClockSync
 from app.core.errors import SiarError
 from app.core.scenario import Arm, BlockSpec, Plan, TrialSpec, repeat_of, schedule, trial_s
-from app.core.trial import Severity
+from app.core.trial import Severity, TrialWarning
 from app.experiment import naming, spool
 from app.experiment.api import Server
 from app.experiment.client_link import ClientLink, Stopped
@@ -154,7 +155,7 @@ class _Run:
             planned = self._next()
             block = self.laboratory.begin_block(planned)
             if block is None or (block.clients, block.block) in self._names:
-                self.progress.note(f"{_name(planned)} is left out: too few are there.")
+                self.progress.note(remark("left_out", **_name(planned)))
                 continue
             self._names.add((block.clients, block.block))
             why_void = self._block(block)
@@ -163,20 +164,22 @@ class _Run:
             if repeats < self.plan.extra_blocks_max:
                 self._left.append(repeat_of(block, block=self.plan.blocks + repeats))
                 repeats += 1
-                self.progress.note(f"{_name(block)} is void and will be repeated at the end. {why_void}")
+                self.progress.note(
+                    remark("void_block", why=why_void.text, why_code=why_void.code, **_name(block))
+                )
             else:
                 missing += 1
         if missing:
-            self.progress.note(f"Void blocks that could not be repeated any more: {missing}.")
+            self.progress.note(remark("not_repeated", count=missing))
 
     def _next(self) -> BlockSpec:
         """The first block for which enough clients are there; the first of all when there is none."""
         enough = (index for index, block in enumerate(self._left) if self.laboratory.has_enough_for(block))
         return self._left.pop(next(enough, 0))
 
-    def _block(self, block: BlockSpec) -> str | None:
+    def _block(self, block: BlockSpec) -> TrialWarning | None:
         """Run a block; why it is void, or `None`. The rest of a void one runs too: what it shows is kept."""
-        why_void: str | None = None
+        why_void: TrialWarning | None = None
         for position, arm in enumerate(block.arms):
             idle = None
             if self.plan.idle_s > 0 and arm == block.idle_arm:
@@ -192,14 +195,14 @@ class _Run:
         spool.ingest(self.store)
         return why_void
 
-    def _keep(self, finished: Finished) -> str | None:
+    def _keep(self, finished: Finished) -> TrialWarning | None:
         """Put a trial into the store; why it is void, or `None`. The analysis finds the same from the raw rows."""
         self.store.add_trial(finished.record, published=finished.published)
         self.store.add_probes(finished.probes)
         self._done += 1
         warnings = check_trial(finished.record, self.plan)
         self.progress.kept(finished.record, is_void=not is_valid(warnings))
-        return next((each.text for each in warnings if each.severity is Severity.VOID), None)
+        return next((each for each in warnings if each.severity is Severity.VOID), None)
 
     def _announce(self, spec: TrialSpec, block: BlockSpec, position: int) -> None:
         left = len(block.arms) - position
@@ -228,5 +231,5 @@ class _Run:
         return plan.idle_s + plan.settle_s + self.laboratory.idle_overhead_s if plan.idle_s > 0 else 0.0
 
 
-def _name(block: BlockSpec) -> str:
-    return f"Block {block.block + 1} with {block.clients} client{'s' if block.clients > 1 else ''}"
+def _name(block: BlockSpec) -> dict[str, int]:
+    return {"block": block.block + 1, "clients": block.clients}

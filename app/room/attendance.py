@@ -63,6 +63,11 @@ class Attendance:
         participant, said = self.seats.get(device), self.reports.get(device)
         return participant.name if participant else said.name if said else None
 
+    def seat_name(self, device: str) -> str | None:
+        """What a participant is called here; `None` for one whose seat is free."""
+        participant = self.seats.get(device)
+        return participant.name if participant else None
+
     def was_removed(self, device: str) -> bool:
         """Whether the operator sent `device` away."""
         found = self.seats.get(device)

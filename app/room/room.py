@@ -4,7 +4,8 @@
                   ^____________________________________________|  opened anew: who is here stays
 
 The room decides when enough phones are ready. What is measured, and when, the runner says (`set_trial`). Phases that
-end with time change when somebody asks: there is no thread.
+end with time change when somebody asks: there is no thread. A runner shows that it lives by asking how the room stands;
+one that has fallen silent (killed, its machine asleep) cannot come back to it: the room closes and says so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app import clock
+from app.catalogues import refusal
 from app.core.clean_name import clean_name
 from app.core.errors import Conflict, Unknown
 from app.room.attendance import Attendance
@@ -35,11 +37,28 @@ OVER_KEPT_MAX = 64
 """Ended runs that are told apart from unknown ones; trials of older ones are forgotten as well."""
 
 
+RUNNER_SILENCE_US = 60_000_000
+"""As long as the setting `runner_silence_s` says by itself."""
+
+RUNNER_SILENT = "runner_silent"
+"""Why the room was closed, where no operator did it."""
+
+
 class Room(Attendance):
     """The one room of this server. All methods may be called from any thread."""
 
-    def __init__(self, *, now_us: Callable[[], int] = clock.now_us) -> None:
+    def __init__(
+        self,
+        *,
+        now_us: Callable[[], int] = clock.now_us,
+        runner_silence_us: int = RUNNER_SILENCE_US,
+    ) -> None:
         super().__init__(now_us=now_us)
+        self._runner_silence_us = runner_silence_us
+        self._runner_heard_us: int | None = None
+        """When its runner was heard of last; `None`: nobody has said to conduct it."""
+        self.closed_because: str | None = None
+        """`runner_silent`; `None` where somebody closed it."""
         self.experiment: Experiment | None = None
         self.trial: RoomTrial | None = None
         self.progress: dict[str, Any] = {}
@@ -71,14 +90,14 @@ class Room(Attendance):
             now_us = self.now_us()
             found = self.seats.get(device)
             if self.was_removed(device):
-                raise Conflict("The operator removed this device from the room.")
+                raise Conflict(refusal("device_removed"))
             if self.phase is Phase.CLOSED:
-                raise Conflict("No experiment is open to join; wait until the operator opens one.")
+                raise Conflict(refusal("room_closed"))
             if found is None:
                 if self._phase is Phase.FINISHED:
-                    raise Conflict("The experiment is over; wait until the operator opens another one.")
+                    raise Conflict(refusal("experiment_over"))
                 if self._phase is not Phase.GATHERING:
-                    raise Conflict("The experiment is under way with others; wait for the next one.")
+                    raise Conflict(refusal("experiment_with_others"))
                 found = self.seats.take(device, name=name, model=model, language=language, now_us=now_us)
             else:
                 found.left = False
@@ -131,31 +150,32 @@ class Room(Attendance):
         """Let phones gather; those that are here from before stay. Raises `Conflict` while one is open."""
         with self.lock:
             if self.phase not in (Phase.CLOSED, Phase.FINISHED):
-                raise Conflict("An experiment is open already; close it first (DELETE /api/room).")
+                raise Conflict(refusal("room_open_already"))
             remembered_us = self.now_us() - REMEMBERED_US
             self.seats.begin_anew([each for each in self.here() if each.last_seen_us >= remembered_us])
             self._removed.clear()
             self.experiment = experiment
             self.trial, self.result, self.progress = None, None, {}
             self._quiet_until_us = 0
+            self._runner_heard_us = self.closed_because = None
             self._become(Phase.GATHERING)
 
     def start(self) -> None:
         """Begin the countdown with who is ready. Raises `Conflict`."""
         with self.lock:
             if self.phase is not Phase.GATHERING:
-                raise Conflict(f"The room is {self._phase}: only one that gathers phones can start.")
+                raise Conflict(refusal("cannot_start", phase=self._phase))
             if self.practice_run is not None:
-                raise Conflict("A practice round is under way; start when it is over.")
+                raise Conflict(refusal("start_after_practice"))
             if not self.ready_count():
-                raise Conflict("No phone is ready yet.")
+                raise Conflict(refusal("nobody_ready"))
             self._begin_countdown(self.now_us() + COUNTDOWN_US)
 
     def pause(self) -> None:
         """Stop between trials: at once, or as soon as the present one is over. Raises `Conflict`."""
         with self.lock:
             if self.phase is not Phase.RUNNING:
-                raise Conflict(f"The room is {self._phase}: only a running experiment can pause.")
+                raise Conflict(refusal("cannot_pause", phase=self._phase))
             if self.trial is None:
                 self._become(Phase.PAUSED)
             else:
@@ -166,17 +186,15 @@ class Room(Attendance):
         """Go on. Raises `Conflict`."""
         with self.lock:
             if self.phase is not Phase.PAUSED and not self.pause_wanted:
-                raise Conflict(f"The room is {self._phase}: only a paused experiment can go on.")
+                raise Conflict(refusal("cannot_resume", phase=self._phase))
             self._become(Phase.RUNNING)
 
     def close(self, *, run: str | None = None) -> None:
         """Cancel, or put away what is finished; phones stay for the next one. Raises `Conflict` for another `run`."""
         with self.lock:
             self._check_run(run)
-            self._note_over()
-            self.experiment = self.trial = self.result = self.practice_run = None
-            self.progress = {}
-            self._become(Phase.CLOSED)
+            self._put_away()
+            self.closed_because = None
 
     def give_up(self, run: str) -> None:
         """Close, if `run` is what the room is open for: who conducted it has gone without a word."""
@@ -190,7 +208,7 @@ class Room(Attendance):
         with self.lock:
             found = self.seats.get(device)
             if found is None:
-                raise Unknown(f"There is no device {device!r} in the room.")
+                raise Unknown(refusal("device_not_in_room", device=device[:64]))
             if self.phase in UNDER_WAY:
                 found.removed, found.ready = True, False
             else:
@@ -200,17 +218,24 @@ class Room(Attendance):
                     self._removed.popitem(last=False)
             self._changed()
 
-    # What the runner does. With its `run` it reaches no other experiment, if this one was cancelled meanwhile.
+    # What the runner does. In the name of its `run` it reaches no other experiment, if this one was cancelled meanwhile.
 
-    def set_trial(self, trial: RoomTrial | None, *, run: str | None = None) -> None:
+    def hear_runner(self, run: str) -> None:
+        """The runner of `run` lives; from its first word on it is expected to go on asking."""
+        with self.lock:
+            self._go_on(self.now_us())  # Who was silent for too long has lost the room already.
+            if self.experiment is not None and self.experiment.run == run:
+                self._runner_heard_us = self.now_us()
+
+    def set_trial(self, trial: RoomTrial | None, *, run: str) -> None:
         """What phones are to do next. Raises `Conflict` when nothing is under way, `Unknown` for a strange device."""
         with self.lock:
             self._check_under_way(run)
             if self.practice_run is not None:
-                raise Conflict("A practice round is under way.")
+                raise Conflict(refusal("practice_under_way"))
             for device in trial.participants if trial else ():
                 if self.seats.get(device) is None:
-                    raise Unknown(f"There is no device {device!r} in the room.")
+                    raise Unknown(refusal("device_not_in_room", device=device[:64]))
             self._put(trial)
             if trial is None and self.pause_wanted:
                 self._become(Phase.PAUSED)
@@ -219,11 +244,11 @@ class Room(Attendance):
         """A practice round begins, of the server's own. Raises `Conflict`."""
         with self.lock:
             if self.phase is not Phase.GATHERING:
-                raise Conflict(f"The room is {self._phase}: practise while it gathers phones.")
+                raise Conflict(refusal("cannot_practise", phase=self._phase))
             if self.practice_run is not None:
-                raise Conflict("A practice round is under way already.")
+                raise Conflict(refusal("practice_already"))
             if not any(not self.is_away(each) for each in self.here()):
-                raise Conflict("Nobody is here to practise with.")
+                raise Conflict(refusal("nobody_to_practise"))
             self.practice_run = run
             self._changed()
 
@@ -231,7 +256,7 @@ class Room(Attendance):
         """What phones are to do in a practice round. Raises `Conflict` when that has ended."""
         with self.lock:
             if self.practice_run != run:
-                raise Conflict("The practice round has ended.")
+                raise Conflict(refusal("practice_ended"))
             self._put(trial)
 
     def end_practice(self, run: str) -> None:
@@ -247,7 +272,7 @@ class Room(Attendance):
         *,
         phase: Phase | None = None,
         countdown_to_us: int | None = None,
-        run: str | None = None,
+        run: str,
     ) -> None:
         """How far it is; `None` leaves something as it was. Raises `Conflict` when nothing is under way."""
         with self.lock:
@@ -262,7 +287,7 @@ class Room(Attendance):
                 self._become(phase)  # A pause is the operator's: only `resume` ends it.
             self._changed()
 
-    def finish(self, result: Mapping[str, Any], *, run: str | None = None) -> None:
+    def finish(self, result: Mapping[str, Any], *, run: str) -> None:
         """It is over, and this came out. Raises `Conflict` when nothing is under way."""
         with self.lock:
             self._check_under_way(run)
@@ -270,16 +295,25 @@ class Room(Attendance):
             self.trial, self.result = None, dict(result)
             self._become(Phase.FINISHED)
 
-    def _check_under_way(self, run: str | None) -> None:
+    def _check_under_way(self, run: str) -> None:
+        """Raises `Conflict`. A runner that is expected to go on asking was heard of now."""
+        if self._runner_heard_us is not None:
+            self.hear_runner(run)
         self._check_run(run)
         if self.phase in (Phase.CLOSED, Phase.FINISHED):
-            raise Conflict("No experiment is under way.")
+            raise Conflict(refusal("nothing_under_way"))
 
     def _check_run(self, run: str | None) -> None:
-        """Raises `Conflict` for another run than the room's; who names none means whatever is open."""
+        """Raises `Conflict` for another run than the room's; an operator who names none means whatever is open."""
         ours = self.experiment.run if self.experiment else None
         if run is not None and run != ours:
-            raise Conflict(f"The room is not open for run {run[:64]} (any more).")
+            raise Conflict(refusal("room_of_another_run", run=run[:64]))
+
+    def _put_away(self) -> None:
+        self._note_over()
+        self.experiment = self.trial = self.result = self.practice_run = None
+        self.progress = {}
+        self._become(Phase.CLOSED)
 
     def _note_over(self) -> None:
         if self.experiment is not None:
@@ -295,10 +329,19 @@ class Room(Attendance):
 
     def _go_on(self, now_us: int) -> None:
         """The changes of phase that time brings."""
+        if self._is_runner_silent(now_us):
+            self._put_away()
+            self.closed_because = RUNNER_SILENT
         if self._phase is Phase.GATHERING and self._has_waited_enough(now_us):
             self._begin_countdown(now_us + COUNTDOWN_US)
         if self._phase is Phase.COUNTDOWN and now_us >= (self.countdown_to_us or 0):
             self._become(Phase.RUNNING)
+
+    def _is_runner_silent(self, now_us: int) -> bool:
+        """Whether it was not heard of for too long. During a trial it asks nothing, as phones do."""
+        if self._runner_heard_us is None or self._phase in (Phase.CLOSED, Phase.FINISHED):
+            return False
+        return now_us - max(self._runner_heard_us, self._quiet_until_us) > self._runner_silence_us
 
     def _has_waited_enough(self, now_us: int) -> bool:
         """Whether as many as wanted are ready, and those that are not have had their time."""

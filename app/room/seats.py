@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
+from app.catalogues import refusal
 from app.core.clean_name import clean_name
 from app.core.errors import Conflict
 from app.core.friendly_names import friendly_name
@@ -31,7 +32,7 @@ class Seats:
     def take(self, device: str, *, name: str, model: str | None, language: str, now_us: int) -> Participant:
         """The lowest free seat for a newcomer. Raises `Conflict` when the room is full."""
         if len(self._by_device) >= PARTICIPANTS_MAX:
-            raise Conflict(f"The room is full: it holds {PARTICIPANTS_MAX} devices.")
+            raise Conflict(refusal("room_full", count=PARTICIPANTS_MAX))
         taken = {each.seat for each in self._by_device.values()}
         seat = next(number for number in range(1, PARTICIPANTS_MAX + 1) if number not in taken)
         name = clean_name(name) or self.proposal(device, language)

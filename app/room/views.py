@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.catalogues import LANGUAGES
+from app.room.notes import said
 from app.room.participant import Participant
 from app.room.phases import Phase
 from app.room.room import Room
@@ -59,7 +61,7 @@ def poll_after_ms(room: Room, participant: Participant | None) -> int:
     return min(max(left_ms, POLL_MS[Phase.RUNNING]), POLL_MS_MAX)
 
 
-def operator(room: Room) -> dict[str, Any]:
+def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
     """Everything: for the operator's page and the runner."""
     with room.lock:
         trial = room.trial
@@ -71,12 +73,12 @@ def operator(room: Room) -> dict[str, Any]:
             if trial is None
             else {**trial.public(), "topic": trial.topic, "participants": sorted(trial.participants)},
             "pause_wanted": room.pause_wanted,
-            "progress": room.progress,
+            "progress": _progress(room, language),
             "result": room.result,
         }
 
 
-def screen(room: Room) -> dict[str, Any]:
+def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
     """What everybody in the classroom may see: seats and names, no device and no link of anyone's."""
     with room.lock:
         trial = room.trial
@@ -95,7 +97,7 @@ def screen(room: Room) -> dict[str, Any]:
                 # Who has left while phones gather has no seat any more.
                 "seats": sorted(seats[device] for device in trial.participants if device in seats),
             },
-            "progress": room.progress,
+            "progress": _progress(room, language),
             "result": None
             if room.result is None
             else {name: value for name, value in room.result.items() if name != "results"},
@@ -119,7 +121,15 @@ def _common(room: Room) -> dict[str, Any]:
         "rounds": room.progress.get("rounds"),
         "remaining_s": room.progress.get("remaining_s"),
         "countdown_to_us": room.countdown_to_us,
+        "closed_because": room.closed_because,
     }
+
+
+def _progress(room: Room, language: str) -> dict[str, Any]:
+    """As the runner said it, with its notes in the reader's language."""
+    found = room.progress.get("notes") or []
+    notes = [said(each, language=language, name_of=room.seat_name) for each in found]
+    return {**room.progress, "notes": notes} if found else room.progress
 
 
 def _participant(room: Room, each: Participant) -> dict[str, Any]:

@@ -35,12 +35,23 @@ def look_through(environ: dict[str, Any], proxies: Proxies) -> None:
         environ["wsgi.url_scheme"] = scheme or environ["wsgi.url_scheme"]
 
 
+_PASSED_ON = (
+    *("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"),
+    *("HTTP_FORWARDED", "HTTP_VIA"),
+)
+"""What proxies say of themselves: RFC 7239, RFC 9110 (section 7.6.3), and what nginx, Apache and Caddy write."""
+
+
 def is_this_machine(environ: dict[str, Any]) -> bool:
     """Whether a program of this machine asks: by loopback, or by the very address that it asks for.
 
     Never when proxies were named: they may be on this machine, and whom they pass on is not.
     """
     if _BEHIND_PROXIES in environ:
+        return False
+    # A proxy on this machine that nobody named would make all the world "this machine". Who writes such a header
+    # without being a proxy only gives up a privilege; one that hides itself must be named (SIAR_TRUSTED_PROXIES).
+    if any(header in environ for header in _PASSED_ON):
         return False
     address = parse_address(environ.get("REMOTE_ADDR") or "")
     return address is not None and (address.is_loopback or address == _own_address(environ))

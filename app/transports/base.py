@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from app.catalogues import refusal
 from app.core.errors import Malformed
 from app.core.wire import topic_is_well_formed
 
@@ -17,8 +18,8 @@ def parse_topics(topics: Iterable[object], *, count_max: int) -> frozenset[str] 
     if not wanted:
         return None
     if len(wanted) > count_max:
-        raise Malformed(f"A client may name at most {count_max} topics.")
+        raise Malformed(refusal("too_many_topics", count=count_max))
     for topic in wanted:
         if not isinstance(topic, str) or not topic_is_well_formed(topic):
-            raise Malformed("A topic has 1 to 64 letters, digits, dots, underscores, tildes or dashes.")
+            raise Malformed(refusal("topic_malformed"))
     return frozenset(str(topic) for topic in wanted)

@@ -11,6 +11,7 @@ from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import Forbidden, Unauthorized
 
 from app import operators
+from app.catalogues import refusal
 from app.deliveries import COOKIE
 from app.serving.peer import address_of, is_this_machine
 from app.web.here import services
@@ -18,11 +19,6 @@ from app.web.here import services
 SCRIPT_HEADER = "X-Siar"
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-
-OVER_HTTP = (
-    "From another machine an operator signs in over HTTPS only, because anybody in the network could read along. "
-    "Open the link on the machine that serves, start Siar with --https self, or allow it with SIAR_ADMIN_OVER_HTTP=1."
-)
 
 
 def bearer_token() -> str:
@@ -61,16 +57,14 @@ def require_operator() -> None:
     if is_operator():
         return
     if session() is not None:
-        raise Forbidden(f"With a session's cookie this needs the header {SCRIPT_HEADER}: 1.")
-    raise unauthorized(
-        "This needs an operator: sign in with the link that Siar printed, or send `Authorization: Bearer <token>`."
-    )
+        raise Forbidden(refusal("header_missing", header=SCRIPT_HEADER))
+    raise unauthorized(refusal("operator_only"))
 
 
 def require_operator_or_this_machine() -> None:
     """For what a monitor on the same machine may read without a token. Raises 401."""
     if not is_operator() and not is_this_machine(flask.request.environ):
-        raise unauthorized("From another machine this needs the operator's token.")
+        raise unauthorized(refusal("token_needed"))
 
 
 def require_device(device: str) -> None:
@@ -79,7 +73,7 @@ def require_device(device: str) -> None:
     if devices.is_genuine(device, bearer_token()) or devices.from_cookie(bearer_token()) == device:
         return
     if devices.from_cookie(flask.request.cookies.get(COOKIE)) != device:
-        raise unauthorized("The token is not this device's. Register anew: POST /api/devices.")
+        raise unauthorized(refusal("not_this_device"))
 
 
 def _is_by_our_page() -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import flask
 
+from app.catalogues import refusal
 from app.core.errors import Unknown
 from app.web.here import services
 
@@ -23,7 +24,7 @@ def read() -> flask.Response:
     """The authority's certificate in PEM form."""
     path = services().settings.tls_authority
     if not path:
-        raise Unknown("This server has no authority of its own; `serve --https ca` makes one.")
+        raise Unknown(refusal("no_authority"))
     answer = flask.Response(Path(path).read_bytes(), content_type=CONTENT_TYPE)
     answer.headers["Content-Disposition"] = 'attachment; filename="siar-ca.crt"'
     answer.headers["Cache-Control"] = "no-cache"

@@ -8,6 +8,7 @@ import flask
 import msgspec
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from app.catalogues import refusal
 from app.core.errors import Malformed
 
 T = TypeVar("T")
@@ -34,12 +35,10 @@ def read(kind: type[T], *, bytes_max: int) -> T:
         if len(raw) > bytes_max:
             raise RequestEntityTooLarge
     except RequestEntityTooLarge as error:
-        raise RequestEntityTooLarge(f"The body may have at most {bytes_max} bytes.") from error
+        raise RequestEntityTooLarge(refusal("body_too_large", count=bytes_max)) from error
     except Exception as error:
-        raise Malformed(
-            f"The body could not be read ({type(error).__name__}): it broke off, or HTTP was."
-        ) from error
+        raise Malformed(refusal("body_unreadable", reason=type(error).__name__)) from error
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"The body is not what is expected here: {error}.") from error
+        raise Malformed(refusal("body_unexpected", reason=str(error))) from error

@@ -11,6 +11,7 @@ from werkzeug.exceptions import TooManyRequests
 
 from app import clock
 from app.archive.forget import forget_device
+from app.catalogues import refusal
 from app.core.clean_name import clean_name
 from app.core.delivery import SampleState
 from app.core.errors import Conflict, Malformed, StoreError, Unknown
@@ -44,7 +45,7 @@ _Bound = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 _Kind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z_]{1,24}\Z")]
-"""A lifecycle event: `visible`, `hidden`, `freeze`, `resume`, `pagehide`, `pageshow`, `online`, `offline`."""
+"""A lifecycle event: `visible`, `hidden`, `freeze`, `resume`, `pagehide`, `pageshow`, `online`, `offline`, `reload`."""
 
 EVENTS_MAX = 32
 """Of one trial; a page that blinks more often says so in its counts."""
@@ -154,12 +155,12 @@ def post() -> flask.Response:
     parts = services()
     run = parts.run if batch.run is None else batch.run
     if run != parts.run and run not in parts.trials.runs:
-        raise Unknown(f"There is no run {run!r} here; leave `run` out to post to the live one.")
+        raise Unknown(refusal("no_such_live_run", run=run))
     # 409, by which a phone drops the batch; 401 and 403 it takes for an identity to be renewed, and posts again.
     if parts.room.is_over(run):
-        raise Conflict("This experiment is over: nothing is taken for it any more.")
+        raise Conflict(refusal("deliveries_too_late"))
     if parts.room.keeps_out(batch.device, run):
-        raise Conflict("This experiment is measured by its participants only; this device is none of them.")
+        raise Conflict(refusal("no_participant"))
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
     said = msgspec.to_builtins(batch)
@@ -177,20 +178,18 @@ def forget() -> flask.Response:
     parts = services()
     wait_us = parts.forget_rate.wait_us(clock.monotonic_us())
     if wait_us:
-        raise TooManyRequests(
-            "Others ask for the same; try again in some seconds.", retry_after=-(-wait_us // 1_000_000)
-        )
+        raise TooManyRequests(refusal("forget_later"), retry_after=-(-wait_us // 1_000_000))
     # A runner whose room was closed is writing its report yet, and would put back what is deleted now.
     is_reporting = parts.room.phase is Phase.CLOSED and parts.runners.running() is not None
     if parts.room.phase in UNDER_WAY or parts.trials.active() is not None or is_reporting:
-        raise Conflict("An experiment is measuring; ask again when it is over, and everything is deleted.")
+        raise Conflict(refusal("forget_when_over"))
     live = parts.run if parts.settings.recorder else None
     removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
     receipts_count = parts.receipts.forget(device)
     parts.room.forget(device)
     if removal.failed:
         logger.error("Not everything about a device could be deleted in: %s", ", ".join(removal.failed))
-        raise StoreError("Some runs could not be written, so not everything is deleted; tell the operator.")
+        raise StoreError(refusal("forget_failed"))
     return body.answer(
         runs_count=len(removal.runs),
         batches_count=removal.rows.batches,

@@ -6,6 +6,7 @@ import flask
 from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import Unauthorized
 
+from app.catalogues import refusal
 from app.deliveries import COOKIE
 from app.web.auth import bearer_token
 from app.web.here import services
@@ -21,7 +22,7 @@ def require_registered() -> str:
     device = devices.from_cookie(bearer_token()) or devices.from_cookie(cookie)
     if device is None:
         raise Unauthorized(
-            "This needs a registered device: POST /api/devices, then its cookie or `Bearer <device>.<token>`.",
+            refusal("device_only"),
             www_authenticate=WWWAuthenticate("Bearer"),
         )
     return device

@@ -6,6 +6,7 @@ from typing import Any
 
 import flask
 
+from app.catalogues import refusal
 from app.core.errors import Unknown
 from app.subscribers import Subscriber, disconnect, subscribers
 from app.web import body
@@ -38,7 +39,7 @@ def cut_off(device: str) -> flask.Response:
     require_operator()
     count = disconnect(services().fanout, device)
     if not count:
-        raise Unknown(f"No device {device!r} is connected.")
+        raise Unknown(refusal("device_not_connected", device=device[:64]))
     return body.answer(disconnected_count=count)
 
 

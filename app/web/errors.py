@@ -1,4 +1,7 @@
-"""Every error as a problem document (RFC 9457): what happened, and what to do next."""
+"""Every error as a problem document (RFC 9457): what happened, and what to do next, in the reader's language.
+
+`code` and `parameters` say the same to programs. The texts are in static/i18n/<language>/server.json.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,19 @@ import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
+from app.catalogues import REFUSAL, in_language, refusal
 from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
 from app.core.guesses import TooManyGuesses
-from app.deliveries import SpoolFull
+from app.core.sentence import Sentence, parameters
+from app.deliveries import DeviceFull, SpoolFull
 from app.operators import WrongKey
+from app.web import texts
 
 logger = logging.getLogger("siar.web")
 
 CONTENT_TYPE = "application/problem+json"
-
+PAGE_TYPE = "text/html; charset=utf-8"
 
 _STATUSES: dict[type[SiarError], int] = {
     Malformed: 400,
@@ -27,19 +33,57 @@ _STATUSES: dict[type[SiarError], int] = {
     Conflict: 409,
     StoreError: 500,
     SpoolFull: 507,
+    DeviceFull: 413,
 }
 """Errors whose own sentence is the answer."""
 
 
+_CODES: dict[type[SiarError], str] = {
+    Malformed: "malformed",
+    Unknown: "unknown",
+    Conflict: "conflict",
+    StoreError: "damaged",
+}
+"""Of errors whose sentence has no code of its own, since it is said in terminals too: it stays in English."""
+
+_HTTP_CODES = {404: "no_such_page", 405: "wrong_method", 500: "failed"}
+"""Of what Werkzeug refuses by itself."""
+
+
 def problem(status: int, detail: str, **members: object) -> flask.Response:
-    """A problem document; `members` are extension members (RFC 9457, section 3.2)."""
-    title = HTTP_STATUS_CODES.get(status, "Error")
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
-    response = flask.jsonify(body)
+    """A problem document; `members` are further extension members (RFC 9457, section 3.2).
+
+    `detail`: a sentence of the catalogue; any other text is said as it is, under the code `other`.
+    """
+    language = texts.language()
+    if not isinstance(detail, Sentence):
+        detail = refusal("other", reason=detail)
+    body = {
+        "type": "about:blank",
+        "title": HTTP_STATUS_CODES.get(status, "Error"),
+        "status": status,
+        "detail": in_language(language, detail),
+        "code": detail.code.removeprefix(REFUSAL),
+        "parameters": parameters(detail.places),
+        **members,
+    }
+    if _is_navigation():
+        response = flask.Response(
+            flask.render_template("refused.html", language=language, **body), content_type=PAGE_TYPE
+        )
+    else:
+        response = flask.jsonify(body)
+        response.content_type = CONTENT_TYPE
     response.status_code = status
-    response.content_type = CONTENT_TYPE
     response.headers["Cache-Control"] = "no-store"
+    response.headers["Content-Language"] = language
     return response
+
+
+def _is_navigation() -> bool:
+    """Whether a person followed a link: browsers then ask for HTML before anything else, programs do not."""
+    wanted = flask.request.accept_mimetypes
+    return flask.request.method == "GET" and wanted["text/html"] > wanted[CONTENT_TYPE]
 
 
 def register(app: flask.Flask) -> None:
@@ -50,30 +94,28 @@ def register(app: flask.Flask) -> None:
     @app.errorhandler(NotKept)
     def not_kept(error: NotKept) -> flask.Response:
         logger.error("%s", error)
-        return problem(
-            507, "The history cannot be written, so nothing was published; the log has the reason."
-        )
+        return problem(507, refusal("history_unwritable"))
 
     @app.errorhandler(TooManyConnections)
     def too_many(error: TooManyConnections) -> flask.Response:
-        response = problem(503, str(error))
+        response = problem(503, refusal(error.reason, count=error.count_max))
         response.headers["Retry-After"] = "5"
         return response
 
     @app.errorhandler(TooManyGuesses)
     def too_many_guesses(error: TooManyGuesses) -> flask.Response:
-        response = problem(429, str(error))
+        response = problem(429, refusal("too_many_guesses", seconds=error.wait_s))
         response.headers["Retry-After"] = str(error.wait_s)
         return response
 
     @app.errorhandler(OSError)
     def cannot_write(error: OSError) -> flask.Response:
         logger.error("A request failed on the disk or the network: %s", error)
-        return problem(507, "The server could not store this; its operator finds the reason in the log.")
+        return problem(507, refusal("cannot_store"))
 
     @app.errorhandler(HTTPException)
     def http(error: HTTPException) -> flask.Response:
-        response = problem(error.code or 500, error.description or "")
+        response = problem(error.code or 500, _said_by_http(error))
         for name, value in error.get_headers():
             if name.lower() in ("allow", "retry-after", "www-authenticate"):
                 response.headers[name] = value
@@ -81,4 +123,19 @@ def register(app: flask.Flask) -> None:
 
 
 def _in_words(status: int) -> Callable[[SiarError], flask.Response]:
-    return lambda error: problem(status, str(error))
+    return lambda error: problem(status, _said(error))
+
+
+def _said(error: SiarError) -> Sentence:
+    found = error.args[0] if error.args else None
+    if isinstance(found, Sentence):
+        return found
+    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "other")
+    return refusal(code, reason=str(error))
+
+
+def _said_by_http(error: HTTPException) -> Sentence:
+    if isinstance(error.description, Sentence):
+        return error.description
+    code = _HTTP_CODES.get(error.code or 500)
+    return refusal(code) if code else refusal("other", reason=error.description or error.name)

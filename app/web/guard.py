@@ -16,9 +16,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.catalogues import REFUSAL, in_language, refusal
 from app.core.forwarded import Proxies
+from app.core.sentence import Sentence
 from app.services import Requests
 from app.serving.peer import look_through
+from app.web import texts
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -51,11 +54,12 @@ class Guard:
             return _refuse(
                 start_response,
                 421,
-                "This server does not answer for that host name; SIAR_ALLOWED_HOSTS adds one.",
+                refusal("foreign_host"),
+                environ,
             )
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and not _same_origin(origin, host):
-            return _refuse(start_response, 403, "Requests from pages of other sites are not served.")
+            return _refuse(start_response, 403, refusal("foreign_origin"), environ)
         return self._app(environ, start_response)
 
     def _host_is_ours(self, host: str) -> bool:
@@ -82,11 +86,23 @@ def _same_origin(origin: str, host: str | None) -> bool:
         return False
 
 
-def _refuse(start_response: Callable[..., Any], status: int, detail: str) -> Iterable[bytes]:
+def _refuse(
+    start_response: Callable[..., Any], status: int, detail: Sentence, environ: dict[str, Any]
+) -> Iterable[bytes]:
     title = {403: "Forbidden", 421: "Misdirected Request"}[status]
-    body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
+    language = texts.language_of(environ)
+    problem = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": in_language(language, detail),
+        "code": detail.code.removeprefix(REFUSAL),
+        "parameters": {},
+    }
+    body = json.dumps(problem).encode()
     headers = [
         ("Content-Type", "application/problem+json"),
+        ("Content-Language", language),
         ("Content-Length", str(len(body))),
         ("Connection", "close"),
     ]

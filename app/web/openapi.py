@@ -110,7 +110,9 @@ def document() -> Json:
             "type": {"type": "string"},
             "title": {"type": "string"},
             "status": {"type": "integer"},
-            "detail": {"type": "string"},
+            "detail": {"type": "string", "description": "in the language of Accept-Language: en or id"},
+            "code": {"type": "string", "description": "stable: what happened, for programs"},
+            "parameters": {"type": "object", "description": "what the sentence's places are filled with"},
         },
         "required": ["type", "title", "status", "detail"],
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import flask
 
+from app.catalogues import refusal
 from app.core.errors import Unknown
 from app.core.version import VERSION
 from app.web import texts
@@ -56,7 +57,7 @@ def result(run: str, key: str) -> flask.Response:
 
 def _result(run: str, key: str) -> dict[str, Any]:
     """Raises `Unknown`, the same for a wrong key and for a run that is gone."""
-    missing = Unknown("There is no such result here: the link is wrong, or the run was deleted.")
+    missing = Unknown(refusal("no_such_result"))
     if not _RUN.fullmatch(run) or not _KEY.fullmatch(key):
         raise missing
     path = services().settings.runs_dir / run / "results" / f"{key}.json"

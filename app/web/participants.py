@@ -8,6 +8,7 @@ import flask
 import msgspec
 from werkzeug.exceptions import Forbidden
 
+from app.catalogues import refusal
 from app.core.clean_name import NAME_CHARS_MAX, clean_name
 from app.serving.peer import address_of
 from app.web import body, texts
@@ -53,7 +54,7 @@ def _check_code(code: str, device: str) -> None:
     parts.join_guesses.check(address)
     if not parts.invitation.is_code(code):
         parts.join_guesses.wrong(address)
-        raise Forbidden("That is not the room's code; it is on the big screen.")
+        raise Forbidden(refusal("wrong_join_code"))
 
 
 @blueprint.delete("/api/participants/me")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import flask
 import msgspec
 
+from app.catalogues import refusal
 from app.core.errors import Malformed
 from app.core.scenario import plan_to_json
 from app.experiment.presets import PHONES_MAX, PRESETS, length_s
@@ -41,4 +42,4 @@ def presets() -> flask.Response:
 def _phones(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= PHONES_MAX:
         return int(text)
-    raise Malformed(f"`phones` is a whole number from 1 to {PHONES_MAX}.")
+    raise Malformed(refusal("phones_out_of_range", count=PHONES_MAX))

@@ -6,6 +6,7 @@ import resource
 
 import flask
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from app.catalogues import refusal
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -33,7 +34,7 @@ def healthz() -> flask.Response:
 def readyz() -> flask.Response:
     """The service takes clients; not any more while it drains."""
     if services().draining:
-        return problem(503, "This server is shutting down; its clients go elsewhere.")
+        return problem(503, refusal("shutting_down"))
     return flask.Response("ready\n", content_type="text/plain", headers=NO_STORE)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import flask
 import msgspec
 
+from app.catalogues import is_remark, refusal
+from app.core.errors import Malformed
 from app.room import views
 from app.room.phases import Experiment, Phase
 from app.room.trial import RoomTrial
-from app.web import body
+from app.web import body, texts
 from app.web.auth import require_operator
 from app.web.here import services
 from app.web.join_link import join_url, reaches_this_machine_only
@@ -36,7 +38,10 @@ def operator_only() -> None:
 
 @blueprint.get("")
 def read() -> flask.Response:
-    """Everything."""
+    """Everything. A runner names its run (`?run=`), by which the room knows that it lives."""
+    run = flask.request.args.get("run")
+    if run is not None:
+        services().room.hear_runner(run)
     return _room()
 
 
@@ -50,9 +55,9 @@ def open_room() -> flask.Response:
 
 @blueprint.delete("")
 def close() -> flask.Response:
-    """Cancel the experiment, or put a finished one away."""
+    """Cancel the experiment, or put a finished one away; a runner names its own (`?run=`), an operator means any."""
     room, experiment = services().room, services().room.experiment
-    room.close(run=_run())
+    room.close(run=flask.request.args.get("run"))
     if experiment is not None:
         services().trials.give_up(experiment.run)
     return _room()
@@ -109,6 +114,9 @@ def put_trial() -> flask.Response:
 def put_progress() -> flask.Response:
     """How far it is."""
     said: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
+    for note in said["notes"] or ():
+        if not is_remark(note["code"]):
+            raise Malformed(refusal("remark_unknown", code=note["code"]))
     phase, countdown_to_us = said.pop("phase"), said.pop("countdown_to_us")
     room = services().room
     room.set_progress(
@@ -125,9 +133,15 @@ def finish() -> flask.Response:
     return _room()
 
 
-def _run() -> str | None:
-    """The run that a runner speaks for (`?run=`): what one says late must not reach the next experiment."""
-    return flask.request.args.get("run")
+def _run() -> str:
+    """The run that a runner speaks for (`?run=`): what one says late must not reach the next experiment.
+
+    Raises `Malformed` when it names none.
+    """
+    run = flask.request.args.get("run")
+    if not run:
+        raise Malformed(refusal("run_missing"))
+    return run
 
 
 def _room(status: int = 200) -> flask.Response:
@@ -135,7 +149,7 @@ def _room(status: int = 200) -> flask.Response:
     invitation = services().invitation
     answer = body.answer(
         status,
-        **views.operator(services().room),
+        **views.operator(services().room, texts.language()),
         join_code=invitation.code,
         join_code_required=services().settings.join_code,
         join_url=url,

@@ -75,6 +75,14 @@ _Results = Annotated[
 """By arm and number of phones."""
 
 
+class Note(msgspec.Struct, forbid_unknown_fields=True):
+    """Something to know, by its code; a device's name is looked up when somebody reads it."""
+
+    code: Annotated[str, msgspec.Meta(pattern=r"\A[a-z_]{1,40}\Z")]
+    parameters: Annotated[dict[_Name, _Text | int | float], msgspec.Meta(max_length=8)] = {}
+    device: _Device | None = None
+
+
 class Progress(msgspec.Struct, forbid_unknown_fields=True):
     """How far the experiment is, and what it looks like so far; what is left out stays as it was."""
 
@@ -84,7 +92,7 @@ class Progress(msgspec.Struct, forbid_unknown_fields=True):
     phase: Literal["gathering", "countdown", "running"] | None = None
     countdown_to_us: _Stamp | None = None
     results: _Results | None = None
-    notes: Annotated[list[_Text], msgspec.Meta(max_length=50)] | None = None
+    notes: Annotated[list[Note], msgspec.Meta(max_length=50)] | None = None
 
 
 class Verdict(msgspec.Struct, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ import msgspec
 from werkzeug.exceptions import Forbidden
 
 from app import operators
+from app.catalogues import refusal
 from app.serving.peer import address_of
 from app.web import auth, body
 from app.web.here import services
@@ -30,12 +31,12 @@ class SignIn(msgspec.Struct, forbid_unknown_fields=True):
 def sign_in() -> flask.Response:
     """A session, by the key of a one-time link or by the operator's token; its cookie is not for scripts to read."""
     if not auth.may_sign_in():
-        raise Forbidden(auth.OVER_HTTP)
+        raise Forbidden(refusal("admin_over_http"))
     known = services().operators
     if auth.has_token():
         session = known.new_session()
     elif auth.bearer_token():
-        raise auth.unauthorized("This is not the operator's token.")
+        raise auth.unauthorized(refusal("wrong_token"))
     else:
         wanted = body.read(SignIn, bytes_max=BODY_BYTES_MAX)
         session = known.sign_in(wanted.key, address=address_of(flask.request.environ))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flask
+from werkzeug.wrappers import Request
 
 from app.catalogues import CATALOGUES as CATALOGUES
 from app.catalogues import LANGUAGES as LANGUAGES
@@ -14,4 +17,13 @@ def language() -> str:
     asked = flask.request.args.get("lang")
     if asked in LANGUAGES:
         return asked
-    return flask.request.accept_languages.best_match(LANGUAGES, default="en") or "en"
+    return _preferred(flask.request)
+
+
+def language_of(environ: dict[str, Any]) -> str:
+    """The same where the application has not begun with the request."""
+    return _preferred(Request(environ))
+
+
+def _preferred(request: Request) -> str:
+    return request.accept_languages.best_match(LANGUAGES, default="en") or "en"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import flask
 import msgspec
 
+from app.catalogues import refusal
 from app.core.errors import Conflict
 from app.source import Trial, TrialOrder
 from app.web import body
@@ -49,7 +50,7 @@ def start() -> flask.Response:
     """Fix the schedule and let the source run it."""
     wanted = body.read(Order, bytes_max=ORDER_BYTES_MAX)
     if services().room.is_over(wanted.run):
-        raise Conflict(f"Run {wanted.run} has ended here; what its runner asks for late is not begun.")
+        raise Conflict(refusal("run_has_ended", run=wanted.run))
     trial = services().trials.start(TrialOrder(**msgspec.to_builtins(wanted)))
     answer = flask.jsonify(
         run=trial.order.run,

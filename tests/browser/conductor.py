@@ -73,7 +73,7 @@ class Conductor:
             "participants": [each["device"] for each in room["participants"]],
             "factors": factors,
         }
-        self._operate("PUT", "/api/room/trial", self.trial)
+        self._operate("PUT", f"/api/room/trial?run={self.run}", self.trial)
         self._wait_for("trial_ready", page, READY_TIMEOUT_S)
         order = {
             "run": self.run,
@@ -90,17 +90,22 @@ class Conductor:
         ordered = self._operate("POST", "/api/trials", order)
         times = {name: ordered[name] for name in ("first_due_us", "ends_us")}
         self.trial |= {"state": "running", **times}
-        self._operate("PUT", "/api/room/trial", self.trial)
+        self._operate("PUT", f"/api/room/trial?run={self.run}", self.trial)
 
     def wait_for_published(self, count: int) -> None:
         """Let the trial run until so many notifications are out."""
         while len(self._operate("GET", f"/api/trials/{self.run}/{self.index}")["published"]) < count:
             time.sleep(LOOK_S)
 
+    def say(self, state: str) -> None:
+        """Tell the phones what is on: `connect`, `running`, `collect`."""
+        self.trial |= {"state": state}
+        self._operate("PUT", "/api/room/trial", self.trial)
+
     def end_trial(self, page: Page) -> list[dict[str, Any]]:
         """Wait until every phone has posted; the batches of this trial, in their order."""
         self._wait_for("trial_done", page, DONE_TIMEOUT_S)
-        self.server.request("PUT", "/api/room/trial", raw=b"null")
+        self.server.request("PUT", f"/api/room/trial?run={self.run}", raw=b"null")
         self._operate("DELETE", f"/api/trials/{self.run}/{self.index}")
         lines = (self.server.runs_dir / self.run / "spool.jsonl").read_text(encoding="utf-8").splitlines()
         batches = [json.loads(line)["batch"] for line in lines]

@@ -71,7 +71,7 @@ def test_nothing_is_deleted_in_the_middle_of_an_experiment_nor_for_a_stranger(tm
         phone = new_phone(server)
         phone.join()
         phone.report(ready=True)
-        operator(server, "PUT", "/api/room/trial", {**TRIAL, "participants": [phone.device]})
+        operator(server, "PUT", "/api/room/trial?run=run-1", {**TRIAL, "participants": [phone.device]})
 
         during, problem = phone.request("DELETE", "/api/deliveries")
         stranger, _answer = server.request("DELETE", "/api/deliveries", token="nobody")

@@ -90,7 +90,7 @@ def operator(server: RunningServer, method: str, path: str, body: Any = None, *,
 
 
 def put_trial(server: RunningServer, **members: Any) -> None:
-    operator(server, "PUT", "/api/room/trial", {**TRIAL, **members})
+    operator(server, "PUT", "/api/room/trial?run=run-1", {**TRIAL, **members})
 
 
 def test_a_phone_joins_with_a_name_and_is_seen_by_operator_and_screen(server: RunningServer) -> None:
@@ -136,11 +136,11 @@ def test_a_trial_goes_from_connecting_to_its_result(server: RunningServer) -> No
     rests = resting.assignment()["trial"]
     put_trial(server, participants=[phone.device], state="running", first_due_us=1, ends_us=2**52)
     waits_ms = phone.assignment()["poll_after_ms"]
-    operator(server, "PUT", "/api/room/progress", {"round": 1, "rounds": 2, "remaining_s": 4.5})
+    operator(server, "PUT", "/api/room/progress?run=run-1", {"round": 1, "rounds": 2, "remaining_s": 4.5})
     phone.report(trial_done=0)
     seen = operator(server, "GET", "/api/room")["participants"][0]
     finish = {"verdict": VERDICT, "results": {phone.device: "/results/run-1/abc"}}
-    operator(server, "POST", "/api/room/finish", finish)
+    operator(server, "POST", "/api/room/finish?run=run-1", finish)
 
     assert told == {**TRIAL, "take_part": True, "first_due_us": None, "ends_us": None}
     assert rests["take_part"] is False
@@ -165,7 +165,7 @@ def test_null_ends_a_trial(server: RunningServer) -> None:
     phone.join()
     put_trial(server, participants=[phone.device])
 
-    status, _answer = server.request("PUT", "/api/room/trial", raw=b"null")
+    status, _answer = server.request("PUT", "/api/room/trial?run=run-1", raw=b"null")
 
     assert status == 200
     assert phone.assignment()["trial"] is None
@@ -266,7 +266,7 @@ def test_the_screen_tells_no_device_no_token_and_no_link_of_anyone(server: Runni
 
     running_text = json.dumps(operator(server, "GET", "/api" + screen_url))
     finish = {"verdict": VERDICT, "table": [[1]], "results": {phone.device: "/results/run-1/secret-key"}}
-    operator(server, "POST", "/api/room/finish", finish)
+    operator(server, "POST", "/api/room/finish?run=run-1", finish)
     finished = operator(server, "GET", "/api" + screen_url)
 
     for text in (running_text, json.dumps(finished)):

@@ -67,6 +67,10 @@ test("every phase and every state of a trial has words", () => {
   const room = { practice: false, trial: null };
   for (const phase of ["closed", "gathering", "countdown", "running", "paused", "finished"])
     assert.doesNotMatch(phaseWords({ ...room, phase }, english), /phase\./);
+  assert.match(
+    phaseWords({ ...room, phase: "closed", closed_because: "runner_silent" }, english),
+    /has not been heard of/,
+  );
   for (const state of ["connect", "running", "collect"]) {
     const words = phaseWords({ phase: "running", trial: { state, transport: "sse", clients: 3 } }, english);
     assert.match(words, /SSE/);

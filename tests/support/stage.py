@@ -99,7 +99,7 @@ class Stage:
         """Start with who is ready, unless it does so by itself, and skip the countdown as a runner may."""
         if self.operate("GET", "/api/room")["phase"] == "gathering":
             self.operate("POST", "/api/room/start")
-        self.operate("PUT", "/api/room/progress", {"phase": "running"})
+        self.operate("PUT", f"/api/room/progress?run={RUN}", {"phase": "running"})
 
     def trial(self, state: str, *, transport: str = "sse", ends_in_s: float | None = None) -> None:
         """What phones are to do."""
@@ -120,16 +120,16 @@ class Stage:
             "first_due_us": None if ends_us is None else now_us,
             "ends_us": ends_us,
         }
-        self.operate("PUT", "/api/room/trial", trial)
+        self.operate("PUT", f"/api/room/trial?run={RUN}", trial)
 
     def between_trials(self) -> None:
         """Nobody is to do anything."""
-        self.server.request("PUT", "/api/room/trial", raw=b"null")
+        self.server.request("PUT", f"/api/room/trial?run={RUN}", raw=b"null")
 
     def progress(self, **more: Any) -> None:
         """How far it is, with results of both arms."""
         said = {"round": 5, "rounds": 48, "remaining_s": 312, "results": results(), **more}
-        self.operate("PUT", "/api/room/progress", said)
+        self.operate("PUT", f"/api/room/progress?run={RUN}", said)
 
     def finish(self, **more: Any) -> None:
         """It is over."""
@@ -141,7 +141,7 @@ class Stage:
             "downloads": [{"name": "report.html", "url": f"/api/runs/{RUN}/report"}],
             **more,
         }
-        self.operate("POST", "/api/room/finish", result)
+        self.operate("POST", f"/api/room/finish?run={RUN}", result)
 
     def clear(self) -> None:
         """Close the room and send everybody home: who stays would be in the next one."""

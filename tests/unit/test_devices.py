@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.deliveries import SECRET_FILE, Devices, Spool, kept_secret
+from app.deliveries import SECRET_FILE, DeviceFull, Devices, Spool, kept_secret
 
 
 def test_a_device_is_who_it_was_after_a_restart(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_repeat_is_not_called_stored_while_the_first_may_still_fail(tmp_path: 
     """A phone drops what the server says it has: the first write hangs here, as on a disk that is about to fail."""
     (tmp_path / "r").mkdir()
     os.mkfifo(tmp_path / "r" / "spool.jsonl")
-    spool = Spool(tmp_path, bytes_max=10_000)
+    spool = Spool(tmp_path, bytes_max=10_000, device_bytes_max=10_000)
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(spool.accept, "r", "d-1", {"batch_id": "batch-0001"}) for _ in range(2)]
         answered, _hanging = wait(asked, timeout=0.3, return_when=FIRST_COMPLETED)
@@ -73,3 +73,16 @@ def test_a_repeat_is_not_called_stored_while_the_first_may_still_fail(tmp_path: 
 
     assert not answered
     assert told == [False, True]
+
+
+def test_a_device_that_posts_without_end_does_not_take_the_others_room(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, bytes_max=10_000, device_bytes_max=1000)
+    batches = [{"batch_id": f"batch-{number}", "said": "x" * 300} for number in range(3)]
+    for batch in batches[:2]:
+        spool.accept("r", "d-greedy", batch)
+
+    with pytest.raises(DeviceFull, match="1000 bytes"):
+        spool.accept("r", "d-greedy", batches[2])
+
+    assert spool.accept("r", "d-modest", batches[2])
+    assert spool.accept("another-run", "d-greedy", batches[2])

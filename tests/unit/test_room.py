@@ -13,7 +13,15 @@ from app.core.errors import Conflict, Unknown
 from app.room import views
 from app.room.participant import AWAY_AFTER_US
 from app.room.phases import Experiment, Phase
-from app.room.room import COUNTDOWN_US, LATECOMERS_US, OVER_KEPT_MAX, REMEMBERED_US, Room
+from app.room.room import (
+    COUNTDOWN_US,
+    LATECOMERS_US,
+    OVER_KEPT_MAX,
+    REMEMBERED_US,
+    RUNNER_SILENCE_US,
+    RUNNER_SILENT,
+    Room,
+)
 from app.room.seats import PARTICIPANTS_MAX
 from app.room.trial import RoomTrial
 
@@ -148,10 +156,10 @@ def test_nobody_is_away_for_being_silent_during_a_trial() -> None:
     bench = Bench()
     bench.begin("a", "b")
     ends_us = bench.clock.us + 2 * AWAY_AFTER_US
-    bench.room.set_trial(trial("a", "b", state="running", ends_us=ends_us))
+    bench.room.set_trial(trial("a", "b", state="running", ends_us=ends_us), run="run-1")
 
     bench.pass_time(2 * AWAY_AFTER_US)
-    bench.room.set_trial(None)
+    bench.room.set_trial(None, run="run-1")
     bench.pass_time(AWAY_AFTER_US)
     before = [bench.room.is_away(each) for each in bench.room.here()]
     bench.pass_time(ONE_MORE_US)
@@ -176,7 +184,7 @@ def test_a_stranger_cannot_join_but_while_phones_gather(phase: str) -> None:
     if phase != "closed":
         bench.begin("a", "b")
     if phase == "finished":
-        bench.room.finish({})
+        bench.room.finish({}, run="run-1")
     if phase == "closed":
         bench.room.close()
 
@@ -248,12 +256,12 @@ def test_to_remove_who_is_not_there_is_an_error() -> None:
 def test_a_pause_begins_between_trials_and_the_runner_cannot_end_it() -> None:
     bench = Bench()
     bench.begin("a", "b")
-    bench.room.set_trial(trial("a"))
+    bench.room.set_trial(trial("a"), run="run-1")
 
     bench.room.pause()
     during = bench.room.phase
-    bench.room.set_trial(None)
-    bench.room.set_progress({"round": 1}, phase=Phase.RUNNING)
+    bench.room.set_trial(None, run="run-1")
+    bench.room.set_progress({"round": 1}, phase=Phase.RUNNING, run="run-1")
 
     assert (during, bench.room.phase) == (Phase.RUNNING, Phase.PAUSED)
     bench.room.resume()
@@ -263,21 +271,22 @@ def test_a_pause_begins_between_trials_and_the_runner_cannot_end_it() -> None:
 def test_progress_that_says_less_keeps_what_was_said_before() -> None:
     bench = Bench()
     bench.begin("a", "b")
-    bench.room.set_progress({"round": 1, "rounds": 4, "results": {"sse": {}}, "notes": ["n"]})
+    said = {"round": 1, "rounds": 4, "results": {"sse": {}}}
+    bench.room.set_progress(said, run="run-1")
 
-    bench.room.set_progress({"round": 2, "rounds": None, "results": None})
+    bench.room.set_progress({"round": 2, "rounds": None, "results": None}, run="run-1")
 
-    assert bench.room.progress == {"round": 2, "rounds": 4, "results": {"sse": {}}, "notes": ["n"]}
+    assert bench.room.progress == {**said, "round": 2}
 
 
 def test_a_pause_that_has_not_begun_can_be_taken_back() -> None:
     bench = Bench()
     bench.begin("a", "b")
-    bench.room.set_trial(trial("a"))
+    bench.room.set_trial(trial("a"), run="run-1")
     bench.room.pause()
 
     bench.room.resume()
-    bench.room.set_trial(None)
+    bench.room.set_trial(None, run="run-1")
 
     assert bench.room.phase is Phase.RUNNING
 
@@ -302,7 +311,7 @@ def test_who_is_here_stays_for_the_next_experiment_and_says_again_that_it_is_rea
     bench = Bench(wanted_count=3)
     bench.begin("a", "b", "c")
     bench.room.report("b", {"trial_ready": 4, "trial_done": 4})
-    bench.room.finish({})
+    bench.room.finish({}, run="run-1")
 
     bench.pass_time(REMEMBERED_US, heard_of=("b", "c"))
     bench.pass_time(ONE_MORE_US)
@@ -355,13 +364,13 @@ def test_a_trial_of_somebody_who_is_not_here_is_refused() -> None:
     bench.begin("a", "b")
 
     with pytest.raises(Unknown, match="stranger"):
-        bench.room.set_trial(trial("a", "stranger"))
+        bench.room.set_trial(trial("a", "stranger"), run="run-1")
 
 
 def test_each_phone_is_told_whether_it_takes_part_and_strangers_are_told_nothing() -> None:
     bench = Bench()
     bench.begin("a", "b")
-    bench.room.set_trial(trial("b"))
+    bench.room.set_trial(trial("b"), run="run-1")
 
     assert views.assignment(bench.room, "a")["trial"]["take_part"] is False
     assert views.assignment(bench.room, "b")["trial"]["take_part"] is True
@@ -371,7 +380,7 @@ def test_each_phone_is_told_whether_it_takes_part_and_strangers_are_told_nothing
 def test_while_a_trial_runs_phones_are_told_to_ask_behind_its_end_one_after_the_other() -> None:
     bench = Bench()
     bench.begin("a", "b")
-    bench.room.set_trial(trial("a", state="running", ends_us=bench.clock.us + 7_000_000))
+    bench.room.set_trial(trial("a", state="running", ends_us=bench.clock.us + 7_000_000), run="run-1")
 
     waits_ms = [views.assignment(bench.room, device)["poll_after_ms"] for device in ("a", "b")]
 
@@ -382,7 +391,7 @@ def test_a_result_is_told_to_its_own_phone_only() -> None:
     bench = Bench()
     bench.begin("a", "b")
 
-    bench.room.finish({"verdict": {}, "results": {"a": "/results/run-1/key-of-a"}})
+    bench.room.finish({"verdict": {}, "results": {"a": "/results/run-1/key-of-a"}}, run="run-1")
 
     assert views.assignment(bench.room, "a")["result_url"] == "/results/run-1/key-of-a"
     assert views.assignment(bench.room, "b")["result_url"] is None
@@ -392,7 +401,7 @@ def test_a_result_is_told_to_its_own_phone_only() -> None:
 def test_the_screen_knows_seats_and_no_devices() -> None:
     bench = Bench()
     bench.begin("device-a", "device-b")
-    bench.room.set_trial(trial("device-b"))
+    bench.room.set_trial(trial("device-b"), run="run-1")
 
     shown = views.screen(bench.room)
 
@@ -471,7 +480,7 @@ def test_a_run_that_has_ended_takes_nothing_more_even_when_the_next_one_is_open(
     bench = Bench()
     bench.join("a")
     was_over = bench.room.is_over("run-1")
-    bench.room.finish({}) if end == "finish" else bench.room.close()
+    bench.room.finish({}, run="run-1") if end == "finish" else bench.room.close()
     at_end = bench.room.is_over("run-1")
     bench.room.close()
     bench.room.open(Experiment("run-2", 2, 60.0))
@@ -525,3 +534,67 @@ def test_a_name_can_be_proposed_while_others_come_and_go() -> None:
         sys.setswitchinterval(switch_s)
 
     assert all(names)
+
+
+def test_a_room_whose_runner_fell_silent_closes_and_says_so() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+    bench.begin("a", "b")
+    bench.room.hear_runner("run-1")
+
+    bench.pass_time(RUNNER_SILENCE_US)
+    before = bench.room.phase
+    bench.pass_time(ONE_MORE_US, heard_of=("a", "b"))
+    told = views.assignment(bench.room, "a")
+
+    assert before is Phase.RUNNING
+    assert (told["phase"], told["closed_because"]) == (Phase.CLOSED, RUNNER_SILENT)
+    assert bench.room.is_over("run-1")
+    bench.room.open(Experiment("run-2", 2, 60.0))
+    assert views.assignment(bench.room, "a")["closed_because"] is None
+
+
+def test_a_runner_is_not_missed_while_it_measures() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+    bench.begin("a", "b")
+    bench.room.hear_runner("run-1")
+    ends_us = bench.clock.us + 5 * RUNNER_SILENCE_US
+    bench.room.set_trial(trial("a", "b", state="running", ends_us=ends_us), run="run-1")
+
+    bench.pass_time(6 * RUNNER_SILENCE_US)
+    within = bench.room.phase
+    bench.pass_time(ONE_MORE_US)
+
+    assert (within, bench.room.phase) == (Phase.RUNNING, Phase.CLOSED)
+
+
+def test_what_a_runner_sends_is_a_sign_of_life_too() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+
+    for _ in range(3):
+        bench.pass_time(RUNNER_SILENCE_US)
+        bench.room.set_progress({"round": 1}, run="run-1")
+
+    assert bench.room.phase is Phase.GATHERING
+
+
+def test_a_room_that_no_runner_looks_after_stays_open() -> None:
+    """A script may open it and come back for it."""
+    bench = Bench()
+
+    bench.pass_time(100 * RUNNER_SILENCE_US)
+
+    assert bench.room.phase is Phase.GATHERING
+
+
+def test_who_speaks_for_another_run_is_no_sign_of_life() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+
+    bench.pass_time(RUNNER_SILENCE_US)
+    bench.room.hear_runner("run-0")
+    bench.pass_time(ONE_MORE_US)
+
+    assert bench.room.phase is Phase.CLOSED

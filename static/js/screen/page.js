@@ -45,7 +45,7 @@ main().catch(() => {
 async function main() {
   const texts = await Promise.all(["experiment", "screen"].map(loadTexts));
   const speech = { t: makeTranslate(Object.assign({}, ...texts)), language: config.language };
-  const view = new ScreenView(document, speech, { isOperator: config.signed_in });
+  const view = new ScreenView(document, speech);
   const draw = () => view.draw(state, clock.nowUs());
   const wakeLock = new WakeLock(navigator, () => {});
   wakeLock.hold();
@@ -65,7 +65,11 @@ async function ask() {
   const askedUs = nowUs();
   try {
     const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    const response = await fetch(`/api/screen?key=${encodeURIComponent(key)}`, { signal, cache: "no-store" });
+    const response = await fetch(`/api/screen?key=${encodeURIComponent(key)}`, {
+      headers: { "Accept-Language": config.language },
+      signal,
+      cache: "no-store",
+    });
     if (!response.ok) {
       // A link that is not (or no longer) good stays so until the server starts anew: ask on, slowly.
       state.problem = response.status < 500 ? "bad_link" : "server_away";

@@ -7,6 +7,7 @@ import { layOut } from "./bands.js";
 import { drawChart, legendMark } from "./chart.js";
 import { msOrNothing } from "./words.js";
 
+/** @typedef {import("./types.js").Note} Note */
 /** @typedef {import("./types.js").Results} Results */
 /** @typedef {import("./types.js").Speech} Speech */
 
@@ -31,7 +32,7 @@ export class ResultsView {
 
   /**
    * @param {Results} results
-   * @param {string[]} notes
+   * @param {Note[]} notes
    */
   draw(results, notes) {
     const shown = JSON.stringify([results, notes]);
@@ -94,12 +95,12 @@ export class ResultsView {
     });
   }
 
-  /** @param {string[]} notes */
+  /** @param {Note[]} notes in the page's language: the server says them so */
   #drawNotes(notes) {
     drawRows(byId(this.#document, "notes"), notes, {
-      keyOf: (note) => note,
+      keyOf: ({ text }) => text,
       make: () => this.#document.createElement("li"),
-      draw: setText,
+      draw: (item, { text }) => setText(item, text),
     });
   }
 }

@@ -26,6 +26,8 @@
 
 /** @typedef {Record<string, Record<string, Cell>>} Results by arm, then by count of phones */
 
+/** @typedef {{code: string, text: string}} Note what the runner lets people know, in the page's language */
+
 /**
  * @typedef {{
  *   index: number, block: number, clients: number, transport: string, state: "connect" | "running" | "collect",
@@ -47,7 +49,8 @@
  *   phase: RoomPhase, run: string | null, practice: boolean,
  *   wanted_count: number, length_s: number | null,
  *   trial: Trial | null, round: number | null, rounds: number | null, remaining_s: number | null, countdown_to_us: number | null,
- *   progress: {results?: Results, notes?: string[]} | null, result: Outcome | null, server_us: number,
+ *   closed_because?: "runner_silent" | null,
+ *   progress: {results?: Results, notes?: Note[]} | null, result: Outcome | null, server_us: number,
  * }} RoomState
  */
 

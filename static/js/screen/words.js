@@ -110,6 +110,7 @@ export function readyWords({ wanted_count, participants }, { t, language }) {
  */
 export function phaseWords(room, speech) {
   const { t } = speech;
+  if (room.phase === "closed" && room.closed_because) return t(`phase.${room.closed_because}`);
   if (room.phase === "gathering" && room.practice) return t("phase.practice");
   if (room.phase !== "running") return t(`phase.${room.phase}`);
   if (room.trial === null) return t("phase.between");

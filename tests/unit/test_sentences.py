@@ -1,0 +1,140 @@
+"""Everything that the server says by a code: each has its text, with the places that the code fills, and none is idle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.catalogues import (
+    LANGUAGES,
+    REFUSAL,
+    REMARK,
+    SERVER,
+    catalogue,
+    in_language,
+    refusal,
+    remark,
+)
+from app.core.errors import Conflict
+from app.core.trial import Severity
+from app.room import notes
+
+APP = Path(__file__).resolve().parents[2] / "app"
+
+SAID_WITHOUT_A_NAME = {"server_full", "address_full", "malformed", "unknown", "conflict", "damaged", "other"}
+SAID_WITHOUT_A_NAME |= {"no_such_page", "wrong_method", "failed", notes.NAMELESS, notes.OWN_WORDS}
+"""Codes that are chosen by what happened, so that no call names them."""
+
+
+def calls() -> Iterator[tuple[str, frozenset[str], bool]]:
+    """Key, places, and whether there may be more places, of each call of `refusal` and `remark` with a code."""
+    prefixes = {"refusal": REFUSAL, "remark": REMARK}
+    for path in sorted(APP.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in prefixes:
+                code = node.args[0] if node.args else None
+                if isinstance(code, ast.Constant):
+                    given = frozenset(each.arg for each in node.keywords if each.arg)
+                    is_open = any(each.arg is None for each in node.keywords)
+                    yield prefixes[node.func.id] + str(code.value), given, is_open
+
+
+def places_of(text: str) -> set[str]:
+    return set(re.findall(r"\{(\w+)[:}]", text))
+
+
+CALLS = sorted(set(calls()), key=str)
+
+
+@pytest.mark.parametrize(("key", "given", "is_open"), CALLS, ids=[key for key, _, _ in CALLS])
+def test_a_code_has_a_text_whose_places_are_filled(key: str, given: frozenset[str], is_open: bool) -> None:
+    texts = catalogue(LANGUAGES[0], SERVER)
+
+    assert key in texts
+    assert is_open or places_of(texts[key]) <= given
+
+
+def test_no_text_waits_for_a_code_that_nobody_says() -> None:
+    said = {key for key, _given, _is_open in CALLS}
+    said |= {prefix + code for prefix in (REFUSAL, REMARK) for code in SAID_WITHOUT_A_NAME}
+
+    texts = {key for key in catalogue(LANGUAGES[0], SERVER) if not key.startswith(notes.VOID)}
+
+    assert texts - said == set()
+
+
+def raised_with_plain_text(path: Path) -> Iterator[str]:
+    """Errors that a view may let through whose sentence is written in the code."""
+    names = {"Conflict", "Unknown", "Forbidden", "Unauthorized", "NotFound", "TooManyRequests", "SpoolFull"}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
+        if is_error and any(isinstance(each, ast.Constant | ast.JoinedStr) for each in node.args):
+            yield f"{path.name}:{node.lineno}"
+
+
+@pytest.mark.parametrize("place", ["web", "room", "archive", "runners.py", "source.py", "deliveries.py"])
+def test_no_refusal_of_the_server_is_in_one_language_only(place: str) -> None:
+    found = APP / place
+    paths = sorted(found.rglob("*.py")) if found.is_dir() else [found]
+
+    assert [each for path in paths for each in raised_with_plain_text(path)] == []
+
+
+def test_an_error_is_its_english_sentence_and_can_be_said_in_another_language() -> None:
+    error = Conflict(refusal("room_full", count=200))
+
+    assert str(error) == "The room is full: it holds 200 devices."
+    assert in_language("id", error.args[0]) == "Ruang sudah penuh: isinya 200 perangkat."
+
+
+def test_every_reason_for_which_a_block_is_void_is_a_code_of_a_warning() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in APP.rglob("*.py"))
+    codes = [key.removeprefix(notes.VOID) for key in catalogue("en", SERVER) if key.startswith(notes.VOID)]
+
+    assert codes
+    assert [code for code in codes if f'"{code}"' not in source] == []
+    assert Severity.VOID.value == "void"
+
+
+LEFT = remark("left", name="Red Gecko", pseudonym="P1", device="d-1")
+
+
+def test_a_note_goes_out_without_the_name_and_is_read_with_it() -> None:
+    sent = notes.to_json(LEFT)
+
+    assert sent == {"code": "left", "parameters": {"pseudonym": "P1"}, "device": "d-1"}
+    told = notes.said(sent, language="id", name_of={"d-1": "Red Gecko"}.get)
+    assert told["text"].replace("\u2068", "").replace("\u2069", "") == (
+        "Red Gecko (P1) sudah pergi; yang lain melanjutkan."
+    )
+
+
+def test_who_had_itself_deleted_is_not_named_in_notes_any_more() -> None:
+    told = notes.said(notes.to_json(LEFT), language="en", name_of=lambda _device: None)
+
+    assert "Gecko" not in str(told)
+    assert "A phone" in told["text"]
+    assert notes.without_name(LEFT) == "A phone (P1) has left; the others go on."
+
+
+def test_the_reason_of_a_void_block_is_in_the_readers_language() -> None:
+    sent = notes.to_json(remark("void_block", block=2, clients=3, why="P1 slept 2 s.", why_code="asleep"))
+
+    english, indonesian = (notes.said(sent, language=each, name_of={}.get)["text"] for each in LANGUAGES)
+
+    assert "P1 slept 2 s." in english
+    assert "slept" not in indonesian
+    assert "tertidur" in indonesian
+
+
+def test_words_without_a_code_are_passed_on_as_they_are_and_bounded() -> None:
+    sent = notes.to_json("{braces} " + "x" * 1000)
+
+    told = notes.said(sent, language="id", name_of={}.get)["text"]
+
+    assert told.startswith("{braces} x")
+    assert len(told) == notes.TEXT_CHARS_MAX
