@@ -16,6 +16,7 @@ from app.web import (
     assets,
     assignment,
     authority,
+    comparisons,
     deliveries,
     devices,
     errors,
@@ -32,6 +33,7 @@ from app.web import (
     runs,
     screen_data,
     sessions,
+    screen_downloads,
     trials,
 )
 from app.web.guard import Guard
@@ -95,6 +97,8 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     ):
         app.register_blueprint(view.blueprint)
     app.wsgi_app = Guard(  # type: ignore[method-assign]
+        screen_downloads,
+        comparisons,
         app.wsgi_app,
         allowed_hosts=settings.allowed_hosts,
         requests=services.requests,

@@ -37,6 +37,12 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("get", "/results/{run}/{key}"): ("A phone's own result, as a page; by its link", "200", "text/html"),
     ("get", "/api/results/{run}/{key}"): ("The same as JSON; by its link", "200", _JSON),
     ("get", "/api/screen"): ("What the big screen shows; by its link", "200", _JSON),
+    ("get", "/api/screen/report"): ("The report that the big screen offers; by its link", "200", "text/html"),
+    ("get", "/api/screen/export.zip"): (
+        "The run that the big screen offers, under pseudonyms; by its link",
+        "200",
+        "application/zip",
+    ),
     ("get", "/api/devices"): ("Who is connected (operator)", "200", _JSON),
     ("delete", "/api/devices/{device}"): ("Cut a device off (operator)", "200", _JSON),
     ("get", "/api/notifications/{id}/receipt"): ("Who got a notification (operator)", "200", _JSON),
@@ -57,9 +63,10 @@ _RESULT: list[dict[str, Any]] = [
     {"name": name, "in": "path", "required": True, **_STRING} for name in ("run", "key")
 ]
 
-_IN_THE_NAME_OF: list[dict[str, Any]] = [
-    {"name": "run", "in": "query", "description": "409 if the room is open for another one", **_STRING}
-]
+_KEY: list[dict[str, Any]] = [{"name": "key", "in": "query", "required": True, **_STRING}]
+
+_RUN = {"name": "run", "in": "query", "description": "409 if the room is open for another one", **_STRING}
+_IN_THE_NAME_OF: list[dict[str, Any]] = [{**_RUN, "required": True}]
 
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "/results/{run}/{key}": _RESULT,
@@ -67,11 +74,12 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "/api/room/participants/{device}": _DEVICE,
     "/api/devices/{device}": _DEVICE,
     "/api/notifications/{id}/receipt": [{"name": "id", "in": "path", "required": True, **_STRING}],
-    "/api/screen": [{"name": "key", "in": "query", "required": True, **_STRING}],
+    **dict.fromkeys(("/api/screen", "/api/screen/report", "/api/screen/export.zip"), _KEY),
 }
 
 OPERATION_PARAMETERS: dict[tuple[str, str], list[dict[str, Any]]] = {
-    ("delete", "/api/room"): _IN_THE_NAME_OF,
+    ("get", "/api/room"): [{**_RUN, "description": "a runner's, by which the room knows that it lives"}],
+    ("delete", "/api/room"): [_RUN],
     ("put", "/api/room/trial"): _IN_THE_NAME_OF,
     ("put", "/api/room/progress"): _IN_THE_NAME_OF,
     ("post", "/api/room/finish"): _IN_THE_NAME_OF,

@@ -28,10 +28,11 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("post", "/api/runs/{run}/stop"): ("End a run with what was measured until now", "202", _JSON),
     ("get", "/api/runs/{run}/report"): ("The stored report, sandboxed", "200", "text/html"),
     ("get", "/api/runs/{run}/export.zip"): (
-        "Everything measured, under pseudonyms",
+        "Everything measured, under pseudonyms, with a manifest",
         "200",
         "application/zip",
     ),
+    ("get", "/api/comparisons"): ("Runs against the first, as a page, sandboxed", "200", "text/html"),
 }
 
 OPERATOR = frozenset(path for _method, path in SUMMARIES if path != "/api/sessions")
@@ -42,6 +43,15 @@ _RUN: list[dict[str, Any]] = [{"name": "run", "in": "path", "required": True, **
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "/api/presets": [
         {"name": "phones", "in": "query", "description": "how many there are", "schema": {"type": "integer"}}
+    ],
+    "/api/comparisons": [
+        {
+            "name": "run",
+            "in": "query",
+            "required": True,
+            "description": "two or more",
+            "schema": {"type": "array", "items": {"type": "string"}},
+        }
     ],
     **{path: _RUN for _method, path in SUMMARIES if path.startswith("/api/runs/{run}")},
 }

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import threading
 from dataclasses import replace
-from pathlib import Path
-from typing import IO
 
-from app.archive.export import export
 from app.archive.summary import RunSummary
+from app.catalogues import refusal
 from app.core.errors import Conflict
 from app.core.scenario import Plan, plan_to_json
 from app.experiment import naming
 from app.room.phases import UNDER_WAY, Phase
 from app.runners import Order, Runner
 from app.serving import server_file
-from app.serving.offload import blocking
 from app.web.here import services
 
 RUNNING = "running"
-
-_exporting = threading.Lock()
 
 
 def seed_or_random(seed: int | None) -> int:
@@ -35,11 +28,11 @@ def start(plan: Plan, *, phones: int | None) -> str:
     """Start a runner; the run's id. Raises `Conflict` while anything is under way."""
     here = services()
     if here.room.phase not in (Phase.CLOSED, Phase.FINISHED):
-        raise Conflict("An experiment is open already; stop it first.")
+        raise Conflict(refusal("stop_it_first"))
     if here.trials.active() is not None:
-        raise Conflict("An experiment is measuring here; wait until it ends.")
+        raise Conflict(refusal("measuring_now"))
     if phones is None and here.settings.tls_cert:
-        raise Conflict("Built-in clients speak plain HTTP only: serve without --https for them.")
+        raise Conflict(refusal("clients_without_https"))
     run = naming.new_run_id()
     here.runners.start(
         Order(
@@ -110,24 +103,9 @@ def line_of(runner: Runner) -> RunSummary:
     )
 
 
-def exported(folder: Path) -> tuple[IO[bytes], int]:
-    """A run as a zip file, with its length. One at a time: it takes a second of a core. Raises `Conflict`."""
-    if services().trials.active() is not None:
-        raise Conflict("An experiment is measuring, and packing a file would disturb it; wait until it ends.")
-    if not _exporting.acquire(blocking=False):
-        raise Conflict("Another run is being exported; try again in a moment.")
-    try:
-        file = blocking(export, folder)
-    finally:
-        _exporting.release()
-    size_bytes = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    return file, size_bytes
-
-
 def _check_in_room(run: str) -> None:
     if _run_in_room() != run:
-        raise Conflict(f"Run {run[:64]} is not under way with phones here.")
+        raise Conflict(refusal("not_with_phones", run=run[:64]))
 
 
 def _run_in_room() -> str | None:

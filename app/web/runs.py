@@ -11,11 +11,12 @@ import msgspec
 
 from app.archive.folders import folder_of, read_file
 from app.archive.summary import RunSummary, plan_of
+from app.catalogues import refusal
 from app.core.errors import Conflict, Malformed, Unknown
 from app.core.scenario import Plan
 from app.experiment.presets import PHONES_MAX, plan_by_fields, preset, preset_plan
 from app.serving.offload import blocking
-from app.web import body, run_control
+from app.web import body, desk_work, run_control
 from app.web.auth import require_operator
 from app.web.here import services
 from app.web.policy import POLICY
@@ -114,9 +115,9 @@ def stop(run: str) -> flask.Response:
 def delete(run: str) -> flask.Response:
     """Move a run into the trash, where it is kept for a week."""
     if run == services().run:
-        raise Conflict("This is the live run, into which phones post now.")
+        raise Conflict(refusal("run_is_live"))
     if run_control.is_running(run):
-        raise Conflict("This run is under way; stop it first.")
+        raise Conflict(refusal("run_under_way"))
     blocking(services().trash.throw, run)
     return body.answer(run=run, restore_url=f"/api/runs/{run}/restore")
 
@@ -131,18 +132,31 @@ def restore(run: str) -> flask.Response:
 @blueprint.get("/<run>/report")
 def report(run: str) -> flask.Response:
     """The stored report, under a policy that lets it do nothing."""
+    return as_report(run)
+
+
+def as_report(run: str) -> flask.Response:
+    """The stored report of a run as an answer."""
     folder = folder_of(services().settings.runs_dir, run)
     page = blocking(read_file, folder / "report.html", bytes_max=REPORT_BYTES_MAX)
-    return flask.Response(
-        page, content_type="text/html; charset=utf-8", headers={POLICY: REPORT_POLICY, **NO_STORE}
-    )
+    return sandboxed(page)
+
+
+def sandboxed(page: bytes) -> flask.Response:
+    """A page that was made of measurements, under a policy that lets it do nothing."""
+    headers = {POLICY: REPORT_POLICY, **NO_STORE}
+    return flask.Response(page, content_type="text/html; charset=utf-8", headers=headers)
 
 
 @blueprint.get("/<run>/export.zip")
 def export(run: str) -> flask.Response:
-    """Everything that was measured, under pseudonyms."""
-    folder = folder_of(services().settings.runs_dir, run)
-    file, size_bytes = run_control.exported(folder)
+    """Everything that was measured, under pseudonyms: what `./siar export` makes, with its manifest."""
+    return as_zip(run)
+
+
+def as_zip(run: str) -> flask.Response:
+    """The export of a run as an answer."""
+    file, size_bytes = desk_work.exported(run)
     headers = {
         "Content-Disposition": f'attachment; filename="siar-{run}.zip"',
         "Content-Length": str(size_bytes),
@@ -157,19 +171,17 @@ def _phones(wanted: Start) -> int | None:
     """How many phones to wait for; `None`: built-in clients."""
     is_built_in = wanted.clients is not None or (wanted.preset is not None and preset(wanted.preset).built_in)
     if is_built_in and wanted.phones is not None:
-        raise Malformed("Built-in clients take the place of phones: leave `phones` out.")
+        raise Malformed(refusal("clients_or_phones"))
     if is_built_in:
         return None
     if wanted.phones is None:
-        raise Malformed(
-            'Say how many phones there are (`phones`), or take built-in ones (`clients: "built-in"`).'
-        )
+        raise Malformed(refusal("phones_missing"))
     return wanted.phones
 
 
 def _plan(wanted: Start, phones: int | None) -> Plan:
     if (wanted.preset is None) == (wanted.plan is None):
-        raise Malformed("A start names either a `preset` or a `plan`.")
+        raise Malformed(refusal("preset_or_plan"))
     seed = run_control.seed_or_random(wanted.seed)
     if wanted.plan is not None:
         return plan_by_fields(wanted.plan, phones=phones, seed=seed)

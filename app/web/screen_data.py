@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flask
 from werkzeug.exceptions import Forbidden
 
+from app.catalogues import refusal
 from app.room import views
-from app.web import body
+from app.web import body, texts
 from app.web.here import services
 from app.web.join_link import join_url, reaches_this_machine_only
 from app.web.qr import qr_path
 
 blueprint = flask.Blueprint("screen_data", __name__)
 
-WRONG_KEY = (
-    "This link to the big screen is not of this server's present life; the operator's page has the good one."
-)
-
 
 def require_screen_key() -> None:
     """Raises 403 unless the request's link is the big screen's."""
     if not services().invitation.is_screen_key(flask.request.args.get("key", "")):
-        raise Forbidden(WRONG_KEY)
+        raise Forbidden(refusal("wrong_screen_key"))
+
+
+DOWNLOADS = ("report", "export.zip")
+"""The last part of their addresses, for the screen as for the operator."""
+
+
+def offered(result: dict[str, Any] | None, run: str | None, key: str) -> list[dict[str, str]]:
+    """The downloads of a result under the addresses at which the screen's link opens them (screen_downloads.py)."""
+    urls = {f"/api/runs/{run}/{name}": f"/api/screen/{name}?key={key}" for name in DOWNLOADS}
+    return [
+        {"name": each["name"], "url": urls[each["url"]]}
+        for each in (result or {}).get("downloads", [])
+        if each["url"] in urls
+    ]
 
 
 @blueprint.get("/api/screen")
@@ -30,8 +43,12 @@ def screen() -> flask.Response:
     require_screen_key()
     url = join_url()
     code = qr_path(url)
+    seen = views.screen(services().room, texts.language())
+    if seen["result"] is not None:
+        downloads = offered(seen["result"], seen["run"], flask.request.args["key"])
+        seen["result"] = {**seen["result"], "downloads": downloads}
     answer = body.answer(
-        **views.screen(services().room),
+        **seen,
         join_code=services().invitation.code,
         join_code_required=services().settings.join_code,
         join_url=url,

@@ -15,6 +15,7 @@ from tests.browser.test_page import start
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 from tests.support.stage import GOOD, Stage
+from tests.support.stored_run import store_run
 from tests.support.streams import sse
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -25,6 +26,8 @@ CONFIRMED_ABOVE = 20
 LONG_AGO_S = 1_700_000_000
 
 OLD_RUN = "2026-01-02T03-04-05-0123"
+
+COMPARED = ("2026-01-03T00-00-00-0001", "2026-01-04T00-00-00-0002")
 
 
 @pytest.fixture(scope="module")
@@ -236,3 +239,26 @@ def test_a_deleted_run_can_be_had_back(page: Page, server: RunningServer) -> Non
     page.wait_for(listed)
 
     assert (folder / "notes.txt").read_text() == "kept"
+
+
+@pytest.mark.slow
+def test_ticked_runs_are_compared_on_a_page_of_their_own(page: Page, server: RunningServer) -> None:
+    for run in COMPARED:
+        store_run(server.runs_dir, run)
+    sign_in_by_link(page, server)
+    box = "#runs > li[data-key='{}'] [data-part=compared]"
+    for run in COMPARED:
+        page.wait_for(f'document.querySelector("{box.format(run)}") !== null')
+
+    page.click(box.format(COMPARED[1]))
+    alone = page.evaluate("document.querySelector('#compare').checkVisibility()")
+    page.click(box.format(COMPARED[0]))
+    page.wait_for("document.querySelector('#compare').checkVisibility()")
+    path = page.evaluate("document.querySelector('#compare').getAttribute('href')")
+    page.go(server.url + path)
+
+    assert not alone
+    assert path == f"/api/comparisons?run={COMPARED[0]}&run={COMPARED[1]}&lang=en"
+    assert "2 runs compared" in page.text("h1")
+    assert COMPARED[0] in page.text("header p"), "the oldest is what the others are set against"
+    assert overflow_px(page) == 0

@@ -90,6 +90,7 @@ def test_a_stored_report_is_shown_where_it_can_do_nothing(server: RunningServer)
     assert headers["X-Frame-Options"] == "DENY"
 
 
+@pytest.mark.slow  # tests/integration/test_run_exports.py looks into one by default.
 def test_an_export_is_a_zip_without_identities(server: RunningServer) -> None:
     status, headers, content = fetch(server, f"/api/runs/{RUN}/export.zip")
 

@@ -7,7 +7,7 @@ import { curlLine, mergeHistory, publishOf, receiversOf } from "../../static/js/
 import { readHistory } from "../../static/js/admin/history.js";
 import { clientCounts, fieldsOf, isChanged, lengthS, planWith } from "../../static/js/admin/plan.js";
 import { ReceiptFollower, receiptWords } from "../../static/js/admin/receipt.js";
-import { factsWords, verdictWords } from "../../static/js/admin/runs_view.js";
+import { comparisonPath, factsWords, verdictWords } from "../../static/js/admin/runs_view.js";
 import { makeTranslate } from "../../static/js/texts.js";
 import { FakeTime } from "./fakes.mjs";
 
@@ -20,7 +20,7 @@ const texts = Object.assign(
 );
 const english = { t: makeTranslate(texts), language: "en" };
 
-const answer = (data, status = 200) => ({ status, data, detail: "", retry_after_s: 0 });
+const answer = (data, status = 200) => ({ status, data, detail: "", code: "", retry_after_s: 0 });
 
 const device = (members) => ({ device: "d-1", name: null, transport: "sse", topics: null, ...members });
 
@@ -202,22 +202,22 @@ test("twice the blocks take twice as long, and the preset as long as the server 
   assert.ok(Math.abs(lengthS(preset, { ...plan, blocks: 16 }) - 1000) < 1e-9);
 });
 
-test("a request carries the header that a foreign page cannot send, and never throws", async () => {
+test("a request carries the header that a foreign page cannot send and the page's language, and never throws", async () => {
   const seen = [];
   const fetch = async (path, request) => {
     seen.push([path, request.headers]);
     throw new TypeError("no network");
   };
 
-  const got = await new Api(fetch).ask("POST", "/api/links", { token: "secret" });
+  const got = await new Api(fetch, "id").ask("POST", "/api/links", { token: "secret" });
 
-  assert.deepEqual(seen, [["/api/links", { "X-Siar": "1", Authorization: "Bearer secret" }]]);
+  assert.deepEqual(seen, [["/api/links", { "X-Siar": "1", "Accept-Language": "id", Authorization: "Bearer secret" }]]);
   assert.equal(got.status, 0);
   assert.match(failureWords(got, english), /does not answer/);
 });
 
 test("a refusal is told in the server's words, with the wait where there is one", () => {
-  const refused = { status: 409, data: null, detail: "No phone is ready yet.", retry_after_s: 0 };
+  const refused = { status: 409, data: null, detail: "No phone is ready yet.", code: "nobody_ready", retry_after_s: 0 };
 
   assert.match(failureWords(refused, english), /No phone is ready yet/);
   assert.match(failureWords({ ...refused, status: 429, retry_after_s: 7.2 }, english), /8 s/);
@@ -232,4 +232,8 @@ test("a run's line says who measured, and its verdict in whatever form it has", 
   assert.equal(verdictWords({ ...run, verdict: "same" }, english), "same");
   assert.equal(verdictWords({ ...run, verdict: { sentence_en: "same" } }, english), "same");
   assert.equal(verdictWords({ ...run, verdict: null }, english), "");
+});
+
+test("a comparison names its runs in their order and the page's language", () => {
+  assert.equal(comparisonPath(["a-1", "b 2"], "id"), "/api/comparisons?run=a-1&run=b+2&lang=id");
 });

@@ -14,7 +14,7 @@ const speech = { t: makeTranslate(Object.assign({}, ...texts)), language: "en" }
 const ROOM = { phase: "closed", run: null, trial: null, participants: [], server_us: 0, wanted_count: 0 };
 const TRIAL = { state: "running", ends_us: 1_000_000 };
 
-const good = (data = {}, status = 200) => ({ status, data, detail: "", retry_after_s: 0 });
+const good = (data = {}, status = 200) => ({ status, data, detail: "", code: "", retry_after_s: 0 });
 const bad = (status, detail = "no") => ({ status, data: { detail }, detail, retry_after_s: 0 });
 
 const NOTHING_KNOWN = {
@@ -67,7 +67,7 @@ test("a one-time link is spent once, and not at all by who is signed in already"
 
 for (const [what, answer, words] of [
   ["was used", bad(403, "This link was used before."), /used before/],
-  ["comes over plain http", bad(403, "over HTTPS only"), /--https self/],
+  ["comes over plain http", { ...bad(403, "over HTTPS only"), code: "admin_over_http" }, /over HTTPS only/],
   ["comes after many wrong ones", { ...bad(429), retry_after_s: 9 }, /Wait 9 s/],
   ["meets no server", bad(0), /does not answer/],
 ]) {
@@ -209,4 +209,12 @@ test("a refusal is shown in the server's words until something goes well", async
   await desk.experiments.control("start");
 
   assert.equal(desk.state.problem, "");
+});
+
+test("a run that is ticked is compared until it is ticked off", () => {
+  const { desk } = makeDesk();
+
+  for (const [run, isChosen] of [["a", true], ["b", true], ["a", false]]) desk.chooseToCompare(run, isChosen);
+
+  assert.deepEqual([...desk.state.compared], ["b"]);
 });

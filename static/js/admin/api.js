@@ -3,16 +3,21 @@
 const ANSWER_TIMEOUT_MS = 15_000;
 
 /**
- * @typedef {{status: number, data: any, detail: string, retry_after_s: number}} Answer
- *   `status` 0: the server did not answer. `detail`: the server's own words of what is wrong
+ * @typedef {{status: number, data: any, detail: string, code: string, retry_after_s: number}} Answer
+ *   `status` 0: the server did not answer. `detail`: the server's own words of what is wrong. `code`: the same, stable
  */
 
 export class Api {
   #fetch;
+  #language;
 
-  /** @param {(path: string, request: RequestInit) => Promise<Response>} fetch */
-  constructor(fetch) {
+  /**
+   * @param {(path: string, request: RequestInit) => Promise<Response>} fetch
+   * @param {string} language the page's, in which the server is to say what it says
+   */
+  constructor(fetch, language) {
     this.#fetch = fetch;
+    this.#language = language;
   }
 
   /**
@@ -25,7 +30,7 @@ export class Api {
    */
   async ask(method, path, { body, token } = {}) {
     /** @type {Record<string, string>} */
-    const headers = { "X-Siar": "1" };
+    const headers = { "X-Siar": "1", "Accept-Language": this.#language };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (token !== undefined) headers.Authorization = `Bearer ${token}`;
     try {
@@ -41,10 +46,11 @@ export class Api {
         status: response.status,
         data,
         detail: String(data?.detail ?? ""),
+        code: String(data?.code ?? ""),
         retry_after_s: Number(response.headers.get("Retry-After") ?? 0),
       };
     } catch {
-      return { status: 0, data: null, detail: "", retry_after_s: 0 };
+      return { status: 0, data: null, detail: "", code: "", retry_after_s: 0 };
     }
   }
 }

@@ -90,9 +90,9 @@ export class Desk {
     }
     const { t } = this.#core.speech;
     const isWrong = [400, 401].includes(answer.status);
-    const needsHttps = answer.status === 403 && /https/i.test(answer.detail);
+    const needsHttps = answer.code === "admin_over_http";
     const isUsed = answer.status === 403 && proof.token === undefined;
-    if (needsHttps) this.#core.set({ session: "out", sign_in_problem: t("sign_in.needs_https") });
+    if (needsHttps) this.#core.set({ session: "out", sign_in_problem: answer.detail });
     else if (isWrong || isUsed) this.#core.set({ session: "out", sign_in_problem: t(wrongKey) });
     else this.#core.set({ session: "out", sign_in_problem: failureWords(answer, this.#core.speech) });
     return false;
@@ -163,10 +163,15 @@ export class Desk {
    * @param {boolean} isChosen
    */
   choose(device, isChosen) {
-    const chosen = new Set(this.state.chosen);
-    if (isChosen) chosen.add(device);
-    else chosen.delete(device);
-    this.#core.set({ chosen });
+    this.#core.set({ chosen: changed(this.state.chosen, device, isChosen) });
+  }
+
+  /**
+   * @param {string} run
+   * @param {boolean} isChosen
+   */
+  chooseToCompare(run, isChosen) {
+    this.#core.set({ compared: changed(this.state.compared, run, isChosen) });
   }
 
   /** @param {string} device */
@@ -198,4 +203,18 @@ export class Desk {
     const trial = this.state.room?.trial ?? null;
     return trial !== null && trial.state !== "collect";
   }
+}
+
+/**
+ * A set with or without something.
+ *
+ * @param {ReadonlySet<string>} set
+ * @param {string} item
+ * @param {boolean} isIn
+ */
+function changed(set, item, isIn) {
+  const made = new Set(set);
+  if (isIn) made.add(item);
+  else made.delete(item);
+  return made;
 }

@@ -39,6 +39,7 @@ export class DeskCore {
     history: [],
     followed: null,
     chosen: new Set(),
+    compared: new Set(),
     deleted_run: null,
     starting_run: null,
     is_changing: false,

@@ -41,7 +41,7 @@ async function main() {
   /** @type {AdminView} */
   let view;
   const desk = new Desk({
-    api: new Api((path, request) => fetch(path, request)),
+    api: new Api((path, request) => fetch(path, request), config.language),
     speech,
     clock,
     timers,

@@ -32,7 +32,7 @@ export class RoomView {
     this.#speech = speech;
     this.#onRemove = onRemove;
     this.#results = new ResultsView(document, speech);
-    this.#outcome = new OutcomeView(document, speech, { isOperator: true });
+    this.#outcome = new OutcomeView(document, speech);
     for (const control of CONTROLS)
       byId(document, `room-${control}`).addEventListener("click", () => onControl(control));
   }

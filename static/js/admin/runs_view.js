@@ -1,4 +1,4 @@
-/** What was measured before: open, take away, stop, delete, and have back. */
+/** What was measured before: open, compare, take away, stop, delete, and have back. */
 
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
 import { formatCount } from "../format.js";
@@ -18,7 +18,7 @@ export class RunsView {
   /**
    * @param {Speech} speech
    * @param {{onDelete: (run: string) => void, onRestore: () => void, onStop: (run: string) => void,
-   *   onAgain: (run: string) => void}} acts
+   *   onAgain: (run: string) => void, onCompared: (run: string, isChosen: boolean) => void}} acts
    */
   constructor(speech, acts) {
     this.#speech = speech;
@@ -29,31 +29,51 @@ export class RunsView {
   /**
    * @param {readonly Run[]} runs
    * @param {string | null} deletedRun
+   * @param {ReadonlySet<string>} compared
    */
-  draw(runs, deletedRun) {
+  draw(runs, deletedRun, compared) {
     const { t } = this.#speech;
     byId(document, "runs-none").hidden = runs.length > 0;
-    byId(document, "compare-hint").hidden = runs.length === 0;
+    this.#drawComparing(runs, compared);
     byId(document, "undo").hidden = deletedRun === null;
     setText(byId(document, "undo-text"), deletedRun === null ? "" : t("runs.deleted", { run: deletedRun }));
     drawRows(byId(document, "runs"), runs, {
       keyOf: ({ id }) => id,
       make: (run) => this.#makeRun(run),
-      draw: (row, run) => this.#drawRun(row, run),
+      draw: (row, run) => this.#drawRun(row, run, compared),
     });
+  }
+
+  /**
+   * The way to the comparison of what is chosen; the oldest first, against which the others are set.
+   *
+   * @param {readonly Run[]} runs newest first
+   * @param {ReadonlySet<string>} compared
+   */
+  #drawComparing(runs, compared) {
+    const { t, language } = this.#speech;
+    const chosen = runs.filter((run) => isWritten(run) && compared.has(run.id)).map(({ id }) => id);
+    byId(document, "comparing").hidden = runs.filter(isWritten).length < 2;
+    const link = /** @type {HTMLAnchorElement} */ (byId(document, "compare"));
+    link.hidden = chosen.length < 2;
+    setText(link, t("runs.compare_chosen", { count: formatCount(chosen.length, language) }));
+    link.href = comparisonPath(chosen.reverse(), language);
   }
 
   /** @param {Run} run */
   #makeRun({ id }) {
-    const { t } = this.#speech;
+    const { t, language } = this.#speech;
     const row = fromTemplate(document, "run-template");
     const path = `/api/runs/${encodeURIComponent(id)}`;
     for (const [name, href] of [
-      ["open", `${path}/report`],
-      ["export", `${path}/export.zip`],
+      ["open", `${path}/report?lang=${language}`],
+      ["export", `${path}/export.zip?lang=${language}`],
     ])
       /** @type {HTMLAnchorElement} */ (part(row, name)).href = href;
-    for (const name of ["open", "again", "export", "compare", "stop", "delete"]) {
+    const box = /** @type {HTMLInputElement} */ (part(row, "compared"));
+    box.setAttribute("aria-label", t("runs.act_label", { act: t("runs.compare"), run: id }));
+    box.addEventListener("change", () => this.#acts.onCompared(id, box.checked));
+    for (const name of ["open", "again", "export", "stop", "delete"]) {
       setText(part(row, name), t(`runs.${name}`));
       part(row, name).setAttribute("aria-label", t("runs.act_label", { act: t(`runs.${name}`), run: id }));
     }
@@ -66,17 +86,32 @@ export class RunsView {
   /**
    * @param {HTMLElement} row
    * @param {Run} run
+   * @param {ReadonlySet<string>} compared
    */
-  #drawRun(row, run) {
+  #drawRun(row, run, compared) {
     const isRunning = run.state === RUNNING;
     setText(part(row, "started"), startedWords(run, this.#speech));
     setText(part(row, "facts"), factsWords(run, this.#speech));
     setText(part(row, "verdict"), verdictWords(run, this.#speech));
-    for (const name of ["open", "again", "export", "compare"])
-      part(row, name).hidden = !WRITTEN.includes(run.state);
+    for (const name of ["open", "again", "export", "compare"]) part(row, name).hidden = !isWritten(run);
+    /** @type {HTMLInputElement} */ (part(row, "compared")).checked = compared.has(run.id);
     part(row, "delete").hidden = isRunning;
     part(row, "stop").hidden = !isRunning;
   }
+}
+
+/** @param {Run} run */
+function isWritten({ state }) {
+  return WRITTEN.includes(state);
+}
+
+/**
+ * @param {readonly string[]} runs the first is what the others are set against
+ * @param {string} language
+ */
+export function comparisonPath(runs, language) {
+  const query = new URLSearchParams([...runs.map((run) => ["run", run]), ["lang", language]]);
+  return `/api/comparisons?${query}`;
 }
 
 /**

@@ -67,7 +67,7 @@
  * @typedef {{
  *   session: "unknown" | "in" | "out", problem: string, word: string, sign_in_problem: string,
  *   room: OperatorRoom | null, heard_us: number, devices: Device[], presets: Preset[], runs: Run[],
- *   history: Sent[], followed: Followed | null, chosen: Set<string>, deleted_run: string | null, starting_run: string | null,
+ *   history: Sent[], followed: Followed | null, chosen: Set<string>, compared: Set<string>, deleted_run: string | null, starting_run: string | null,
  *   is_changing: boolean,
  * }} PageState `heard_us`: server time of the room's last answer. `is_changing`: the form is open though a result is shown
  */

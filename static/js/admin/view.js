@@ -47,6 +47,7 @@ export class AdminView {
       onRestore: () => desk.experiments.restoreRun(),
       onStop: (run) => desk.experiments.stopRun(run),
       onAgain: (run) => this.#changeAndRunAgain(desk, run),
+      onCompared: (run, isChosen) => desk.chooseToCompare(run, isChosen),
     });
     this.#wire(desk);
   }
@@ -67,7 +68,7 @@ export class AdminView {
     this.#plan.draw(state.presets, { isShown: isFormShown, isStarting: state.starting_run !== null });
     this.#room.draw(room, (serverUs - state.heard_us) / 1_000_000);
     this.#devices.draw(state.devices, state.chosen, serverUs);
-    this.#runs.draw(state.runs, state.deleted_run);
+    this.#runs.draw(state.runs, state.deleted_run, state.compared);
     const link = /** @type {HTMLAnchorElement} */ (byId(document, "screen-link"));
     link.hidden = !room?.screen_url;
     if (room?.screen_url) link.href = room.screen_url;

@@ -8,18 +8,15 @@ import { byId, setText } from "../elements.js";
 export class OutcomeView {
   #document;
   #speech;
-  #isOperator;
   #shown = "";
 
   /**
    * @param {Document} document
    * @param {Speech} speech
-   * @param {{isOperator: boolean}} who only operators can follow the links
    */
-  constructor(document, speech, { isOperator }) {
+  constructor(document, speech) {
     this.#document = document;
     this.#speech = speech;
-    this.#isOperator = isOperator;
   }
 
   /** @param {Outcome | null} outcome */
@@ -32,7 +29,7 @@ export class OutcomeView {
     const sentence = language === "id" ? verdict?.sentence_id : verdict?.sentence_en;
     setText(byId(this.#document, "verdict"), sentence ?? t("outcome.none"));
     this.#drawTable(outcome?.table ?? null);
-    this.#drawDownloads(this.#isOperator ? (outcome?.downloads ?? []) : []);
+    this.#drawDownloads(outcome?.downloads ?? []);
   }
 
   /** @param {Outcome["table"]} table */

@@ -34,13 +34,12 @@ export class ScreenView {
   /**
    * @param {Document} document
    * @param {Speech} speech
-   * @param {{isOperator: boolean}} who
    */
-  constructor(document, speech, { isOperator }) {
+  constructor(document, speech) {
     this.#document = document;
     this.#speech = speech;
     this.#results = new ResultsView(document, speech);
-    this.#outcome = new OutcomeView(document, speech, { isOperator });
+    this.#outcome = new OutcomeView(document, speech);
   }
 
   /**
