@@ -1,7 +1,7 @@
-"""Scripts, styles and texts without what only their readers need: comments, indentation, blank lines.
+"""Scripts, styles and texts without what only their readers need: comments, indentation, names in whole words.
 
 The files stay as they are, and there is no build: each is stripped when it is first asked for, and again when it has
-changed. Pages are a good third lighter for it.
+changed. Pages are less than half as heavy for it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import rcssmin
 import rjsmin
 from werkzeug.exceptions import NotFound
 from werkzeug.security import safe_join
+
+from app.catalogues import refusal
+from app.web.scripts.short_names import with_short_names
 
 blueprint = flask.Blueprint("assets", __name__)
 
@@ -49,7 +52,7 @@ def asset(folder: str, name: str) -> flask.Response:
     try:
         found = _stripped(path, Path(path).stat().st_mtime_ns)
     except (OSError, ValueError) as error:  # A name with a NUL in it is a `ValueError`.
-        raise NotFound("There is no such file here.") from error
+        raise NotFound(refusal("no_such_file")) from error
     response = flask.Response(found.body, content_type=CONTENT_TYPES[suffix])
     response.set_etag(found.etag)
     response.headers["Cache-Control"] = "no-cache"  # ask each time: a new version is there at once
@@ -65,9 +68,9 @@ def _stripped(path: str, _mtime_ns: int) -> Asset:
 
 
 def strip(text: str, suffix: str) -> str:
-    """The same script, style or catalogue, as short as it gets without renaming anything."""
+    """The same script, style or catalogue in fewer bytes; what one file knows of another keeps its name."""
     if suffix == ".js":
-        return str(rjsmin.jsmin(text))
+        return with_short_names(str(rjsmin.jsmin(text)))
     if suffix == ".css":
         return str(rcssmin.cssmin(text))
     return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))

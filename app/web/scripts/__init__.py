@@ -1,0 +1,1 @@
+"""Scripts as they are served: the same program in fewer bytes."""
