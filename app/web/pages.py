@@ -31,7 +31,7 @@ def phone() -> flask.Response:
     """The page that a phone opens: receive, measure, join an experiment."""
     return _page(
         "index.html",
-        parts=("phone", "room"),
+        parts=("phone", "room", "phone_page"),
         retention_days=services().settings.retention_days,
         join_code=flask.request.args.get("code", "")[:JOIN_CODE_CHARS_MAX],
         config={"clock_port": services().settings.clock_port or None, "run": services().run},

@@ -15,7 +15,7 @@ import {
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
-const PARTS = ["phone", "room", "result"];
+const PARTS = ["phone", "phone_page", "room", "result"];
 const catalogueOf = (language) =>
   Object.assign({}, ...PARTS.map((part) => JSON.parse(read(`static/i18n/${language}/${part}.json`))));
 const catalogues = { en: catalogueOf("en"), id: catalogueOf("id") };
