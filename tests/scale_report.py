@@ -32,6 +32,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
@@ -131,7 +132,7 @@ def parts_of(run: Path) -> dict[str, float]:
     write_all(analysis, run)
     clock.append(time.perf_counter())
     names = ("load_s", "analyse_s", "html_s", "files_s")
-    return {name: after - before for name, before, after in zip(names, clock, clock[1:], strict=True)}
+    return {name: after - before for name, (before, after) in zip(names, pairwise(clock), strict=True)}
 
 
 def growth(lines: Sequence[Line]) -> dict[str, float | None]:

@@ -28,7 +28,8 @@ class ServerWrites:
     @property
     def is_known(self) -> Mask:
         """Where something was recorded."""
-        return self.accepted_us != NOT_WRITTEN
+        known: Mask = self.accepted_us != NOT_WRITTEN
+        return known
 
 
 def has_writes(record: TrialRecord) -> bool:

@@ -73,7 +73,7 @@ class DeliveryColumns(Sequence[Delivery]):
 
         Raises `KeyError` for a state, outcome or lifecycle that there is not, and `TypeError` for what is no number.
         """
-        columns = {name: array(_type_code(name)) for name in NAMES}
+        columns: dict[str, array[Any]] = {name: array(_type_code(name)) for name in NAMES}
         iterator = iter(rows)
         while part := list(islice(iterator, _ROWS_AT_ONCE)):
             for name, values in zip(NAMES, zip(*part, strict=True), strict=True):

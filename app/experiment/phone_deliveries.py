@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from functools import lru_cache
+from itertools import starmap
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 
 from app.core.clocksync import BOUND_MAX_US
+from app.core.columns import DeliveryColumns
 from app.core.conduct import Conduct
-from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
+from app.core.delivery import Lifecycle, Outcome, SampleState
 from app.core.errors import MalformedPosition
 from app.core.position import parse_position
 from app.core.scenario import Arm
-from app.experiment.matching import Expected, lost
+from app.experiment.matching import Expected
 
 
 class Row(Protocol):
@@ -25,6 +29,25 @@ class Row(Protocol):
     def __getitem__(self, name: str, /) -> Any:
         """A column by its name."""
 
+
+class Sample(NamedTuple):
+    """What counts of a posted sample."""
+
+    id: str
+    transport: str
+    received_client_us: float
+    clock_offset_us: float | None
+    clock_bound_us: float | None
+    state: str
+    outcome: str
+    visible: bool
+    lifecycle: str | None
+
+
+_of_sample = itemgetter(*Sample._fields)
+
+NOTHING = (None, None, None, None)
+"""The stamps of what never came."""
 
 EVENTS_MAX = 32
 
@@ -36,19 +59,36 @@ def phone_deliveries(
     participants: Iterable[int],
     *,
     drain_s: float,
-) -> Iterator[Delivery]:
+) -> DeliveryColumns:
     """Rows by participant, then by notification; `samples` by participant, in the order in which they came."""
+    return DeliveryColumns.of_rows(_rows(arm, expected, samples, participants, late_us=drain_s * 1e6))
+
+
+def _rows(
+    arm: Arm,
+    expected: Sequence[Expected],
+    samples: Mapping[int, Sequence[Row]],
+    participants: Iterable[int],
+    *,
+    late_us: float,
+) -> Iterator[tuple[Any, ...]]:
+    """In the order of `app.core.columns.NAMES`, without an object for each: a large trial has a million."""
     for client in participants:
-        by_offset: dict[int, list[Row]] = {}
-        for sample in samples.get(client, ()):
-            by_offset.setdefault(_offset(sample), []).append(sample)
+        by_offset: dict[int, list[Sample]] = {}
+        for sample in starmap(Sample, map(_of_sample, samples.get(client, ()))):
+            by_offset.setdefault(_offset(sample.id), []).append(sample)
         for each in expected:
-            came = by_offset.get(each.offset, []) if each.offset is not None else []
-            came = sorted(came, key=lambda sample: sample["outcome"] == Outcome.DUPLICATE)
+            head = (client, each.seq, each.warmup, each.offset, each.due_us, each.sent_us)
+            came = by_offset.get(each.offset, ()) if each.offset is not None else ()
             if not came:
-                yield lost(client, each)
-            for number, sample in enumerate(came):
-                yield _row(client, each, sample, arm, late_us=None if number else drain_s * 1e6)
+                state = SampleState.WARMUP if each.warmup else SampleState.OK
+                yield (*head, *NOTHING, state, Outcome.LOST, True, Lifecycle.VISIBLE)
+            elif len(came) == 1:
+                yield (*head, *_judged(each, came[0], arm, late_us))
+            else:
+                first, *others = sorted(came, key=lambda sample: sample.outcome == Outcome.DUPLICATE)
+                yield (*head, *_judged(each, first, arm, late_us))
+                yield from ((*head, *_judged(each, again, arm, None)) for again in others)
 
 
 def conducts_of(batches: Iterable[Row], clients: Mapping[str, int]) -> tuple[Conduct, ...]:
@@ -86,65 +126,46 @@ def _conduct(client: int, said: Mapping[str, Any]) -> Conduct:
     )
 
 
-def _offset(sample: Row) -> int:
+@lru_cache(maxsize=10_000)
+def _offset(position: str) -> int:
+    """Every phone says the same of a notification."""
     try:
-        return parse_position(str(sample["id"])).offset
+        return parse_position(position).offset
     except MalformedPosition:
         return -1
 
 
-def _row(client: int, each: Expected, sample: Row, arm: Arm, *, late_us: float | None) -> Delivery:
-    """`late_us`: the drain limit; `None` for a second arrival."""
-    lifecycle = _lifecycle(sample)
-    offset_us, received_us = sample["clock_offset_us"], sample["received_client_us"]
-    replayed = sample["outcome"] == Outcome.REPLAYED
-    is_late = late_us is not None and (
-        lifecycle in (Lifecycle.FROZEN, Lifecycle.RESUMED)
-        or (offset_us is not None and received_us + offset_us - each.due_us > late_us)
-    )
+def _judged(each: Expected, sample: Sample, arm: Arm, late_us: float | None) -> tuple[Any, ...]:
+    """From the arrival's stamp on. `late_us`: the drain limit; `None` for a second arrival."""
+    lifecycle = sample.lifecycle or (Lifecycle.VISIBLE if sample.visible else Lifecycle.HIDDEN)
+    offset_us, received_us = sample.clock_offset_us, sample.received_client_us
+    replayed = sample.outcome == Outcome.REPLAYED
     if late_us is None:
         outcome = Outcome.DUPLICATE
     elif replayed:
         outcome = Outcome.REPLAYED
     else:
+        is_late = lifecycle in (Lifecycle.FROZEN, Lifecycle.RESUMED) or (
+            offset_us is not None and received_us + offset_us - each.due_us > late_us
+        )
         outcome = Outcome.LATE if is_late else Outcome.ON_TIME
-    return Delivery(
-        client=client,
-        seq=each.seq,
-        warmup=each.warmup,
-        offset=each.offset,
-        due_us=each.due_us,
-        sent_us=each.sent_us,
-        received_client_us=received_us,
-        clock_offset_us=offset_us,
-        clock_bound_us=sample["clock_bound_us"],
-        kernel_received_us=None,
-        state=_state(each, sample, arm, replayed=replayed),
-        outcome=outcome,
-        visible=bool(sample["visible"]),
-        lifecycle=lifecycle,
-    )
+    state = _state(each, sample, arm, replayed=replayed)
+    # A phone's kernel gives no stamp.
+    return received_us, offset_us, sample.clock_bound_us, None, state, outcome, sample.visible, lifecycle
 
 
-def _state(each: Expected, sample: Row, arm: Arm, *, replayed: bool) -> SampleState:
-    said = SampleState(sample["state"])
+def _state(each: Expected, sample: Sample, arm: Arm, *, replayed: bool) -> str:
     if each.warmup:
         return SampleState.WARMUP
     if replayed:
         return SampleState.REPLAY
-    if sample["transport"] != arm.transport:
+    if sample.transport != arm.transport:
         return SampleState.POLLING
-    if said is SampleState.POLLING and arm.factors.get("polling"):
+    said = sample.state
+    if said == SampleState.POLLING and arm.factors.get("polling"):
         said = SampleState.OK  # What the arm asks for is no fault.
-    if said is not SampleState.OK:
+    if said != SampleState.OK:
         return said
-    if sample["clock_offset_us"] is None or sample["clock_bound_us"] is None:
+    if sample.clock_offset_us is None or sample.clock_bound_us is None:
         return SampleState.NO_CLOCK
-    return SampleState.OK if sample["clock_bound_us"] <= BOUND_MAX_US else SampleState.WIDE_U
-
-
-def _lifecycle(sample: Row) -> Lifecycle:
-    said = sample["lifecycle"]
-    if said is None:
-        return Lifecycle.VISIBLE if sample["visible"] else Lifecycle.HIDDEN
-    return Lifecycle(said)
+    return SampleState.OK if sample.clock_bound_us <= BOUND_MAX_US else SampleState.WIDE_U

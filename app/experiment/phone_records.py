@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.columns import DeliveryColumns
 from app.core.conduct import Conduct
 from app.core.scenario import Plan, TrialSpec, arm_plan
 from app.core.trial import TrialRecord
@@ -73,9 +72,7 @@ def phone_record(
         ended_us=first_due_us,
         published=len(source.published),
         source_lag_us=tuple(each.sent_us - each.due_us for each in measured),
-        deliveries=DeliveryColumns.of(
-            phone_deliveries(spec.arm, expected, found.samples, participants, drain_s=own.drain_s)
-        ),
+        deliveries=phone_deliveries(spec.arm, expected, found.samples, participants, drain_s=own.drain_s),
         disconnects=sum(each.disconnects for each in found.conducts),
         disturbances=source.disturbances,
         participants=participants,

@@ -78,7 +78,7 @@ def _floats(values: Floats) -> list[Cell]:
 
 
 def _flags(values: Mask) -> list[Cell]:
-    return values.astype(int).tolist()
+    return [int(value) for value in values.tolist()]
 
 
 def _words(codes: NDArray[np.int8], meanings: Sequence[str]) -> list[Cell]:

@@ -67,8 +67,9 @@ def test_what_the_server_wrote_down_gives_the_same_figures_as_row_by_row(trial: 
 def test_the_wild_trials_have_something_of_everything() -> None:
     found = [measure(trial, PLAN) for trial in TRIALS]
 
-    assert all(each.duplicates and each.replayed and each.late and each.lost for each in found[:4])
-    assert {"hidden", "no_clock", "replay"} <= set(found[0].left_out)
+    for name in ("replayed", "late", "lost", "duplicates", "out_of_order"):
+        assert sum(getattr(each, name) for each in found) > len(found), name
+    assert {"hidden", "no_clock", "replay"} <= {state for each in found for state in each.left_out}
     assert any(split(trial) for trial in TRIALS)
 
 
@@ -133,7 +134,7 @@ def test_a_row_that_nobody_here_wrote_is_refused_in_words(tmp_path: Path, column
 
 def test_a_trial_takes_a_hundred_bytes_a_delivery_and_no_more_while_it_is_read(tmp_path: Path) -> None:
     """The bound that keeps 1.8 million deliveries below 2 GB; as objects they took seven times as much."""
-    rows = [a_delivery(client=client, seq=seq) for client in range(100) for seq in range(400)]
+    rows = [a_delivery(client=client, seq=seq) for client in range(100) for seq in range(200)]
     folder = stored(tmp_path / "run", [a_trial(rows, clients=100)])
     count = len(rows)
     del rows
