@@ -138,8 +138,8 @@ class BuiltInClients:
         ordered = self.operator.start_trial(order)
         self._clock.wait_until(ordered.first_due_us - EDGE_LEAD_US)
         before = self._edge()
+        started_us = self._clock.now_us()
         with cpu_seconds(before) as seconds:
-            started_us = self._clock.now_us()
             is_complete = self._wait_until_complete(ordered.last_due_us + EDGE_LAG_US)
         after = self._edge()
         ended_us = self._clock.now_us()

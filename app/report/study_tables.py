@@ -37,7 +37,8 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
         yield Heading(study.title)
         yield Paragraph(study.setup, Kind.CAPTION)
         for table in study.tables:
-            yield Numbers(table.title, beside_table(table))
+            yield Paragraph(table.title)
+            yield Numbers(table.title, beside_table(table), titled=True)
             if table.note:
                 yield Paragraph(table.note, Kind.CAPTION)
         yield Folded(WHY, (Listing(study.differences),))
@@ -65,7 +66,8 @@ def print_published(analysis: Analysis, console: Console, *, language: str = LAN
             page.say("")
             page.say(table.title)
             narrow = beside_table(_largest_only(table, arms))
-            page.table(narrow.headings, narrow.rows, texts=(0, 1))
+            short = [each.replace("published, ", "publ. ") for each in narrow.headings]
+            page.table(short, narrow.rows, texts=(0, 1))
         for sentence in study.differences:
             page.say(sentence)
 
@@ -85,11 +87,15 @@ def _largest_only(table: BesideTable, arms: int) -> BesideTable:
 
 
 def _cells(row: BesideRow) -> tuple[str, ...]:
-    figure = _count if row.unit in COUNTED else number
     published = [
-        figure(value) + (" *" if place in row.derived else "") for place, value in enumerate(row.published)
+        _printed(value) + (" *" if place in row.derived else "") for place, value in enumerate(row.published)
     ]
-    return (row.figure, row.unit, *published, *map(figure, row.measured))
+    return (row.figure, row.unit, *published, *map(_count if row.unit in COUNTED else number, row.measured))
+
+
+def _printed(value: float | None) -> str:
+    """A published value with the digits that it was printed with."""
+    return number(value) if value is None else f"{value:.10g}"
 
 
 def _count(value: float | None) -> str:
