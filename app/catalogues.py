@@ -61,8 +61,10 @@ def is_remark(code: str) -> bool:
 
 
 def in_language(language: str, sentence: Sentence) -> str:
-    """The same sentence in another language."""
-    return catalogue(language, SERVER)[sentence.code].format(**sentence.places)
+    """The same sentence in another language; a place may hold a word that is in the catalogue too (`phase.closed`)."""
+    words = catalogue(language, SERVER)
+    places = {name: words.get(f"{name}.{value}", value) for name, value in sentence.places.items()}
+    return words[sentence.code].format(**places)
 
 
 def _sentence(key: str, places: Mapping[str, object]) -> Sentence:

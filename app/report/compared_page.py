@@ -95,7 +95,7 @@ class _Page:
             self.say(
                 "objection",
                 setting=each.name,
-                values=self.say("against").join(map(str, each.values)),
+                values=self.say("against").join(map(self.value, each.values)),
                 reason=self.say(f"reason.{each.name}"),
             )
             for each in refused
@@ -103,9 +103,16 @@ class _Page:
         # Those behind them are no settings: they have nothing in common. Said in order of comparable.py.
         return named + [self.say("nothing_common")] * (len(all_of_them) > len(refused))
 
+    def value(self, value: object) -> str:
+        """A setting's value, bounded; what was not recorded is a dash."""
+        if isinstance(value, bool):
+            return self.say("yes" if value else "no")
+        text = words.NOTHING if value is None else str(value)
+        return text if len(text) <= VALUE_CHARS_MAX else text[: VALUE_CHARS_MAX - 1] + "…"
+
     def setting(self, each: SettingDifference) -> tuple[str, ...]:
         """A row of the table of settings: name, a value for each run, and what it means."""
-        return (each.name, *map(_short, each.values), self.say(f"weight.{each.weight.value}"))
+        return (each.name, *map(self.value, each.values), self.say(f"weight.{each.weight.value}"))
 
     def row(self, row: AcrossRow) -> tuple[str, ...]:
         """A row of a table of figures."""
@@ -147,11 +154,6 @@ def _change(row: AcrossRow) -> str:
     if row.less is None or row.change is Change.UNDECIDED:
         return row.change.value
     return "higher" if row.change is Change.WORSE else "lower"
-
-
-def _short(value: object) -> str:
-    text = "-" if value is None else str(value)
-    return text if len(text) <= VALUE_CHARS_MAX else text[: VALUE_CHARS_MAX - 1] + "…"
 
 
 @cache

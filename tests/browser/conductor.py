@@ -100,7 +100,7 @@ class Conductor:
     def say(self, state: str) -> None:
         """Tell the phones what is on: `connect`, `running`, `collect`."""
         self.trial |= {"state": state}
-        self._operate("PUT", "/api/room/trial", self.trial)
+        self._operate("PUT", f"/api/room/trial?run={self.run}", self.trial)
 
     def end_trial(self, page: Page) -> list[dict[str, Any]]:
         """Wait until every phone has posted; the batches of this trial, in their order."""

@@ -45,7 +45,7 @@ def server(running: RunningServer) -> RunningServer:
     ("wanted", "language", "words"),
     [
         (None, "en", "The room is closed"),
-        ("id", "id", "Ruang ini berkeadaan closed"),
+        ("id", "id", "Ruang ini sedang tertutup"),
         ("id-ID,id;q=0.9,en;q=0.5", "id", "Ruang ini"),
         ("fr, de;q=0.5", "en", "The room"),
     ],

@@ -62,7 +62,7 @@ def test_runs_that_are_not_comparable_say_so_before_any_figure(server: RunningSe
 
     assert status == 200
     assert '<html lang="id">' in page
-    assert "Tidak dapat dibandingkan: simulated adalah True lawan False" in page
+    assert "Tidak dapat dibandingkan: simulated: ya lawan tidak" in page
     assert page.index("Tidak dapat dibandingkan") < page.index("<details>") < page.index("Interval 95 %")
 
 

@@ -22,8 +22,12 @@ from app.catalogues import (
 from app.core.errors import Conflict
 from app.core.trial import Severity
 from app.room import notes
+from app.room.phases import Phase
 
 APP = Path(__file__).resolve().parents[2] / "app"
+
+PHASE = "phase."
+"""Keys of words that fill the place of that name."""
 
 SAID_WITHOUT_A_NAME = {"server_full", "address_full", "malformed", "unknown", "conflict", "damaged", "other"}
 SAID_WITHOUT_A_NAME |= {"no_such_page", "wrong_method", "failed", notes.NAMELESS, notes.OWN_WORDS}
@@ -62,7 +66,7 @@ def test_no_text_waits_for_a_code_that_nobody_says() -> None:
     said = {key for key, _given, _is_open in CALLS}
     said |= {prefix + code for prefix in (REFUSAL, REMARK) for code in SAID_WITHOUT_A_NAME}
 
-    texts = {key for key in catalogue(LANGUAGES[0], SERVER) if not key.startswith(notes.VOID)}
+    texts = {key for key in catalogue(LANGUAGES[0], SERVER) if not key.startswith((notes.VOID, PHASE))}
 
     assert texts - said == set()
 
@@ -89,6 +93,11 @@ def test_an_error_is_its_english_sentence_and_can_be_said_in_another_language() 
 
     assert str(error) == "The room is full: it holds 200 devices."
     assert in_language("id", error.args[0]) == "Ruang sudah penuh: isinya 200 perangkat."
+
+
+def test_a_place_may_hold_a_word_that_is_said_in_the_readers_language_too() -> None:
+    assert {PHASE + phase for phase in Phase} <= set(catalogue("id", SERVER))
+    assert "sedang tertutup:" in in_language("id", refusal("cannot_start", phase=Phase.CLOSED))
 
 
 def test_every_reason_for_which_a_block_is_void_is_a_code_of_a_warning() -> None:
