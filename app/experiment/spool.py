@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.measure.store import SAMPLE_COLUMNS, ClientBatch, Store
+import msgspec
+
+from app.core.clocksync import Probe
+from app.measure.store import ClientBatch, StampedProbe, Store
 
 FILE_NAME = "spool.jsonl"
 
@@ -33,8 +36,11 @@ def ingest(store: Store) -> int:
 def batch_of(line: bytes) -> ClientBatch | None:
     """The batch of one line; `None` for a line that is none (the server checks before it writes)."""
     try:
-        entry = json.loads(line)
+        entry = msgspec.json.decode(line)
         batch = entry["batch"]
+        samples = tuple(batch.get("samples", ()))
+        if not all(isinstance(sample, dict) for sample in samples):
+            return None
         return ClientBatch(
             device=str(entry["device"]),
             batch_id=str(batch["batch_id"]),
@@ -43,16 +49,17 @@ def batch_of(line: bytes) -> ClientBatch | None:
             trial=batch.get("trial"),
             clock_channel=batch.get("clock_channel"),
             timebase=batch.get("timebase"),
-            samples=tuple(_samples(batch.get("samples", []))),
+            samples=samples,
             conduct=None if batch.get("conduct") is None else json.dumps(batch["conduct"]),
+            probes=tuple(_probes(str(entry["device"]), batch)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _samples(values: list[Any]) -> Iterator[dict[str, Any]]:
-    for value in values:
-        yield {name: value.get(name) for name in SAMPLE_COLUMNS}
+def _probes(device: str, batch: dict[str, Any]) -> Iterator[StampedProbe]:
+    for stamps in batch.get("probes", ()):
+        yield StampedProbe(device, str(batch["timebase"]), Probe(*stamps))
 
 
 def _next_lines(path: Path, position_bytes: int) -> tuple[list[bytes], int] | None:

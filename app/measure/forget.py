@@ -50,6 +50,7 @@ def forget(path: Path, device: str, client: int | None) -> Forgotten:
                 batches=_delete(connection, "client_batch", "device = ?", device),
                 deliveries=0 if client is None else _delete(connection, "delivery", "client = ?", client),
             )
+            _delete(connection, "clock_probe", "client = ?", device)
             if client is not None:
                 for table in ("conduct", "participant", "opening", "upload"):
                     _delete(connection, table, "client = ?", client)

@@ -110,7 +110,7 @@ class Store:
     def add_probes(self, probes: Iterable[StampedProbe]) -> None:
         """Append clock probes, as they were taken."""
         with self._transaction():
-            self._insert("clock_probe", ((p.client, p.timebase, *astuple(p.probe)) for p in probes))
+            self._insert("clock_probe", map(_probe_values, probes))
 
     def add_batches(self, batches: Iterable[ClientBatch], *, spool_position_bytes: int | None = None) -> int:
         """Append posted arrivals, each batch once however often it comes; how many were new."""
@@ -230,8 +230,9 @@ class Store:
             number = cursor.lastrowid
             self._insert(
                 "client_sample",
-                ((number, *(sample.get(name) for name in SAMPLE_COLUMNS)) for sample in batch.samples),
+                ((number, *map(sample.get, SAMPLE_COLUMNS)) for sample in batch.samples),
             )
+            self._insert("clock_probe", map(_probe_values, batch.probes))
         return cursor.rowcount
 
     def _end(self, kind: str, ended: str, conditions: Mapping[str, object] | None) -> None:
@@ -250,3 +251,7 @@ class Store:
 
     def _transaction(self) -> contextlib.AbstractContextManager[None]:
         return database.transaction(self._database, self.folder / FILE_NAME)
+
+
+def _probe_values(stamped: StampedProbe) -> tuple[Any, ...]:
+    return (stamped.client, stamped.timebase, *astuple(stamped.probe))

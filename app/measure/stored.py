@@ -38,6 +38,7 @@ class StampedProbe:
 
     client: str
     timebase: str
+    """Of a phone with how often it had begun its clock anew by then, as in `a1b2.0`: each is a clock segment."""
     probe: Probe
 
 
@@ -53,9 +54,11 @@ class ClientBatch:
     clock_channel: str | None = None
     timebase: str | None = None
     samples: tuple[Mapping[str, Any], ...] = ()
-    """By the column names of table `client_sample`; what is missing is null."""
+    """By the column names of table `client_sample`; what is missing is null, and what has no column is left out."""
     conduct: str | None = None
     """How the phone behaved in the trial, as JSON, if it came with this batch."""
+    probes: tuple[StampedProbe, ...] = ()
+    """By what its delays were read."""
 
 
 BATCH_COLUMNS = ("device", "batch_id", "received_us", "run", "trial", "clock_channel", "timebase", "conduct")
