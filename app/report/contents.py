@@ -240,8 +240,8 @@ def _characteristics(analysis: Analysis) -> Iterator[Block]:
     yield Folded(
         "Levels and intervals",
         (
-            Numbers("Levels per second", levels_table(rows)),
-            Numbers("Intervals between arrivals", intervals_table(rows)),
+            Numbers("Levels per second", levels_table(rows), titled=True),
+            Numbers("Intervals between arrivals", intervals_table(rows), titled=True),
             Paragraph(SECONDS_NOTE, Kind.CAPTION),
         ),
     )

@@ -86,10 +86,12 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A table; `title` is for who cannot see it and for lists of tables."""
+    """A table; `title` is for who cannot see it."""
 
     title: str
     table: Table
+    titled: bool = False
+    """Whether its title is to be seen: where several tables stand below one heading."""
 
 
 @dataclass(frozen=True, slots=True)

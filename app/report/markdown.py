@@ -70,7 +70,9 @@ def _block(block: Block, figures: Mapping[str, str]) -> Iterator[str]:
             yield _list([f"{_line(each.seen)} *{_line(each.advice)}*" for each in items])
         case Listing(items):
             yield _list(list(map(_line, items)))
-        case Numbers(_, table):
+        case Numbers(title, table, titled):
+            if titled:
+                yield f"#### {_line(title)}"
             yield _table(table)
         case Drawn():
             yield from _drawn(block, figures)

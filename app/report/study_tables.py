@@ -37,7 +37,6 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
         yield Heading(study.title)
         yield Paragraph(study.setup, Kind.CAPTION)
         for table in study.tables:
-            yield Paragraph(table.title)
             yield Numbers(table.title, beside_table(table), titled=True)
             if table.note:
                 yield Paragraph(table.note, Kind.CAPTION)

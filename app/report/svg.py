@@ -18,6 +18,9 @@ RIGHT_PX = 12
 BOTTOM_PX = 40
 LEGEND_ROW_PX = 18
 
+LEGEND_NAME_CHARS_MAX = 15
+"""Longer names need a row each, or they would run into each other and off the drawing."""
+
 SERIES_MAX = 4
 """Further arms begin again with the first style; the table below each figure names them all."""
 
@@ -88,13 +91,22 @@ class Panel:
     legend: Sequence[tuple[int, str]] = ()
     """(series, name)."""
     height_px: int = HEIGHT_PX
+    """With one row of legend; each further one makes the drawing higher, not the plot lower."""
     left_px: int = LEFT_PX
     _parts: list[str] = field(default_factory=list)
 
     @property
     def top_px(self) -> int:
         """Upper end of the plot, below the legend."""
-        return 12 + LEGEND_ROW_PX * math.ceil(len(self.legend) / 2)
+        return 12 + LEGEND_ROW_PX * math.ceil(len(self.legend) / self._legend_columns)
+
+    @property
+    def _full_height_px(self) -> int:
+        return self.height_px + max(self.top_px - 12 - LEGEND_ROW_PX, 0)
+
+    @property
+    def _legend_columns(self) -> int:
+        return 2 if all(len(name) <= LEGEND_NAME_CHARS_MAX for _, name in self.legend) else 1
 
     def line(self, points: Sequence[Point], series: int, *, marks: bool = True) -> None:
         """A line through the points, in the series' style, with its marker at each."""
@@ -147,7 +159,7 @@ class Panel:
 
     def upright(self, x: float, kind: str = "zero") -> None:
         """A vertical line across the plot."""
-        self._parts.append(_line(self._x_px(x), self.top_px, self._x_px(x), self.height_px - BOTTOM_PX, kind))
+        self._parts.append(_line(self._x_px(x), self.top_px, self._x_px(x), self._full_height_px - BOTTOM_PX, kind))
 
     def band(self, y: float, low: float, high: float) -> None:
         """A shaded stretch of one category row."""
@@ -159,13 +171,13 @@ class Panel:
 
     def note(self, text: str) -> None:
         """Words in the middle of an otherwise empty plot."""
-        x, y = (LEFT_PX + WIDTH_PX - RIGHT_PX) / 2, (self.top_px + self.height_px - BOTTOM_PX) / 2
+        x, y = (LEFT_PX + WIDTH_PX - RIGHT_PX) / 2, (self.top_px + self._full_height_px - BOTTOM_PX) / 2
         self._parts.append(_text(x, y, text, "middle"))
 
     def svg(self, name: str, *, title: str, description: str) -> str:
         """The drawing as an element; `name` is unique in the page."""
         return (
-            f'<svg role="img" viewBox="0 0 {WIDTH_PX} {self.height_px}" '
+            f'<svg role="img" viewBox="0 0 {WIDTH_PX} {self._full_height_px}" '
             f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{escape(title)}</title>'
             f'<desc id="{name}-d">{escape(description)}</desc>'
             f"{''.join([*self._frame(), *self._parts, *self._legend()])}</svg>"
@@ -173,7 +185,7 @@ class Panel:
 
     def _frame(self) -> Iterable[str]:
         left, right = self.left_px, WIDTH_PX - RIGHT_PX
-        bottom = self.height_px - BOTTOM_PX
+        bottom = self._full_height_px - BOTTOM_PX
         for value, words in self.y.ticks().items():
             if self.y.names is None:
                 yield _line(left, self._y_px(value), right, self._y_px(value), "grid")
@@ -182,14 +194,15 @@ class Panel:
         for value, words in _thinned(self.x.ticks()).items():
             yield _line(self._x_px(value), bottom, self._x_px(value), bottom + 4, "axis")
             yield _text(self._x_px(value), bottom + 16, words, "middle")
-        yield _text((left + right) / 2, self.height_px - 6, self.x.label, "middle")
+        yield _text((left + right) / 2, self._full_height_px - 6, self.x.label, "middle")
         middle = (self.top_px + bottom) / 2
         if self.y.label:
             yield _text(0, 0, self.y.label, "middle", f' transform="translate(12 {middle:.1f}) rotate(-90)"')
 
     def _legend(self) -> Iterable[str]:
         for place, (series, name) in enumerate(self.legend):
-            x, y = self.left_px + 150 * (place % 2), 12 + LEGEND_ROW_PX * (place // 2)
+            row, column = divmod(place, self._legend_columns)
+            x, y = self.left_px + 150 * column, 12 + LEGEND_ROW_PX * row
             yield f'<path class="s{series % SERIES_MAX} line"{_dash(series)} d="M{x} {y}h28"/>'
             yield _marker(x + 14, y, series, 4.0)
             yield _text(x + 34, y + 4, name, "start")
@@ -202,7 +215,7 @@ class Panel:
         return self.left_px + self.x.share(value) * (WIDTH_PX - RIGHT_PX - self.left_px)
 
     def _y_px(self, value: float) -> float:
-        bottom = self.height_px - BOTTOM_PX
+        bottom = self._full_height_px - BOTTOM_PX
         return bottom - self.y.share(value) * (bottom - self.top_px)
 
 

@@ -41,6 +41,14 @@ follow the name."""
 
 _JOINED = ("list", "ns")
 
+NAMES = frozenset(
+    {
+        *("arm", "list", "run", "started", "command", "hash", "code", "study", "environment"),
+        *("path", "paths", "reason", "states", "factor", "from", "to"),
+    }
+)
+"""Places for what was named by somebody, and stays as it is where the catalogue does not know it."""
+
 _PLACE = re.compile(r"\{([a-z_]+)(\d*)\}")
 _NUMBER = re.compile(r"(?:< )?[-+±]?\d+\.\d+(?: \*)?")
 _INTERVAL = re.compile(r"\[([^,\]]+), ([^,\]]+)\]")
@@ -97,9 +105,12 @@ def texts_of(document: Document) -> list[str]:
 
 
 def known(text: str) -> bool:
-    """Whether a text is in the catalogue, or is made of parts that are, or has no word to translate."""
-    if not _WORD.search(text) or _recognised(text) is not None:
+    """Whether a text is in the catalogue with all that stands in it, or is made of such, or has no word to translate."""
+    if not _WORD.search(text):
         return True
+    if recognised := _recognised(text):
+        _, places = recognised
+        return all(name.rstrip("0123456789") in NAMES or known(value) for name, value in places.items())
     return "; " in text and all(map(known, text.split("; ")))
 
 
