@@ -4,6 +4,7 @@
     ... --headless -u 500 -r 100 -t 1m SseUser                                            one transport
     ... --publish-rate 1 --operator-token TOKEN                                           and notifications to receive
     ... --processes 2, or --master and --worker on several machines                       more than one core
+    locust -f loadtests/locustfile.py,loadtests/users/polling.py ...                      and users who poll
     locust -f loadtests/locustfile.py,loadtests/shapes/spike.py ...                       a shape
 
 Its pages show connects, errors, and delays rounded to three significant digits instead of Locust's two, which merge
@@ -17,8 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from loadtests import plain
-from loadtests.users import SocketIoPollingUser, SocketIoUser, SseUser
+from loadtests.users import SocketIoUser, SseUser
 
-__all__ = ["SocketIoPollingUser", "SocketIoUser", "SseUser"]
+__all__ = ["SocketIoUser", "SseUser"]
 
 plain.set_up()

@@ -30,6 +30,10 @@ from app.report.svg import Axis, Panel, Point
 from app.report.tables import Table
 
 
+TICKS_APART = 1.6
+"""Levels closer than this factor would write over each other; the last one keeps its words."""
+
+
 def load_html(analysis: Analysis, result: LoadResult) -> str:
     """The page as text."""
     return html_of(load_document(analysis, result))
@@ -94,7 +98,8 @@ def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
 
 
 def _figures(result: LoadResult) -> list[Figure]:
-    floors = {each.transport for each in result.floors}
+    # In the colours of the arms that speak the same transport.
+    transports = list(dict.fromkeys(level.transport for level in result.levels))
     delay = _lines(result.levels, FIGURES["delay_ms_p50"].of)
     tail = _lines(result.levels, FIGURES["delay_ms_p95"].of)
     cpu = _lines(result.levels, lambda level: level.cpu_per_delivery_us)
@@ -104,10 +109,10 @@ def _figures(result: LoadResult) -> list[Figure]:
             for each in result.floors
             if each.transport == transport and each.delay_ms_p50 is not None
         ]
-        for place, transport in enumerate(sorted(floors))
+        for place, transport in enumerate(transports)
     }
     arms = _legend(result)
-    neutral = [(place, f"floor, {TRANSPORT_TITLES[name]}") for place, name in enumerate(sorted(floors))]
+    neutral = [(place, f"floor, {TRANSPORT_TITLES[name]}") for place, name in enumerate(transports)]
     return [
         Figure(
             "Delay against users",
@@ -187,7 +192,13 @@ def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tu
 
 
 def _users_axis(points: Sequence[Point]) -> Axis:
-    return Axis.decades("users", [x for x, _ in points])
+    """A tick at each level, with room beside the first and the last."""
+    counts = sorted({x for x, _ in points}) or [1.0]
+    names: dict[float, str] = {}
+    for count in reversed(counts):
+        if not names or min(names) / count >= TICKS_APART:
+            names[count] = f"{count:g}"
+    return Axis("users", counts[0] / 1.4, counts[-1] * 1.4, log=True, names=names)
 
 
 def _numbers(result: LoadResult, names: Sequence[str]) -> Table:

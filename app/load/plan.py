@@ -19,6 +19,8 @@ BLOCKS = 6
 """The least with which an exact two-sided test of block differences can fall below 0.05."""
 QUICK_BLOCKS = 3
 WARMUP_S = 2.0
+WARMUP_MAX = 20
+"""At high rates two seconds are more than any path needs to get warm."""
 IDLE_S, QUICK_IDLE_S = 3.0, 1.0
 SETTLE_S = 1.0
 
@@ -126,7 +128,7 @@ def load_plan(
         client_counts=tuple(dict.fromkeys(users)),
         blocks=1 if is_shape else blocks,
         notifications=max(1, round(duration_s * rate_hz)),
-        warmup_notifications=max(1, round(WARMUP_S * rate_hz)),
+        warmup_notifications=min(WARMUP_MAX, max(1, round(WARMUP_S * rate_hz))),
         rate_hz=rate_hz,
         payload_bytes=payload_bytes,
         seed=seed,
