@@ -14,9 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from app import clock, settings
 from app.archive import retention
 from app.broker.make import check_broker
+from app.core import totals
 from app.core.errors import SiarError
 from app.doctor import subject
-from app.serving import companions, descriptors, server_file
+from app.serving import board, companions, descriptors, server_file
 
 try:
     _settings = settings.read(os.environ)
@@ -30,8 +31,9 @@ worker_class = {
     "eventlet": "app.serving.eventlet_worker.EventletWorker",
     "gevent": "app.serving.gevent_worker.GeventWorker",
 }[_settings.green_threads]
-workers = 1
-"""One process orders and remembers (`memory://`); several need a shared broker."""
+workers = _settings.workers
+"""They accept from one listening socket, which the master holds: what waits there when a worker is killed is taken by
+the others. With SO_REUSEPORT each would have a queue of its own, whose connections die with it."""
 worker_connections = _settings.connections_max + 1000
 """Green threads: the subscriptions, and requests beside them."""
 backlog = 4096
@@ -66,6 +68,9 @@ def ssl_context(config, make):  # type: ignore[no-untyped-def]
 
 
 _keeper = None
+
+_board = board.make(workers) if workers > 1 else None
+"""Where workers let each other read what they have counted."""
 
 _files = descriptors.raise_limit()
 
@@ -144,9 +149,25 @@ def when_ready(server):  # type: ignore[no-untyped-def]
         _look_at_itself()
 
 
+def pre_fork(server, worker):  # type: ignore[no-untyped-def]
+    """Before a worker begins, in the master: its place on the board."""
+    if _board is not None:
+        worker.siar_slot = _board.free_slot(
+            getattr(each, "siar_slot", 0) for each in list(server.WORKERS.values())
+        )
+
+
+def post_fork(server, worker):  # type: ignore[no-untyped-def]
+    """In the worker."""
+    if _board is not None:
+        _board.mine = worker.siar_slot
+
+
 def child_exit(server, worker):  # type: ignore[no-untyped-def]
     """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
     os.environ["SIAR_FIRST_LINK"] = "0"
+    if _board is not None:
+        _board.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
 
 
 def _say_where():  # type: ignore[no-untyped-def]

@@ -59,11 +59,9 @@ def print_links(settings: Settings, subject: Subject, words: Words, *, files: Fi
     rows = [("phones", url) for url in found.phones]
     if not found.phones[0].startswith(here):
         rows.append(("here", f"{here}/"))
-    rows += [
-        ("operator", found.operator),
-        ("screen", found.screen),
-        ("publish", _curl(here, settings.admin_token, files)),
-    ]
+    if settings.workers == 1:
+        rows += [("operator", found.operator), ("screen", found.screen)]
+    rows.append(("publish", _curl(here, settings.admin_token, files)))
     labels = [words.say(f"serve.{name}") for name, _ in rows]
     width = max(len(label) for label in labels)
     print(words.say("serve.title"))
@@ -82,6 +80,8 @@ def _remarks(
     settings: Settings, subject: Subject, words: Words, files: Files | None, found: Links
 ) -> list[str]:
     remarks = []
+    if settings.workers > 1:
+        remarks.append(words.say("serve.workers", count=settings.workers))
     if subject.is_for_this_machine_only:
         remarks.append(words.say("serve.loopback"))
     if files is not None and files.is_ours:

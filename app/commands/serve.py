@@ -27,7 +27,7 @@ OPERATOR_KEY_BYTES = 16
 """128 random bits."""
 
 HANDED_DOWN = (
-    *("host", "port", "admin_token", "broker", "operator_key", "language"),
+    *("host", "port", "admin_token", "broker", "workers", "operator_key", "language"),
     *("tls_cert", "tls_key", "tls_authority", "admin_over_http", "join_code"),
 )
 """Settings that flags or this command decide on, as text."""
@@ -43,10 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--broker",
         metavar="URL",
-        help="where order and history live: memory:// (default), or sqlite:///FILE, which outlives the server",
+        help="where order and history live: memory:// (default), sqlite:///FILE, which outlives the server, "
+        "or redis://HOST:PORT, which several share",
     )
     parser.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="server processes (this version: 1)"
+        "--workers",
+        type=int,
+        metavar="N",
+        help="server processes behind the port (default: 1); several need --broker redis://..., serve Socket.IO over "
+        "WebSocket only, and leave rooms, experiments and the operator's page to servers of one",
     )
     parser.add_argument(
         "--https",
@@ -76,8 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Look at the machine, say where everything is, become gunicorn."""
-    if arguments.workers != 1:
-        raise SettingError("This version serves with one process: several would need a shared broker.")
     words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
     settings = settings_module.read(
         os.environ,
@@ -85,6 +88,7 @@ def execute(arguments: argparse.Namespace) -> int:
         port=arguments.port,
         admin_token=arguments.admin_token,
         broker=arguments.broker,
+        workers=arguments.workers,
         operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
         admin_over_http=arguments.admin_over_http,
         join_code=arguments.join_code,

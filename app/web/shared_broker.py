@@ -1,0 +1,39 @@
+"""What changes when several processes serve: what one process alone remembers is refused, in words.
+
+Everything that goes through the broker is as it was: publishing, history, both transports, resuming on any process.
+A room with its phones, a trial's source, a running experiment, an operator's session and a receipt live in the memory
+of one process, and the next request may reach another one.
+"""
+
+from __future__ import annotations
+
+import flask
+
+from app.catalogues import refusal
+from app.core.errors import BrokerAway, Conflict
+from app.web.errors import problem
+from app.web.here import services
+
+NEEDS_ONE_PROCESS = frozenset(
+    {"operator_pages", "sessions", "presets", "room", "runs", "trials", "receipts", "screen_data"}
+)
+"""Blueprints. A phone's own (`assignment`, `participants`, `devices`) stay: with no room they have little to say."""
+
+TRY_AGAIN_S = 1
+
+
+def register(app: flask.Flask, *, workers: int) -> None:
+    """Refuse what cannot be done with so many processes, and answer for a broker that is away."""
+
+    @app.errorhandler(BrokerAway)
+    def away(_error: BrokerAway) -> flask.Response:
+        response = problem(503, refusal("broker_away"))
+        response.headers["Retry-After"] = str(TRY_AGAIN_S)
+        return response
+
+    if workers > 1:
+
+        @app.before_request
+        def one_process_only() -> None:
+            if flask.request.blueprint in NEEDS_ONE_PROCESS:
+                raise Conflict(refusal("one_process_only", count=services().settings.workers))
