@@ -22,6 +22,7 @@ from app.web import (
     errors,
     events,
     notifications,
+    numbers,
     openapi,
     operator_pages,
     pages,
@@ -32,8 +33,9 @@ from app.web import (
     room,
     runs,
     screen_data,
-    sessions,
     screen_downloads,
+    sessions,
+    shared_broker,
     trials,
 )
 from app.web.guard import Guard
@@ -74,6 +76,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     services = build(app, settings)  # puts Socket.IO's middleware around it
     app.extensions[KEY] = services
     errors.register(app)
+    shared_broker.register(app, workers=settings.workers)
     for view in (
         pages,
         assets,
@@ -94,16 +97,17 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         devices,
         receipts,
         screen_data,
+        screen_downloads,
+        comparisons,
     ):
         app.register_blueprint(view.blueprint)
     app.wsgi_app = Guard(  # type: ignore[method-assign]
-        screen_downloads,
-        comparisons,
         app.wsgi_app,
         allowed_hosts=settings.allowed_hosts,
         requests=services.requests,
         trusted_proxies=settings.trusted_proxies,
     )
+    numbers.put_up(services)
     return app
 
 

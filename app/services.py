@@ -188,12 +188,12 @@ def _transports(
         ping_timeout_s=settings.ping_timeout_s,
         queue_max=settings.queue_notifications_max,
         compression=settings.compression,
+        # Polls of one session must reach the process that has it, and these share a port.
+        polling=settings.workers == 1,
         direct=settings.fanout == "direct" and fanout.broadcaster.loop.is_possible,
         socket_options=socket_options,
         admission=admission,
         limits=IncomingLimits(
-        # Polls of one session must reach the process that has it, and these share a port.
-        polling=settings.workers == 1,
             packet_bytes_max=settings.packet_bytes_max,
             packets_per_s=settings.packets_per_s_max,
             packets_burst_max=10 * settings.packets_per_s_max,

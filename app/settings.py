@@ -152,12 +152,12 @@ class Settings:
     def __post_init__(self) -> None:
         for name, low, high in (
             ("port", 0, 65535),
+            ("workers", 1, 64),
             ("clock_port", 0, 65535),
             ("history_count", 1, 10_000_000),
             ("history_bytes", 1024, 2**40),
             ("history_age_s", 1, 10**9),
             ("heartbeat_s", 0.05, 3600),
-            ("workers", 1, 64),
             ("retry_ms", 10, 600_000),
             ("ping_interval_s", 0.1, 3600),
             ("ping_timeout_s", 0.1, 3600),
