@@ -41,11 +41,19 @@ def cells(row: Row, words: Words) -> tuple[str, ...]:
     return (
         words.say(f"row.{row.code}", **row.places),
         TRANSPORT_TITLES[row.transport],
-        *(figure(value, row.unit) for value in (row.true, row.measured)),
-        signed(row),
-        words.say("exact") if row.unit != MS else f"± {row.bound:.3f}",
+        *(written(figure(value, row.unit), words) for value in (row.true, row.measured)),
+        written(signed(row), words),
+        words.say("exact") if row.unit != MS else written(f"± {row.bound:.3f}", words),
         mark(row),
     )
+
+
+_SWAPPED = str.maketrans(",.", ".,")
+
+
+def written(figure: str, words: Words) -> str:
+    """A figure as the language writes it: Indonesian has commas where English has points, and points for thousands."""
+    return figure.translate(_SWAPPED) if words.language == "id" else figure
 
 
 def figure(value: float | None, unit: str) -> str:
@@ -73,10 +81,10 @@ def sentences(verdict: Verdict, words: Words) -> list[str]:
     found = [
         words.say(
             f"part.{part}",
-            error=f"{verdict.error_ms[part]:.3f}",
-            bound=f"{verdict.bound_ms[part]:.3f}",
-            inside=f"{verdict.stamps_inside:,}",
-            of=f"{verdict.stamps:,}",
+            error=written(f"{verdict.error_ms[part]:.3f}", words),
+            bound=written(f"{verdict.bound_ms[part]:.3f}", words),
+            inside=written(f"{verdict.stamps_inside:,}", words),
+            of=written(f"{verdict.stamps:,}", words),
         )
         for part in verdict.error_ms
     ]

@@ -121,6 +121,9 @@ def _trial(trial: AnalysedTrial) -> Json:
         "client_loop_lag_ms_p99": trial.record.client_loop_lag_ms_p99,
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
+        "cpu_seconds": [asdict(each) for each in trial.record.course.cpu_seconds]
+        if trial.record.course is not None
+        else None,
         "split": asdict(trial.split) if trial.split is not None else None,
         "participants": [pseudonym(client) for client in trial.record.participants],
         "conducts": [_conduct(each) for each in trial.record.conducts],

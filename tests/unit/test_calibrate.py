@@ -60,8 +60,8 @@ def test_one_broken_word_is_enough_and_nothing_shown_is_no_tick(
 def test_the_verdict_tells_the_largest_error_and_how_much_was_miscounted() -> None:
     found = verdict([RIGHT, replace(RIGHT, measured=49.85, bound=0.4), replace(COUNTED, measured=17)])
 
-    assert found.error_ms[Part.DELAY] == pytest.approx(0.15)
-    assert found.bound_ms[Part.DELAY] == 0.4
+    assert found.error_ms["delay"] == pytest.approx(0.15)
+    assert found.bound_ms["delay"] == 0.4
     assert found.miscounted == 3
 
 
@@ -74,6 +74,24 @@ def test_every_verdict_can_be_said(language: str, judgement: Judgement) -> None:
 
     assert len(said) == 3
     assert "{" not in "".join(said)
+
+
+def test_an_error_that_was_injected_is_told_apart_from_the_clocks_own() -> None:
+    own = Row(Part.CLOCK, "skewed", "sse", "ms", true=0.0, measured=0.02, bound=0.1, inside=(9, 9))
+    slower_back = replace(own, code="asymmetric", measured=2.0, bound=2.2)
+
+    found = verdict([own, slower_back])
+
+    assert (found.error_ms["clock"], found.error_ms["asymmetric"]) == (0.02, 2.0)
+    assert (found.stamps_inside, found.stamps) == (18, 18)
+
+
+def test_indonesian_has_commas() -> None:
+    cells = show.cells(replace(RIGHT, true=3_600_000.0421), Words("id", "calibrate"))
+
+    assert cells[0] == "ditahan 50 ms"
+    assert cells[2] == "3.600.000,042 ms"
+    assert cells[5] == "± 0,200"
 
 
 def test_the_json_has_codes_for_programs_and_no_nan() -> None:
