@@ -25,6 +25,9 @@ ADMIN_TOKEN = "test-operator-token"
 
 START_TIMEOUT_S = 20.0
 
+ANSWER_TIMEOUT_S = 60.0
+"""Only a server that hangs takes so long, or one to which thousands come at once on a machine that is busy."""
+
 
 @dataclass(slots=True)
 class RunningServer:
@@ -72,7 +75,7 @@ class RunningServer:
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         try:
-            with _opener(source).open(request, timeout=10) as response:
+            with _opener(source).open(request, timeout=ANSWER_TIMEOUT_S) as response:
                 return response.status, _decoded(response)
         except urllib.error.HTTPError as error:
             return error.code, _decoded(error)

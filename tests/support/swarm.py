@@ -93,7 +93,10 @@ class Swarm:
 class Subscriber:
     """A client over all of its connections. Reads as it comes, until told otherwise."""
 
-    def __init__(self, swarm: Swarm, server: RunningServer, transport: str) -> None:
+    def __init__(
+        self, swarm: Swarm, server: RunningServer, transport: str, *, source: str = "127.0.0.1"
+    ) -> None:
+        """`source`: the address of the loopback network that it comes from (Linux has all of 127.0.0.0/8)."""
         self.transport = transport
         self.ledger = Ledger()
         self.counts: Counter[str] = Counter()
@@ -101,6 +104,7 @@ class Subscriber:
         self.on_bytes: Callable[[], None] = lambda: None
         self._swarm = swarm
         self._address = ("127.0.0.1", server.port)
+        self._source = source
         self._sock: socket.socket | None = None
         self._talk: Talk | None = None
         self._life = 0

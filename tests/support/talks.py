@@ -85,6 +85,11 @@ class SseTalk:
         self._response = ResponseDecoder()
         self._events = EventStreamDecoder()
 
+    @property
+    def retry_ms(self) -> int | None:
+        """How long the server wants it to wait before it comes back."""
+        return self._events.retry_ms
+
     def hear(self, data: bytes) -> bool:
         body = self._response.feed(data)
         head = self._response.head

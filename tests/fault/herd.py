@@ -1,0 +1,294 @@
+"""A herd: thousands of clients whose server is gone at once, and who all come back when another takes its place.
+
+    python -m tests.fault.herd [--clients 5000] [--end kill|stop]
+
+Each client does what the real ones do: an event stream waits as the server last told it (`retry:`), the official
+Socket.IO client a second, give or take half of it at random, and twice as long after each try that failed. While they
+are away notifications are published, which each of them must have afterwards, once and in order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import heapq
+import itertools
+import json
+import os
+import random
+import resource
+import select
+import signal
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.support.server import RunningServer, free_port, running_server
+from tests.support.talks import TALKS, Ledger, SseTalk, Talk
+
+RECONNECT_S = 1.0
+RECONNECT_S_MAX = 5.0
+RANDOM_SHARE = 0.5
+"""socket.io-client's `reconnectionDelay`, `reconnectionDelayMax` and `randomizationFactor`."""
+
+MISSED = 5
+"""Published by the new server before most are back."""
+
+TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What it took. Seconds are counted from when the new server let the first one in."""
+
+    clients: int
+    end: str
+    back_s_p50: float
+    back_s_p95: float
+    back_s_max: float
+    """Until the last one had all that it missed."""
+    tries: dict[str, int]
+    """How connections went, the first ones included."""
+    server_cpu_s: float
+    """Without what a start takes by itself."""
+    server_cpu_us_per_client: float
+    faults: int
+    """Clients that had something twice, not at all, or out of order. Must be 0."""
+    gaps: int
+
+
+class Member:
+    """One client over all of its connections."""
+
+    def __init__(self, herd: Herd, transport: str) -> None:
+        self.ledger = Ledger()
+        self.transport = transport
+        self.is_live = False
+        self.back_s: float | None = None
+        self._herd = herd
+        self._sock: socket.socket | None = None
+        self._talk: Talk | None = None
+        self._fails = 0
+        self._retry_s = RECONNECT_S
+
+    def connect(self) -> None:
+        """Begin to; the loop tells how it goes."""
+        self._sock = sock = socket.socket()
+        sock.setblocking(False)
+        problem = sock.connect_ex(("127.0.0.1", self._herd.port))
+        if problem not in (0, errno.EINPROGRESS):
+            self.end("refused")
+            return
+        self._talk = TALKS[self.transport]("localhost", self.ledger)
+        self._herd.watch(sock, self)
+
+    def on_ready(self) -> None:
+        """Connected, bytes, or the end."""
+        assert self._sock is not None
+        assert self._talk is not None
+        try:
+            if self._talk.outgoing:
+                self._sock.sendall(self._talk.outgoing)
+                self._talk.outgoing = b""
+                self._herd.reads(self._sock)
+                return
+            data = self._sock.recv(65_536)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.end("refused" if not self.is_live else "lost")
+            return
+        if not data or not self._talk.hear(data):
+            self.end("ended")
+            return
+        if self._talk.outgoing:
+            self._sock.sendall(self._talk.outgoing)
+            self._talk.outgoing = b""
+        if not self.is_live and self.ledger.first is not None:
+            self.is_live = True
+            self._fails = 0
+            self._herd.counts["connected"] += 1
+            self._herd.first_back_s = self._herd.first_back_s or time.monotonic()
+        if self.back_s is None and self.is_live and self.ledger.through >= self._herd.wanted_through:
+            self.back_s = time.monotonic()
+            self._herd.left_count -= 1
+
+    def end(self, how: str) -> None:
+        """Come back after a while."""
+        assert self._sock is not None
+        self._herd.counts[how] += 1
+        self._herd.forget(self._sock)
+        if isinstance(self._talk, SseTalk) and (told_ms := self._talk.retry_ms) is not None:
+            self._retry_s = told_ms / 1000
+        self._sock.close()
+        self._sock, self._talk, self.is_live = None, None, False
+        self._herd.after(self._wait_s(), self)
+        self._fails += 1
+
+    def _wait_s(self) -> float:
+        if self.transport == "sse":
+            return self._retry_s
+        wait_s = min(RECONNECT_S * 2**self._fails, RECONNECT_S_MAX)
+        return wait_s * (1 + RANDOM_SHARE * self._herd.dice.uniform(-1, 1))
+
+
+class Herd:
+    """The loop of all of them."""
+
+    def __init__(self, port: int, count: int, *, seed: int = 1) -> None:
+        self.port = port
+        self.dice = random.Random(seed)
+        self.counts: Counter[str] = Counter()
+        self.wanted_through = 0
+        self.left_count = count
+        self.first_back_s = 0.0
+        """When the first one was let in since this was last set to 0."""
+        self._poll = select.epoll()
+        self._watched: dict[int, Member] = {}
+        self._timers: list[tuple[float, int, Member]] = []
+        self._numbers = itertools.count()
+        transports = itertools.islice(itertools.cycle(TALKS), count)
+        self.members = [Member(self, transport) for transport in transports]
+
+    def watch(self, sock: socket.socket, member: Member) -> None:
+        self._watched[sock.fileno()] = member
+        self._poll.register(sock.fileno(), select.EPOLLOUT)
+
+    def reads(self, sock: socket.socket) -> None:
+        self._poll.modify(sock.fileno(), select.EPOLLIN)
+
+    def forget(self, sock: socket.socket) -> None:
+        if self._watched.pop(sock.fileno(), None) is not None:
+            self._poll.unregister(sock.fileno())
+
+    def after(self, wait_s: float, member: Member) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + wait_s, next(self._numbers), member))
+
+    def turn(self) -> None:
+        """What is ready, and who is due."""
+        wait_s = min(0.05, max(0.0, self._timers[0][0] - time.monotonic())) if self._timers else 0.05
+        for fd, _events in self._poll.poll(wait_s):
+            if fd in self._watched:
+                self._watched[fd].on_ready()
+        while self._timers and self._timers[0][0] <= time.monotonic():
+            heapq.heappop(self._timers)[2].connect()
+
+    def gather(self) -> None:
+        """All of them, some hundred at a time. Raises `AssertionError` when it takes for ever."""
+        deadline_s = time.monotonic() + TIMEOUT_S
+        for number, member in enumerate(self.members):
+            member.connect()
+            while number - self.counts["connected"] > 200:
+                self.turn()
+                assert time.monotonic() < deadline_s, self.counts
+        self.until_back(0)
+
+    def until_back(self, through: int) -> None:
+        """Until everyone has all up to that offset."""
+        self.wanted_through = through
+        self.left_count = len(self.members)
+        for member in self.members:
+            member.back_s = None
+            if member.is_live and member.ledger.through >= through:
+                member.back_s = time.monotonic()
+                self.left_count -= 1
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while self.left_count:
+            self.turn()
+            assert time.monotonic() < deadline_s, f"{self.left_count} are not back: {self.counts}"
+
+    def close(self) -> None:
+        """Nobody comes back any more."""
+        for member in self._watched.values():
+            if member._sock is not None:
+                member._sock.close()
+        self._poll.close()
+
+
+def server_cpu_s(server: RunningServer) -> float:
+    """Of master, worker and companions so far."""
+    family = [
+        psutil.Process(server.process.pid),
+        *psutil.Process(server.process.pid).children(recursive=True),
+    ]
+    return sum(sum(each.cpu_times()[:2]) for each in family)
+
+
+def revive(lives: contextlib.ExitStack, folder: Path, settings: dict[str, Any]) -> RunningServer:
+    """The next server, and what it publishes before most are back."""
+    server = lives.enter_context(running_server(folder, **settings))
+    for number in range(MISSED):
+        server.publish(f"missed {number}")
+    return server
+
+
+def stampede(folder: Path, count: int, end: str) -> Figures:
+    """Connect them, end the server, start another on its history and its port, and wait for all."""
+    settings: dict[str, Any] = {"broker": "sqlite:///history.db", "recorder": 0, "port": free_port()}
+    with contextlib.ExitStack() as lives:
+        first = lives.enter_context(running_server(folder, **settings))
+        start_cpu_s = server_cpu_s(first)
+        herd = lives.enter_context(contextlib.closing(Herd(first.port, count)))
+        herd.gather()
+        first.publish("seen")
+        herd.until_back(1)
+        os.killpg(first.process.pid, signal.SIGKILL) if end == "kill" else first.process.terminate()
+        first.process.wait(30)
+        herd.first_back_s = 0.0
+        reviving = lives.enter_context(ThreadPoolExecutor(1)).submit(revive, lives, folder, settings)
+        while not reviving.done():
+            herd.turn()
+        second = reviving.result()
+        herd.until_back(1 + MISSED)
+        cpu_s = server_cpu_s(second) - start_cpu_s
+        back_s = sorted((each.back_s or 0.0) - herd.first_back_s for each in herd.members)
+        return Figures(
+            clients=count,
+            end=end,
+            back_s_p50=round(statistics.median(back_s), 2),
+            back_s_p95=round(back_s[int(0.95 * count)], 2),
+            back_s_max=round(back_s[-1], 2),
+            tries=dict(herd.counts),
+            server_cpu_s=round(cpu_s, 2),
+            server_cpu_us_per_client=round(cpu_s / count * 1e6),
+            faults=sum(bool(each.ledger.faults()) for each in herd.members),
+            gaps=sum(each.ledger.gap_count for each in herd.members),
+        )
+
+
+def room_for(count: int) -> bool:
+    """Whether this process may have so many connections, and the server as many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return soft == resource.RLIM_INFINITY or soft > count + 1000
+
+
+def main() -> int:
+    """As a command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--clients", type=int, default=5000)
+    parser.add_argument("--end", choices=["kill", "stop"], default="kill")
+    given = parser.parse_args()
+    if not room_for(given.clients):
+        print("Too few open files are allowed for that (ulimit -n).", file=sys.stderr)
+        return 3
+    with tempfile.TemporaryDirectory() as folder:
+        figures = stampede(Path(folder), given.clients, given.end)
+    print(json.dumps(asdict(figures), indent=2))
+    return 0 if figures.faults == 0 and figures.gaps == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
