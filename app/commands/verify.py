@@ -1,16 +1,22 @@
-"""`./siar verify RUN`: recompute a run's figures from its raw deliveries, and compare with what was written."""
+"""`./siar verify RUN`: recompute a run's figures from its raw deliveries, and compare with what was written.
+
+Where phones measured, the offsets that they posted are read once more as well, from the probes that they posted.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from app import settings as settings_module
+from app.analysis.clocks_again import check_clocks
 from app.archive.forget import removed_count
 from app.commands import measuring
 from app.core.errors import StoreError
+from app.measure.store import Store
 from app.report.result import result_text
 
 DIFFERENCES_SHOWN_MAX = 10
@@ -46,11 +52,29 @@ def execute(arguments: argparse.Namespace) -> int:
         print(
             f"{analysis.run.id}: every figure comes out again from {analysis.totals.expected} expected deliveries."
         )
-        return 0
+        return _verify_clocks(folder)
     print(f"{analysis.run.id}: {len(differences)} figures do not come out again:")
     for path, before, after in differences[:DIFFERENCES_SHOWN_MAX]:
         print(f"  {path}: written {_shown(before)}, computed {_shown(after)}")
     return 1
+
+
+def _verify_clocks(folder: Path) -> int:
+    """0 when no offset that a phone posted contradicts the phone's own probes; runs from before these say nothing."""
+    with Store.open(folder) as store:
+        check = check_clocks(store.samples(), store.probes())
+    if check.contradicted:
+        print(f"{len(check.contradicted)} offsets of phones' clocks contradict their own probes:")
+        for each in check.contradicted[:DIFFERENCES_SHOWN_MAX]:
+            print(f"  {each}")
+        return 1
+    if check.count:
+        posted_us, again_us = check.bound_us_p50
+        print(
+            f"{check.count} offsets of phones' clocks come out again from their probes, bound p50 "
+            f"{again_us / 1000:.2f} ms (posted: {posted_us / 1000:.2f} ms); without a probe near: {check.unknown}."
+        )
+    return 0
 
 
 def _shown(value: Any) -> str:

@@ -58,8 +58,9 @@ def batch_of(line: bytes) -> ClientBatch | None:
 
 
 def _probes(device: str, batch: dict[str, Any]) -> Iterator[StampedProbe]:
-    for stamps in batch.get("probes", ()):
-        yield StampedProbe(device, str(batch["timebase"]), Probe(*stamps))
+    """A clock that a phone began anew is another timebase to whoever reads it, as one of a server started anew is."""
+    for begun_count, *stamps in batch.get("probes") or ():
+        yield StampedProbe(device, f"{batch.get('timebase')}.{begun_count}", Probe(*map(float, stamps)))
 
 
 def _next_lines(path: Path, position_bytes: int) -> tuple[list[bytes], int] | None:

@@ -51,6 +51,13 @@ EVENTS_MAX = 32
 """Of one trial; a page that blinks more often says so in its counts."""
 
 
+PROBES_PER_BATCH_MAX = 400
+"""As many as fit into a body; what a phone asks its clock in five minutes."""
+
+_Probe = tuple[_Count, _ClientStamp, _ClientStamp, _ClientStamp, _ClientStamp]
+"""How often the phone had begun its clock anew, and the four stamps of a question to the server's."""
+
+
 class Device(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a registration."""
 
@@ -123,6 +130,8 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
     run: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
     conduct: Conduct | None = None
+    probes: Annotated[list[_Probe], msgspec.Meta(max_length=PROBES_PER_BATCH_MAX)] = []
+    """By what the trial's delays were read, so that others can read them again; all in `timebase`."""
 
 
 @blueprint.post("/api/devices")
@@ -203,10 +212,10 @@ def forget() -> flask.Response:
 
 def _check_parts(batch: Batch) -> None:
     """Raises `Malformed` for a batch that says nothing, or of which nobody could say to what it belongs."""
-    if not batch.samples and batch.conduct is None:
-        raise Malformed("A batch has samples, or the conduct of a trial, or both.")
-    if batch.conduct is not None and batch.trial is None:
-        raise Malformed("`conduct` belongs to a trial: name it with `run` and `trial`.")
+    if not batch.samples and batch.conduct is None and not batch.probes:
+        raise Malformed(refusal("batch_empty"))
+    if (batch.conduct is not None or batch.probes) and batch.trial is None:
+        raise Malformed(refusal("conduct_without_trial"))
 
 
 def _tell(device: str, samples: list[dict[str, Any]]) -> None:

@@ -108,12 +108,17 @@ def test_what_phones_said_of_themselves_is_kept_with_the_trial(run: RunRecord) -
 
 
 def test_figures_come_out_again_and_phones_are_called_simulated(
-    server: RunningServer, folder: Path, run: RunRecord, monkeypatch: pytest.MonkeyPatch
+    server: RunningServer,
+    folder: Path,
+    run: RunRecord,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("SIAR_RUNS_DIR", str(server.runs_dir))
     arguments = type("Arguments", (), {"run": "whole"})()
 
     assert verify.execute(arguments) == 0
+    assert "offsets of phones' clocks come out again from their probes" in capsys.readouterr().out
     assert run.simulated
     assert "imulated" in (folder / "report.html").read_text()
 

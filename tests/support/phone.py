@@ -32,6 +32,7 @@ TICK_US = 50_000
 RECONNECT_US = 200_000
 LATE_US = 5_000_000
 SAMPLES_PER_BATCH = 100
+PROBES_PER_BATCH_MAX = 400
 
 
 @dataclass(slots=True)
@@ -76,6 +77,8 @@ class SimulatedPhone(threading.Thread):
         self._loop = Loop()
         self._sync = ClockSync(quantum_us=1.0, wander_us=2.0)
         self._timebase = ""
+        self._probes: list[tuple[int, float, float, float, float]] = []
+        """Those that have not been posted: how often the clock was begun anew (never), and the four stamps."""
         self._clock_port = clock_port
         self._clock: ClockChannel | None = None
         self._trial: OpenTrial | None = None
@@ -271,7 +274,7 @@ class SimulatedPhone(threading.Thread):
                 "run": trial.run,
                 "trial": trial.index,
                 "samples": batch,
-                **({"conduct": self._conduct(trial)} if is_last else {}),
+                **({"conduct": self._conduct(trial), "probes": self._taken_probes()} if is_last else {}),
             }
             status, answer = ask("POST", f"{self.url}/api/deliveries", token=self._token, body=body)
             assert status == 200, answer
@@ -279,6 +282,10 @@ class SimulatedPhone(threading.Thread):
         self._trial = None
         self._report |= {"trial_done": trial.index, "connected": False}
         self._follow()
+
+    def _taken_probes(self) -> list[tuple[int, float, float, float, float]]:
+        taken, self._probes = self._probes[-PROBES_PER_BATCH_MAX:], []
+        return taken
 
     def _conduct(self, trial: OpenTrial) -> dict[str, Any]:
         return {
@@ -330,6 +337,7 @@ class SimulatedPhone(threading.Thread):
                     each.t1_us + self.shift_us, each.t2_us, each.t3_us, each.t4_us + self.shift_us
                 )
                 self._sync.add(shifted, timebase=each.timebase)
+                self._probes.append((0, shifted.t1_us, shifted.t2_us, shifted.t3_us, shifted.t4_us))
             then()
 
         assert self._clock is not None
