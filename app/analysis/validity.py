@@ -59,7 +59,7 @@ OWN_CODES = frozenset(
         *("incomplete", "disconnected", "source_late", "clock_wide", "negative_delay", "wrong_transport"),
         *("samples_left_out", "lost_or_late", "client_slow", "machine_busy", "disturbed"),
         *("kernel_stamps_missing", "cpu_coarse", "not_recorded"),
-        *("asleep", "clock_step", "phone_silent", "samples_missing"),
+        *("asleep", "reloaded", "clock_step", "phone_silent", "samples_missing"),
         *SIGNATURES,
     }
 )
@@ -148,6 +148,12 @@ def _phones(record: TrialRecord) -> Iterator[TrialWarning]:
             "asleep",
             f"{_phones_named(asleep)} slept or hid the page for up to {number(longest_ms)} ms.",
             "Keep the page in front and the screen on: set the screen timeout to 10 minutes.",
+        )
+    if reloaded := [client for client, each in said.items() if each.reload_count]:
+        yield _void(
+            "reloaded",
+            f"The page of {_phones_named(reloaded)} was loaded anew during the trial.",
+            "Leave the page open until the end. What came before is kept, and what it missed was fetched again.",
         )
     if stepped := [client for client, each in said.items() if each.clock_steps]:
         yield _void(

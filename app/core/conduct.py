@@ -24,7 +24,13 @@ class Conduct:
     received_count: int = 0
     """Those that came, each once."""
     events: tuple[tuple[float, str], ...] = ()
-    """Changes of its page's life: when, on its own clock in microseconds, and what."""
+    """Changes of its page's life: when, on its own clock in microseconds, and what. That clock begins anew with a
+    `reload`, behind which the page went on with what the page before it had put down."""
+
+    @property
+    def reload_count(self) -> int:
+        """How often its page was loaded anew."""
+        return sum(kind == "reload" for _, kind in self.events)
 
     @property
     def asleep_ms(self) -> float:

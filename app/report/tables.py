@@ -106,7 +106,7 @@ def phones_table(analysis: Analysis) -> Table | None:
 
 
 def _is_at_fault(conduct: Conduct) -> bool:
-    return bool(conduct.asleep_ms > 0 or conduct.clock_steps or conduct.disconnects)
+    return bool(conduct.asleep_ms > 0 or conduct.reload_count or conduct.clock_steps or conduct.disconnects)
 
 
 def _said(value: object) -> str:

@@ -62,6 +62,7 @@ GOOD = conduct(1), conduct(4)
         (phones_trial(rows(1, 4), conduct(1, hidden_ms=1.0), conduct(4)), {"asleep": VOID}),
         (phones_trial(rows(1, 4), conduct(1, frozen_ms=1.0), conduct(4)), {"asleep": VOID}),
         (phones_trial(rows(1, 4), conduct(1), conduct(4, suspended_ms=9.0)), {"asleep": VOID}),
+        (phones_trial(rows(1, 4), conduct(1, events=((5.0, "reload"),)), conduct(4)), {"reloaded": VOID}),
         (phones_trial(rows(1, 4), conduct(1, clock_steps=1), conduct(4)), {"clock_step": VOID}),
         (
             phones_trial(rows(1, 4), conduct(1, disconnects=1), conduct(4), disconnects=1),
