@@ -14,10 +14,16 @@ import { RoundTrips } from "./round_trips.js";
 /** @typedef {import("./types.js").ClockStatus} ClockStatus */
 /** @typedef {import("./types.js").Timers} Timers */
 
+/** An hour of probing, should nobody take them; then the oldest are let go. */
+const PROBES_KEPT_MAX = 4_000;
+
 /** One worker's clock. */
 export class ClockKeeper {
   #sync = new ClockSync();
   #roundTrips = new RoundTrips();
+  /** @type {{timebase: string, stamps: import("./types.js").ProbeStamps}[]} */
+  #probes = [];
+  #wakeCount = 0;
   #channel;
   #nowUs;
   #timers;
@@ -57,6 +63,7 @@ export class ClockKeeper {
   /** The page was hidden or frozen and is back: a new segment, and probes at once. */
   wake() {
     this.#sync.openSegment();
+    this.#wakeCount += 1;
     return this.askNow();
   }
 
@@ -82,6 +89,11 @@ export class ClockKeeper {
     this.#timers.clearTimeout(this.#timer);
     await this.#runBurst(END_PROBE_COUNT);
     this.#channel.close();
+  }
+
+  /** The probes since the last time that somebody took them, so that others can judge what is read here. */
+  takeProbes() {
+    return this.#probes.splice(0);
   }
 
   /**
@@ -184,6 +196,11 @@ export class ClockKeeper {
     this.#sync.add(answer.probe, answer.timebase);
     const { t1_us, t2_us, t3_us, t4_us } = answer.probe;
     this.#roundTrips.add(t4_us - t1_us - (t3_us - t2_us), place);
+    const stamps = /** @type {import("./types.js").ProbeStamps} */ (
+      [this.#wakeCount, t1_us, t2_us, t3_us, t4_us].map(tenths)
+    );
+    this.#probes.push({ timebase: answer.timebase, stamps });
+    if (this.#probes.length > PROBES_KEPT_MAX) this.#probes.shift();
     return true;
   }
 
@@ -192,4 +209,9 @@ export class ClockKeeper {
     const waitMs = Math.max(0, timeUs - this.#nowUs()) / 1000;
     return new Promise((resolve) => this.#timers.setTimeout(() => resolve(undefined), waitMs));
   }
+}
+
+/** Finer than any browser's clock, and without the dozen digits behind it. @param {number} valueUs */
+function tenths(valueUs) {
+  return Math.round(valueUs * 10) / 10;
 }

@@ -14,6 +14,8 @@ export const EVENTS_MAX = 32;
 /** What comes this soon after a page is back was waiting for it. */
 export const RESUMED_US = 2_000_000;
 
+/** @typedef {import("./types.js").Conduct} Conduct */
+
 /** @typedef {{startUs: number, endUs: number}} Span `endUs` is infinite while it lasts */
 
 /** One trial's record of one phone. */
@@ -29,9 +31,15 @@ export class ConductRecord {
   #gapUs = 0;
   #suspendedUs = 0;
   #disconnects = 0;
+  #left;
 
-  /** @param {{visible: boolean, startUs: number}} start */
-  constructor({ visible, startUs }) {
+  /**
+   * @param {{visible: boolean, startUs: number, left?: Conduct | null}} start `left`: how it was until the page was
+   *   loaded anew
+   */
+  constructor({ visible, startUs, left = null }) {
+    this.#left = left;
+    if (left !== null) this.#events = withReload(left.events, startUs);
     if (!visible) open(this.#hidden, startUs);
   }
 
@@ -113,14 +121,15 @@ export class ConductRecord {
 
   /** @param {number} nowUs client time */
   read(nowUs) {
+    const left = this.#left;
     const hiddenUs = lengthUs(this.#hidden, nowUs);
-    const frozenUs = lengthUs(this.#frozen, nowUs);
+    // A frozen page is a gap in its worker's time as well: one sleep, not two.
+    const frozenUs = Math.max(lengthUs(this.#frozen, nowUs), this.#gapUs);
     return {
-      disconnects: this.#disconnects,
-      hidden_ms: Math.round(hiddenUs / 1000),
-      // A frozen page is a gap in its worker's time as well: one sleep, not two.
-      frozen_ms: Math.round(Math.max(frozenUs, this.#gapUs) / 1000),
-      suspended_ms: Math.round(this.#suspendedUs / 1000),
+      disconnects: this.#disconnects + (left?.disconnects ?? 0),
+      hidden_ms: Math.round(hiddenUs / 1000) + (left?.hidden_ms ?? 0),
+      frozen_ms: Math.round(frozenUs / 1000) + (left?.frozen_ms ?? 0),
+      suspended_ms: Math.round(this.#suspendedUs / 1000) + (left?.suspended_ms ?? 0),
       events: this.#events.slice(),
     };
   }
@@ -132,6 +141,17 @@ export class ConductRecord {
   #log(kind, atUs) {
     if (this.#events.length < EVENTS_MAX) this.#events.push([Math.round(atUs), kind]);
   }
+}
+
+/**
+ * What happened until the page was loaded anew, and that it was. Times before and behind it are of two clocks.
+ *
+ * @param {[number, string][]} events
+ * @param {number} atUs client time of the new page
+ * @returns {[number, string][]}
+ */
+export function withReload(events, atUs) {
+  return [...events.slice(0, EVENTS_MAX - 1), [Math.round(atUs), "reload"]];
 }
 
 /**

@@ -9,7 +9,7 @@
  */
 
 import { backoffMs } from "./backoff.js";
-import { countForBatch } from "./batch.js";
+import { countForBatch, probeBatches } from "./batch.js";
 
 /** @typedef {import("./batch.js").Waiting} Waiting */
 /** @typedef {import("./types.js").Batch} Batch */
@@ -81,6 +81,17 @@ export class Outbox {
    */
   addConduct(conduct, context) {
     this.#put({ conduct, context });
+  }
+
+  /**
+   * What the trial's delays were read by: batches of their own, without samples.
+   *
+   * @param {{timebase: string, stamps: import("./types.js").ProbeStamps}[]} taken
+   * @param {BatchContext} context
+   */
+  addProbes(taken, context) {
+    for (const { timebase, probes } of probeBatches(taken))
+      this.#put({ probes, context: { ...context, timebase } });
   }
 
   /** Send what waits now, without waiting for more; settles when it is sent or the first try failed. */
@@ -173,8 +184,14 @@ export class Outbox {
   #takeBatch() {
     const taken = this.#waiting.splice(0, countForBatch(this.#waiting));
     const samples = taken.flatMap(({ sample }) => (sample === undefined ? [] : [sample]));
-    const [{ conduct, context }] = taken;
+    const [{ conduct, probes, context }] = taken;
     const batch_id = this.#dependencies.newBatchId();
-    return { ...context, batch_id, samples, ...(conduct === undefined ? {} : { conduct }) };
+    return {
+      ...context,
+      batch_id,
+      samples,
+      ...(conduct === undefined ? {} : { conduct }),
+      ...(probes === undefined ? {} : { probes }),
+    };
   }
 }

@@ -1,22 +1,29 @@
 /**
- * What the outbox holds, kept in the browser's IndexedDB: a page that is reloaded or thrown out of memory loses nothing.
+ * What is not at the server yet, kept in the browser's IndexedDB: a page that is reloaded or thrown out of memory loses
+ * nothing.
  *
- * One record holds it all: at most 2,000 samples, and they are only added between trials. Where a browser keeps nothing
- * (private windows of some), the outbox works without.
+ * One record holds what the outbox has: at most 2,000 samples, and they are only added between trials. What a trial has
+ * brought meanwhile are records of their own, with numbers as keys. Where a browser keeps nothing (private windows of
+ * some), all works without.
  */
 
 /** @typedef {import("./outbox.js").Kept} Kept */
+/** @typedef {import("./trial_log.js").Piece} Piece */
 
 const DATABASE = "siar";
 const STORE = "outbox";
 const KEY = "kept";
 
-/** A store of one record; writing is asynchronous, and the newest value is what stays. */
+/** Writing is asynchronous, in the order of asking; of several values of the outbox only the newest is written. */
 export class OutboxStore {
   /** @type {Promise<IDBDatabase | null>} */
   #database;
   /** @type {Kept | null} the value that is to be written next */
   #next = null;
+  /** @type {Piece[]} */
+  #pieces = [];
+  #pieceNumber = 0;
+  #isDropping = false;
   #isWriting = false;
 
   /** @param {IDBFactory | undefined} indexedDb */
@@ -32,25 +39,61 @@ export class OutboxStore {
     return (await settled(request).catch(() => null)) ?? null;
   }
 
-  /**
-   * Keep this; several values at once are written as the last of them.
-   *
-   * @param {Kept} kept
-   */
-  async keep(kept) {
+  /** What a trial has left, the oldest first. @returns {Promise<Piece[]>} */
+  async pieces() {
+    const database = await this.#database;
+    if (database === null) return [];
+    const request = database.transaction(STORE).objectStore(STORE).getAll(anyNumber());
+    return settled(request).catch(() => []);
+  }
+
+  /** @param {Kept} kept */
+  keep(kept) {
     this.#next = kept;
+    this.#write();
+  }
+
+  /** @param {Piece} piece of the trial that runs */
+  addPiece(piece) {
+    this.#pieces.push(piece);
+    this.#write();
+  }
+
+  /** The trial is over: what it brought is in the outbox, whose newest value is written together with this. */
+  dropPieces() {
+    this.#pieces = [];
+    this.#isDropping = true;
+    this.#write();
+  }
+
+  async #write() {
     if (this.#isWriting) return;
     this.#isWriting = true;
     const database = await this.#database;
-    while (database !== null && this.#next !== null) {
-      const value = this.#next;
+    while (this.#next !== null || this.#pieces.length > 0 || this.#isDropping) {
+      const transaction = database?.transaction(STORE, "readwrite");
+      if (transaction) this.#put(transaction.objectStore(STORE));
       this.#next = null;
-      const store = database.transaction(STORE, "readwrite").objectStore(STORE);
-      // A full disk leaves the outbox in memory, where it is anyway.
-      await settled(store.put(value, KEY)).catch(() => null);
+      this.#pieces = [];
+      this.#isDropping = false;
+      // A full disk leaves everything in memory, where it is anyway.
+      if (transaction)
+        await new Promise((resolve) => (transaction.oncomplete = transaction.onabort = resolve));
     }
     this.#isWriting = false;
   }
+
+  /** @param {IDBObjectStore} store */
+  #put(store) {
+    if (this.#isDropping) store.delete(anyNumber());
+    if (this.#next !== null) store.put(this.#next, KEY);
+    for (const piece of this.#pieces) store.put(piece, (this.#pieceNumber += 1));
+  }
+}
+
+/** Every key that is a number, and no text: those come after all numbers. */
+function anyNumber() {
+  return IDBKeyRange.upperBound(Infinity);
 }
 
 /**

@@ -8,19 +8,23 @@
  */
 
 import { Checkup } from "./checkup.js";
+import { withReload } from "./conduct.js";
 import { nextInMs } from "./room_pace.js";
 import { problemsOf, refusalOf, reportOf, trialViewOf } from "./room_report.js";
 import { SleepWitness } from "./sleep_witness.js";
+import { leftOf } from "./trial_log.js";
 import { TrialSession } from "./trial_session.js";
 
 /** @typedef {import("./room_types.js").Assignment} Assignment */
 /** @typedef {import("./room_types.js").RoomProblem} RoomProblem */
 /** @typedef {import("./room_types.js").Trial} Trial */
+/** @typedef {import("./trial_log.js").Piece} Piece */
 /** @typedef {import("./types.js").LifecycleEvent} LifecycleEvent */
 
 /**
  * @typedef {Omit<import("./trial_session.js").TrialDependencies, "keeper" | "onTimeOver"> & {
  *   keeper: import("./clock_keeper.js").ClockKeeper,
+ *   log: Pick<import("./outbox_store.js").OutboxStore, "pieces" | "addPiece" | "dropPieces">,
  *   device: Pick<import("./device_client.js").DeviceClient, "request">,
  *   fetch: (url: string, options?: RequestInit) => Promise<Response>, wallUs: () => number,
  *   onTrials: () => void,
@@ -43,6 +47,9 @@ export class Participation {
   #refusal = null;
   #failedTries = 0;
   #sleptInTrial = false;
+  /** @type {Piece | null} of a trial in which the page was loaded anew */
+  #left = null;
+  #isCheckDue = false;
   /** @type {TrialSession | null} */
   #trial = null;
   #isPosting = false;
@@ -101,11 +108,14 @@ export class Participation {
       this.#leaveStep();
       return;
     }
+    this.#left = leftOf(await this.#dependencies.log.pieces());
     this.#step = "in";
     this.#dependencies.keeper.start();
     this.#sleep.start();
     this.#askIn(0);
-    this.#checkup.run();
+    // In a trial nothing is to be tried out; this phone has passed them before.
+    if (this.#left === null) this.#checkup.run();
+    else this.#isCheckDue = true;
   }
 
   /** Give the seat up. */
@@ -279,8 +289,39 @@ export class Participation {
       else if (trial?.index === current.index) this.#endTrial();
       else this.#callOff(current);
     }
+    const left = this.#left;
+    this.#left = null;
+    const isSame = left !== null && left.context.run === run && left.context.trial === trial?.index;
+    const isOn = isSame && trial?.state === "running";
+    if (left !== null && !isOn) this.#handOver(left, { isOver: !isSame || trial?.state === "collect" });
     if (this.#trial === null && run !== null && this.#isNew(trial))
-      this.#beginTrial(run, /** @type {Trial} */ (trial));
+      this.#beginTrial(run, /** @type {Trial} */ (trial), isOn ? left : null);
+  }
+
+  /**
+   * The page was loaded anew in a trial: what that brought goes out as it is, with what happened. In a trial that has
+   * not begun nothing happened.
+   *
+   * @param {Piece} left
+   * @param {{isOver: boolean}} trial
+   */
+  async #handOver({ taken, conduct, context }, { isOver }) {
+    const { outbox, log, nowUs } = this.#dependencies;
+    if (isOver) {
+      for (const { sample, context } of taken) outbox.add(sample, context);
+      outbox.addConduct({ ...conduct, events: withReload(conduct.events, nowUs()) }, context);
+    }
+    log.dropPieces();
+    await outbox.emptied();
+    if (isOver && this.#assignment?.run === context.run && this.#trial === null)
+      this.#trialDone = this.#trialClosed = context.trial;
+    if (this.#trial === null) this.#checkAgain();
+    this.#askSoon();
+  }
+
+  #checkAgain() {
+    if (this.#isCheckDue) this.#checkup.run();
+    this.#isCheckDue = false;
   }
 
   /** @param {Trial | null} trial */
@@ -292,11 +333,15 @@ export class Participation {
   /**
    * @param {string} run
    * @param {Trial} trial
+   * @param {Piece | null} left
    */
-  #beginTrial(run, trial) {
+  #beginTrial(run, trial, left) {
     this.#sleptInTrial = false;
+    // One piece of what there is: the numbers of the pieces begin anew.
+    this.#dependencies.log.dropPieces();
+    if (left !== null) this.#dependencies.log.addPiece(left);
     this.#trial = new TrialSession(
-      { run, trial, visible: this.#isVisible },
+      { run, trial, visible: this.#isVisible, left },
       {
         ...this.#dependencies,
         onChange: () => {
@@ -318,6 +363,7 @@ export class Participation {
     this.#isPosting = false;
     this.#trial = null;
     this.#trialDone = this.#trialClosed = trial.index;
+    this.#checkAgain();
     this.#dependencies.onChange();
     this.#askSoon();
   }
@@ -329,6 +375,7 @@ export class Participation {
    */
   #callOff(trial) {
     trial.close();
+    this.#dependencies.log.dropPieces();
     this.#trialClosed = trial.index;
     this.#trial = null;
   }

@@ -4,17 +4,20 @@
  *     open --> connected, clock known: ready --> arrivals ... --> all here, or the time is over --> close
  *                                                                 --> closing probes --> samples and conduct posted
  *
- * Reconnecting and resuming are the transport's own (transports/): what was missed meanwhile comes as replays.
+ * Reconnecting and resuming are the transport's own (transports/): what was missed meanwhile comes as replays. So is
+ * going on behind a reload of the page, with what the page before has put down (trial_log.js).
  */
 
 import { ConductRecord } from "./conduct.js";
 import { END_PROBE_COUNT } from "./probing.js";
 import { toSample } from "./samples.js";
+import { PIECE_PERIOD_US } from "./trial_log.js";
 
 /** @typedef {import("./types.js").Arrival} Arrival */
 /** @typedef {import("./types.js").Connection} Connection */
 /** @typedef {import("./types.js").Notification} Notification */
 /** @typedef {import("./room_types.js").Trial} Trial */
+/** @typedef {import("./trial_log.js").Piece} Piece */
 
 /** Behind the last due time the server's CPU is still being read; posts wait until it is done. */
 export const QUIET_AFTER_LAST_US = 500_000;
@@ -35,8 +38,9 @@ const ARRIVALS_SPARE = 500;
  * @typedef {{
  *   openStream: import("./types.js").OpenStream,
  *   keeper: Pick<import("./clock_keeper.js").ClockKeeper, "askNow" | "nudge" | "read" | "status" | "timebaseAt"
- *     | "kind" | "breakCount" | "roundTrips">,
- *   outbox: Pick<import("./outbox.js").Outbox, "add" | "addConduct" | "emptied">,
+ *     | "kind" | "breakCount" | "roundTrips" | "takeProbes">,
+ *   outbox: Pick<import("./outbox.js").Outbox, "add" | "addConduct" | "addProbes" | "emptied">,
+ *   log: Pick<import("./outbox_store.js").OutboxStore, "addPiece" | "dropPieces">,
  *   facts: import("./types.js").DeviceFacts,
  *   onArrival: (arrival: {id: string, count: number}) => void,
  *   onChange: () => void,
@@ -62,7 +66,13 @@ export class TrialSession {
   /** @type {Arrival[]} */
   #arrivals = [];
   /** @type {Set<number>} */
-  #seqs = new Set();
+  #seqs;
+  #left;
+  /** @type {string | null} behind which a page that is loaded anew goes on */
+  #lastId;
+  /** Arrivals that are put down, and when that was. */
+  #keptCount = 0;
+  #keptUs = -Infinity;
   /** @type {number | null} server time */
   #endsUs = null;
   /** @type {any} */
@@ -71,28 +81,32 @@ export class TrialSession {
   #nudgeTimer;
 
   /**
-   * @param {{run: string, trial: Trial, visible: boolean}} wanted
+   * @param {{run: string, trial: Trial, visible: boolean, left?: Piece | null}} wanted `left`: of the page before
    * @param {TrialDependencies} dependencies
    */
-  constructor({ run, trial, visible }, dependencies) {
+  constructor({ run, trial, visible, left = null }, dependencies) {
     this.#run = run;
     this.#trial = trial;
     this.#dependencies = dependencies;
     this.#isVisible = visible;
     this.#breaksBefore = dependencies.keeper.breakCount;
-    this.#conduct = new ConductRecord({ visible, startUs: dependencies.nowUs() });
+    this.#left = left;
+    this.#seqs = new Set(left?.seqs);
+    this.#lastId = left?.last_id ?? null;
+    const startUs = dependencies.nowUs();
+    this.#conduct = new ConductRecord({ visible, startUs, left: left?.conduct });
     const { transport, topic, factors } = trial;
     this.#stream = dependencies.openStream(
       transport,
       {
-        lastEventId: null,
+        lastEventId: this.#lastId,
         topics: [topic],
         transports: factors.polling ? ["polling", "websocket"] : ["websocket"],
       },
       {
         onOpen: (connection) => this.#onOpen(connection),
         onNotification: (notification, receivedUs) => this.#onNotification(notification, receivedUs),
-        onGap: () => {},
+        onGap: ({ id }) => void (this.#lastId = id ?? this.#lastId),
         onDown: () => this.#onDown(),
       },
     );
@@ -119,7 +133,7 @@ export class TrialSession {
 
   /** Whether a notification of it has come; from then on nothing is asked of the server. */
   get hasBegun() {
-    return this.#arrivals.length > 0;
+    return this.#seqs.size > 0;
   }
 
   /** Whether the clock contradicted itself since it began. */
@@ -155,6 +169,8 @@ export class TrialSession {
   noteLifecycle(kind, atUs) {
     this.#conduct.note(kind, atUs);
     if (kind === "visible" || kind === "hidden") this.#isVisible = kind === "visible";
+    // A page that is hidden may be gone for good.
+    if (kind === "hidden" && !this.#isEnded) this.#keep();
   }
 
   /**
@@ -172,18 +188,14 @@ export class TrialSession {
   async end() {
     if (this.#isEnded) return;
     this.close();
-    const { keeper, outbox, nowUs } = this.#dependencies;
+    const { keeper, outbox, log, nowUs } = this.#dependencies;
     const conduct = this.#conduct.read(nowUs());
     await keeper.askNow(END_PROBE_COUNT);
-    for (const each of this.#arrivals) {
-      const atUs = each.received_client_us;
-      const lifecycle = this.#conduct.stateAt(atUs);
-      const arrival = { ...each, lifecycle, visible: this.#conduct.wasVisibleAt(atUs) };
-      const arrived = keeper.read(arrival.received_client_us);
-      const opened = keeper.read(arrival.connection.opened_client_us);
-      outbox.add(toSample(arrival, arrived, opened), this.#context(arrival.received_client_us));
-    }
+    const taken = this.#arrivals.map((each) => this.#take(each));
+    for (const { sample, context } of [...(this.#left?.taken ?? []), ...taken]) outbox.add(sample, context);
+    outbox.addProbes(keeper.takeProbes(), this.#context(nowUs()));
     outbox.addConduct(this.#conductOf(conduct), this.#context(nowUs()));
+    log.dropPieces();
     await outbox.emptied();
   }
 
@@ -204,6 +216,8 @@ export class TrialSession {
     if (this.#connection !== null) keeper.askNow();
     this.#connection = connection;
     this.#isConnected = true;
+    this.#lastId ??= connection.resumes_from;
+    this.#keep();
     onChange();
   }
 
@@ -232,6 +246,9 @@ export class TrialSession {
       received_client_us: receivedUs,
       displayed_client_us: null,
     });
+    this.#lastId = notification.id;
+    // The stamp is taken, and the next one is a while away.
+    if (receivedUs - this.#keptUs >= PIECE_PERIOD_US) this.#keep();
     this.#foresee(notification.due_us, seq);
     if (isNew) this.#dependencies.onArrival({ id: notification.id, count: this.#seqs.size });
   }
@@ -263,6 +280,35 @@ export class TrialSession {
     if (!this.#isEnded) this.#endTimer = timers.setTimeout(onTimeOver, Math.max(0, waitMs));
   }
 
+  /** Put down what came since the last time. */
+  #keep() {
+    const { log, nowUs } = this.#dependencies;
+    const atUs = nowUs();
+    const fresh = this.#arrivals.slice(this.#keptCount);
+    this.#keptUs = atUs;
+    this.#keptCount = this.#arrivals.length;
+    log.addPiece({
+      taken: fresh.map((each) => this.#take(each, { live: true })),
+      seqs: fresh.map(({ notification }) => notification.data.trial.seq),
+      last_id: this.#lastId,
+      conduct: this.#conductOf(this.#conduct.read(atUs)),
+      context: this.#context(atUs),
+    });
+  }
+
+  /**
+   * @param {Arrival} each
+   * @param {{live?: boolean}} [options] `live`: before probes behind it are in
+   */
+  #take(each, options) {
+    const { keeper } = this.#dependencies;
+    const atUs = each.received_client_us;
+    const lifecycle = this.#conduct.stateAt(atUs);
+    const arrival = { ...each, lifecycle, visible: this.#conduct.wasVisibleAt(atUs) };
+    const opened = keeper.read(each.connection.opened_client_us, options);
+    return { sample: toSample(arrival, keeper.read(atUs, options), opened), context: this.#context(atUs) };
+  }
+
   #nudge() {
     const { keeper, timers } = this.#dependencies;
     keeper.nudge();
@@ -286,7 +332,7 @@ export class TrialSession {
     const { rtt_ms, radio_jitter_ms } = keeper.roundTrips;
     return {
       ...conduct,
-      clock_steps: keeper.breakCount - this.#breaksBefore,
+      clock_steps: keeper.breakCount - this.#breaksBefore + (this.#left?.conduct.clock_steps ?? 0),
       expected_count: this.#trial.expected_count,
       received_count: this.#seqs.size,
       device: { ...facts, rtt_ms, radio_jitter_ms },

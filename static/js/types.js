@@ -132,7 +132,19 @@
  * }} BatchContext
  */
 
-/** @typedef {BatchContext & {batch_id: string, samples: Sample[], conduct?: Conduct}} Batch a batch but for its device */
+/**
+ * A probe of the clock as it is posted: how often the clock had been begun anew by then, and its four stamps.
+ *
+ * @typedef {[wake_count: number, t1_us: number, t2_us: number, t3_us: number, t4_us: number]} ProbeStamps
+ */
+
+/**
+ * A batch but for its device.
+ *
+ * @typedef {BatchContext & {
+ *   batch_id: string, samples: Sample[], conduct?: Conduct, probes?: ProbeStamps[],
+ * }} Batch
+ */
 
 /** @typedef {{delay_ms: number, bound_ms: number, sample_count: number}} MedianReading */
 

@@ -64,6 +64,8 @@ const listening = new Listening(makeSession);
 let participation = null;
 /** @type {DeviceClient} */
 let device;
+/** @type {OutboxStore} */
+let store;
 /** @type {Outbox} the outbox outlives a session: what waits is still sent after Stop */
 let outbox;
 /** @type {import("./types.js").Config} */
@@ -145,6 +147,7 @@ async function join(message) {
     {
       device,
       outbox,
+      log: store,
       keeper: makeKeeper(() => tellState()),
       openStream,
       fetch: ask,
@@ -189,7 +192,7 @@ function makeKeeper(onBurst) {
 }
 
 function makeOutbox() {
-  const store = new OutboxStore(worker.indexedDB);
+  store = new OutboxStore(worker.indexedDB);
   const made = new Outbox({
     send,
     keep: (kept) => store.keep(kept),

@@ -102,6 +102,58 @@ def test_a_phone_that_is_reloaded_comes_back_to_its_seat_by_itself(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_a_phone_that_is_reloaded_in_a_trial_keeps_what_it_had_and_fetches_what_it_missed(
+    page: Page, server: RunningServer, transport: str
+) -> None:
+    conductor = Conductor(server)
+    conductor.open()
+    conductor.start(page)
+    device = conductor.room()["participants"][0]["device"]
+    conductor.begin_trial(page, transport, notifications=80)
+    page.wait_for(f"{COUNT} >= 25")
+
+    page.call("Page.reload")
+    batches = conductor.end_trial(page)
+
+    samples, conduct = samples_of(batches), conduct_of(batches)
+    order = [int(each["id"].split(".")[1]) for each in samples]
+    outcomes = [each["outcome"] for each in samples]
+    came_again = outcomes.index("replayed")
+    assert {each["device"] for each in batches} == {device}
+    assert order == list(range(order[0], order[0] + 80))
+    # At most a second of arrivals was not put down; by the resume they are here all the same.
+    assert came_again >= 10
+    assert set(outcomes[:came_again]) == {"on_time"}
+    assert {each["state"] for each in samples[:came_again]} == {"ok"}
+    assert outcomes[-1] == "on_time"
+    assert conduct["received_count"] == 80
+    assert [kind for _, kind in conduct["events"] if kind == "reload"] == ["reload"]
+
+
+@pytest.mark.slow
+def test_a_phone_that_is_back_only_behind_its_trial_posts_what_it_had(
+    browser: Browser, page: Page, server: RunningServer
+) -> None:
+    conductor = Conductor(server)
+    conductor.open()
+    conductor.start(page)
+    conductor.begin_trial(page, "sse", notifications=40, drain_ms=500)
+    page.wait_for(f"{COUNT} >= 15")
+
+    page.go("about:blank")
+    conductor.wait_for_published(40)
+    conductor.say("collect")
+    page.go(f"{server.url}/?lang=en")
+    batches = conductor.end_trial(page)
+
+    samples, conduct = samples_of(batches), conduct_of(batches)
+    assert len(samples) == conduct["received_count"] >= 5
+    assert {each["outcome"] for each in samples} == {"on_time"}
+    assert conduct["events"][-1][1] == "reload"
+
+
+@pytest.mark.slow
 def test_a_phone_whose_page_is_hidden_in_a_trial_says_so_and_keeps_what_came(
     browser: Browser, page: Page, server: RunningServer
 ) -> None:

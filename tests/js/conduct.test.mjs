@@ -102,3 +102,21 @@ test("of a page that blinks for ever the first events are kept, and all of the t
   assert.equal(hidden_ms, 50_000);
   assert.equal(events.length, EVENTS_MAX);
 });
+
+test("behind a reload it goes on with what the page before has said, however much that was", () => {
+  const left = {
+    disconnects: 1,
+    hidden_ms: 20,
+    frozen_ms: 0,
+    suspended_ms: 3,
+    events: Array.from({ length: EVENTS_MAX }, (_, number) => [number, "hidden"]),
+  };
+  const conduct = new ConductRecord({ visible: true, startUs: 7, left });
+  conduct.noteDisconnect(1 * S);
+
+  const { disconnects, hidden_ms, suspended_ms, events } = conduct.read(2 * S);
+
+  assert.deepEqual([disconnects, hidden_ms, suspended_ms], [2, 20, 3]);
+  assert.equal(events.length, EVENTS_MAX);
+  assert.deepEqual(events.at(-1), [7, "reload"]);
+});

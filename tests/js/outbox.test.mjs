@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { SAMPLES_BYTES_MAX, SAMPLES_PER_BATCH_MAX } from "../../static/js/batch.js";
+import { PROBES_PER_BATCH_MAX, SAMPLES_BYTES_MAX, SAMPLES_PER_BATCH_MAX } from "../../static/js/batch.js";
 import { GATHER_MS, Outbox, WAITING_MAX } from "../../static/js/outbox.js";
 import { FakeTime, middle, sample } from "./fakes.mjs";
 
@@ -194,4 +194,25 @@ test("who waits for the outbox hears when everything has arrived, however often 
 
   assert.equal(isEmptied, true);
   await outbox.emptied();
+});
+
+test("probes go out behind the samples, in batches of one timebase that the server takes", async () => {
+  const { outbox, sent, time } = makeOutbox();
+  const stamps = [99, 999_999_999_999.9, 1_700_000_000_000_000.5, 1_700_000_000_000_000.5, 999_999_999_999.9];
+  const probes = Array.from({ length: PROBES_PER_BATCH_MAX + 1 }, () => ({ timebase: "aa", stamps }));
+  outbox.add(sample("e.1"), CONTEXT);
+  outbox.addProbes([...probes, { timebase: "bb", stamps }], CONTEXT);
+
+  await time.pass(GATHER_MS);
+
+  assert.deepEqual(
+    sent.map((batch) => [batch.timebase, batch.samples.length, batch.probes?.length]),
+    [
+      ["aa", 1, undefined],
+      ["aa", 0, PROBES_PER_BATCH_MAX],
+      ["aa", 0, 1],
+      ["bb", 0, 1],
+    ],
+  );
+  for (const batch of sent) assert.ok(JSON.stringify(batch).length < SAMPLES_BYTES_MAX);
 });

@@ -24,7 +24,7 @@ const TRIAL = {
 };
 
 /** A phone with a server that answers what the test puts into `world.room`. */
-function makePhone({ joinStatus = 201 } = {}) {
+function makePhone({ joinStatus = 201, pieces = [] } = {}) {
   const time = new FakeTime();
   const world = {
     time,
@@ -33,6 +33,8 @@ function makePhone({ joinStatus = 201 } = {}) {
     posted: 0,
     interrupted: 0,
     streams: [],
+    added: [],
+    pieces,
     offset_us: 0,
     wall_us: 0,
   };
@@ -68,6 +70,7 @@ function makePhone({ joinStatus = 201 } = {}) {
     read: () => ({ offset_us: world.offset_us, bound_us: 300, state: "ok" }),
     status: () => ({ state: "ok", offset_us: world.offset_us, bound_us: 300 }),
     timebaseAt: () => "aa",
+    takeProbes: () => [],
     kind: "websocket",
     breakCount: 0,
     roundTrips: { rtt_ms: 2, jitter_ms: 1, radio_jitter_ms: 3 },
@@ -78,7 +81,8 @@ function makePhone({ joinStatus = 201 } = {}) {
       device: { request },
       keeper,
       outbox: {
-        add: () => {},
+        add: (sample) => world.added.push(sample),
+        addProbes: () => {},
         addConduct: (conduct) => (world.conduct = conduct),
         emptied: async () => void (world.posted += 1),
       },
@@ -87,6 +91,11 @@ function makePhone({ joinStatus = 201 } = {}) {
         if (wanted.topics[0] !== "siar.check") world.streams.push(stream);
         queueMicrotask(() => stream.isOpen && events.onOpen(connection({ transport })));
         return { close: () => (stream.isOpen = false) };
+      },
+      log: {
+        pieces: async () => [...world.pieces],
+        addPiece: (piece) => world.pieces.push(structuredClone(piece)),
+        dropPieces: () => (world.pieces = []),
       },
       fetch: async () => new Response("retry: 1\n\n"),
       facts: { secure_context: false, wake_lock: false, timer_step_us: 5 },
@@ -293,4 +302,64 @@ test("a page that was hidden in a trial is told that its round will be repeated"
   phone.noteLifecycle("visible", world.time.now_us + S);
 
   assert.deepEqual(phone.state().problems, ["slept"]);
+});
+
+/** What a page left behind that was loaded anew in the middle of this trial. */
+const LEFT = {
+  taken: [{ sample: { id: "e.1" }, context: {} }],
+  seqs: [0],
+  last_id: "e.1",
+  conduct: { received_count: 1, clock_steps: 0, events: [[1, "hidden"]] },
+  context: { run: "r-1", trial: 0, clock_channel: "websocket", timebase: "aa" },
+};
+
+test("a page that is loaded anew in a trial goes on with it, and tries nothing out meanwhile", async () => {
+  const { phone, world } = makePhone({ pieces: [LEFT] });
+  world.trial({ state: "running", ends_us: 9 * S });
+
+  await phone.join();
+  await world.time.pass(1_500);
+
+  assert.deepEqual(
+    world.streams.map(({ wanted }) => wanted.lastEventId),
+    ["e.1"],
+  );
+  assert.equal(phone.isMeasuring, true);
+  assert.equal(phone.state().isChecking, false);
+});
+
+for (const [when, members] of [
+  ["while the others post", { state: "collect" }],
+  ["in another trial", { index: 1, state: "running", ends_us: 9 * S }],
+]) {
+  test(`a page that is back ${when} posts what the trial had brought, with what happened`, async () => {
+    const { phone, world } = makePhone({ pieces: [LEFT] });
+    world.trial(members);
+
+    await phone.join();
+    await world.time.pass(1_500);
+
+    assert.deepEqual(
+      world.added.map(({ id }) => id),
+      ["e.1"],
+    );
+    assert.deepEqual(
+      world.conduct.events.map(([, kind]) => kind),
+      ["hidden", "reload"],
+    );
+    assert.equal(world.pieces.filter(({ last_id }) => last_id === "e.1").length, 0);
+    if (members.state === "collect") assert.equal(world.reports.at(-1).trial_done, 0);
+  });
+}
+
+test("a page that is loaded anew before the trial began begins it as any", async () => {
+  const { phone, world } = makePhone({ pieces: [{ ...LEFT, taken: [], seqs: [] }] });
+  world.trial();
+
+  await phone.join();
+  await world.time.pass(1_500);
+
+  assert.equal(world.conduct, undefined);
+  assert.equal(world.streams[0].wanted.lastEventId, null);
+  assert.equal(world.reports.at(-1).trial_ready, 0);
 });

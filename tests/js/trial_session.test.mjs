@@ -7,6 +7,7 @@ import {
   QUIET_AFTER_LAST_US,
   TrialSession,
 } from "../../static/js/trial_session.js";
+import { PIECE_PERIOD_US, leftOf } from "../../static/js/trial_log.js";
 import { FakeTime, connection, notification, settle } from "./fakes.mjs";
 
 const S = 1_000_000;
@@ -31,7 +32,7 @@ const TRIAL = {
 const FACTS = { secure_context: false, wake_lock: false, timer_step_us: 5 };
 
 /** A trial on a phone whose clock is the server's. */
-function makeTrial({ trial = {}, visible = true, clock = "ok" } = {}) {
+function makeTrial({ trial = {}, visible = true, clock = "ok", left = null } = {}) {
   const time = new FakeTime();
   const world = {
     time,
@@ -41,6 +42,8 @@ function makeTrial({ trial = {}, visible = true, clock = "ok" } = {}) {
     nudges: 0,
     added: [],
     conducts: [],
+    pieces: [],
+    probes: [],
     over: 0,
     told: [],
   };
@@ -52,6 +55,7 @@ function makeTrial({ trial = {}, visible = true, clock = "ok" } = {}) {
     read: () => ({ offset_us: 0, bound_us: 300, state: "ok" }),
     status: () => ({ state: world.clock }),
     timebaseAt: () => "aa",
+    takeProbes: () => [{ timebase: "aa", stamps: [0, 1, 2, 3, 4] }],
     kind: "websocket",
     get breakCount() {
       return world.breakCount;
@@ -59,7 +63,7 @@ function makeTrial({ trial = {}, visible = true, clock = "ok" } = {}) {
     roundTrips: { rtt_ms: 2, jitter_ms: 1, radio_jitter_ms: 40 },
   };
   const session = new TrialSession(
-    { run: "r-1", trial: { ...TRIAL, ...trial }, visible },
+    { run: "r-1", trial: { ...TRIAL, ...trial }, visible, left },
     {
       openStream: (transport, wanted, events) => {
         world.opened.push({ transport, wanted });
@@ -69,8 +73,13 @@ function makeTrial({ trial = {}, visible = true, clock = "ok" } = {}) {
       keeper,
       outbox: {
         add: (sample, context) => world.added.push({ sample, context }),
+        addProbes: (probes) => world.probes.push(...probes),
         addConduct: (conduct, context) => world.conducts.push({ conduct, context }),
         emptied: async () => {},
+      },
+      log: {
+        addPiece: (piece) => world.pieces.push(structuredClone(piece)),
+        dropPieces: () => (world.pieces = []),
       },
       facts: FACTS,
       onArrival: (arrival) => world.told.push(arrival),
@@ -269,4 +278,59 @@ test("a trial that was called off posts nothing", async () => {
   await world.time.pass(60_000);
 
   assert.deepEqual([world.closed, world.added.length, world.conducts.length, world.over], [1, 0, 0, 0]);
+});
+
+test("what came is put down at most once a second, and right away when the page is hidden", async () => {
+  const { session, world } = makeTrial({ trial: { expected_count: 10, rate_hz: 10 } });
+  world.events.onOpen(connection({ position: "e.0", opened_client_us: 0 }));
+  assert.deepEqual([world.pieces.length, leftOf(world.pieces).last_id], [1, "e.0"]);
+
+  for (const seq of [0, 1, 2, 3]) {
+    world.receive(seq);
+    await world.time.pass(PIECE_PERIOD_US / 2_500);
+  }
+  assert.deepEqual(leftOf(world.pieces).seqs, [0, 1, 2, 3]);
+  assert.equal(world.pieces.length, 2);
+  world.receive(4);
+  await world.time.pass(10);
+  session.noteLifecycle("hidden", world.time.now_us);
+
+  const left = leftOf(world.pieces);
+  assert.deepEqual([left.seqs.length, left.last_id], [5, "e.5"]);
+  assert.deepEqual(
+    left.taken.map(({ sample }) => [sample.id, sample.state, sample.outcome]),
+    [1, 2, 3, 4, 5].map((offset) => [`e.${offset}`, offset === 1 ? "warmup" : "ok", "on_time"]),
+  );
+});
+
+test("behind a reload it resumes after what the page before had, and posts both together", async () => {
+  const { world: before } = makeTrial();
+  before.events.onOpen(connection({ position: "e.0", opened_client_us: 0 }));
+  await before.time.pass(PIECE_PERIOD_US / 1_000);
+  before.receive(0);
+  const left = leftOf(before.pieces);
+
+  const { session, world } = makeTrial({ left, trial: { state: "running" } });
+  world.events.onOpen(connection({ resumed: true, position: "e.2", opened_client_us: 0 }));
+  world.receive(1);
+  world.receive(2);
+  assert.equal(world.opened[0].wanted.lastEventId, "e.1");
+  assert.equal(world.told.at(-1).count, 3);
+  await session.end();
+
+  assert.deepEqual(
+    world.added.map(({ sample }) => [sample.id, sample.outcome]),
+    [
+      ["e.1", "on_time"],
+      ["e.2", "replayed"],
+      ["e.3", "on_time"],
+    ],
+  );
+  const [{ conduct }] = world.conducts;
+  assert.equal(conduct.received_count, 3);
+  assert.deepEqual(
+    conduct.events.map(([, kind]) => kind),
+    ["reload"],
+  );
+  assert.deepEqual(world.pieces, []);
 });
