@@ -92,6 +92,11 @@ class RedisLink:
         except (redis.ResponseError, KeyError):  # Who offers Redis as a service may not let anybody ask.
             return "unknown"
 
+    def forget(self) -> None:
+        """Delete the whole history. Raises `BrokerAway`."""
+        with self._translated():
+            self._asking.delete(*self._keys)
+
     def hang_up(self) -> None:
         """Close the connections. Nothing may be under way on them."""
         for client in (self._waiting, self._asking):

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from app import settings as settings_module
 from app.analysis.analyse import Analysis, analyse
+from app.commands import arm_servers
 from app.core.errors import Malformed, SiarError, Unknown
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
@@ -102,6 +103,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
         check_json_path(json_path)
     settings = settings_module.read(os.environ)
     given = given_settings()
+    common = {**given, "SIAR_RECORDER": "0"}
     run_id = naming.new_run_id()
     folder = settings.runs_dir / run_id
     failure: SiarError | None = None
@@ -110,10 +112,11 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
             sigterm_as_ctrl_c(),
             server_process.start(
                 runs_dir=settings.runs_dir,
-                settings={**given, "SIAR_RECORDER": "0"},
+                settings={**common, **arm_servers.clock_settings()},
                 # Any free one, unless a proxy of the user's must know it beforehand.
                 port=settings.port if "SIAR_PORT" in os.environ else None,
             ) as serving,
+            arm_servers.started(plan, runs_dir=settings.runs_dir, settings=common, run_id=run_id) as others,
         ):
             run_plan(
                 plan,
@@ -122,6 +125,7 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
                 run_id=run_id,
                 progress=for_stream(sys.stderr),
                 settings=given,
+                others=others,
             )
     except SiarError as error:
         if not folder.is_dir():

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.core.errors import Malformed
+from app.core.broker_url import parse_broker_url
+from app.core.errors import Malformed, SettingError
 from app.core.scenario import LIVE_PROFILE, Arm, Plan, arms_from_names, plan_from_json
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORTS
 
@@ -141,6 +142,16 @@ def _check_fanout(value: Any) -> None:
         raise Malformed(f'The factor fanout is {value!r}; it must be "direct" or "stock".')
 
 
+def _check_broker(value: Any) -> None:
+    """Where the arm's server has order and history: each broker gets a server of its own."""
+    try:
+        url = parse_broker_url(value if isinstance(value, str) else "")
+    except SettingError as error:
+        raise Malformed(f"The factor broker: {error}") from error
+    if url.redis is not None and url.redis.password:
+        raise Malformed("The factor broker is recorded with the run: it must not hold a password.")
+
+
 def _check_radio(value: Any) -> None:
     """Whether a phone keeps its radio awake by a small packet each 100 ms."""
     if value not in ("warm", "idle"):
@@ -168,6 +179,7 @@ def _check_gap(value: Any) -> None:
 _FACTORS: dict[str, Callable[[Any], None]] = {
     "via": _check_via,
     "fanout": _check_fanout,
+    "broker": _check_broker,
     "radio": _check_radio,
     "polling": _check_polling,
     "payload_bytes": _check_payload,
@@ -176,7 +188,7 @@ _FACTORS: dict[str, Callable[[Any], None]] = {
 """What can be set for an arm beside its transport, each with its check."""
 
 _OF_PHONES = ("radio", "polling")
-_OF_BUILT_IN = ("via", "fanout")
+_OF_BUILT_IN = ("via", "fanout", "broker")
 
 
 def check_for_phones(plan: Plan) -> None:

@@ -17,7 +17,7 @@ from app.analysis.validity import check_trial, is_valid
 from app.catalogues import remark
 from app.core.clockmodel import WANDER_US
 from app.core.clocksync import ClockSync
-from app.core.errors import SiarError
+from app.core.errors import Malformed, SiarError
 from app.core.scenario import Arm, BlockSpec, Plan, TrialSpec, repeat_of, schedule, trial_s
 from app.core.trial import Severity, TrialWarning
 from app.experiment import naming, spool
@@ -52,13 +52,19 @@ def run_plan(
     progress: Progress,
     stop: Callable[[], bool] = lambda: False,
     settings: Mapping[str, object] | None = None,
+    others: Mapping[str, Server] | None = None,
 ) -> Path:
     """Run `plan` with built-in clients against `server`; gives the run's folder.
 
     Ctrl-C, or `stop` answering true, ends it: what was measured stays, and the run stays incomplete. Raises `Unfit`
     when server or clients fail, `Conflict` when the run exists; what was measured before stays likewise.
-    `settings`: what the caller set, for the run's conditions.
+    `settings`: what the caller set, for the run's conditions. `others`: by broker, the servers of arms that name one.
     """
+    for arm in plan.arms:
+        if "broker" in arm.factors and arm.factors["broker"] not in (others or {}):
+            raise Malformed(
+                f"The arm {arm.name!r} has a broker: it gets its own server from `./siar run` only."
+            )
     head = RunHead(
         id=run_id,
         started=naming.utc_now(),
@@ -69,7 +75,7 @@ def run_plan(
         },
     )
     return run_in_laboratory(
-        head, runs_dir / run_id, lambda _store: _built_in(plan, server, run_id, stop), progress
+        head, runs_dir / run_id, lambda _store: _built_in(plan, server, run_id, stop, others or {}), progress
     )
 
 
@@ -110,9 +116,11 @@ def run_in_laboratory(
 
 
 @contextlib.contextmanager
-def _built_in(plan: Plan, server: Server, run_id: str, stop: Callable[[], bool]) -> Iterator[Laboratory]:
+def _built_in(
+    plan: Plan, server: Server, run_id: str, stop: Callable[[], bool], others: Mapping[str, Server]
+) -> Iterator[Laboratory]:
     with clock_link(server, stop) as (clients, clock):
-        yield BuiltInClients(run_id, plan, server, clients, clock)
+        yield BuiltInClients(run_id, plan, server, clients, clock, others=others)
 
 
 @contextlib.contextmanager

@@ -53,17 +53,28 @@ class BuiltInClients:
     clients: ClientLink
     clock: ClockSync
     clock_age_us_max: int = CLOCK_AGE_US_MAX
+    others: Mapping[str, Server] = field(default_factory=dict)
+    """By broker: the servers of arms that name one. They share the first one's clock."""
     operator: Operator = field(init=False)
     overhead_s: float = field(init=False, default=0.12)
     """Connecting, probing and reading the record."""
     idle_overhead_s: float = field(init=False, default=0.01)
     _clock: RunnerClock = field(init=False)
     _sampler: CpuSampler | None = field(init=False)
+    _serving: Server = field(init=False)
+    _samplers: dict[str, CpuSampler | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.operator = Operator(self.server)
         self._clock = RunnerClock(self.clients, self.clock, self.clock_age_us_max)
-        self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
+        for each in (*self.others.values(), self.server):
+            self._samplers[each.url] = None if each.pid is None else CpuSampler(each.pid)
+            self._turn_to(each)
+
+    def _turn_to(self, server: Server) -> None:
+        """The trials that follow are this server's; the others idle meanwhile."""
+        self._serving = server
+        self.operator = Operator(server)
+        self._sampler = self._samplers[server.url]
 
     def synchronise(self, count: int) -> tuple[StampedProbe, ...]:
         """Probe the server's clock, and hand over the probes for the store."""
@@ -92,11 +103,12 @@ class BuiltInClients:
     def connect(self, spec: TrialSpec) -> None:
         """Connect the trial's clients in an order of its own, and wait until the server has let all of them in."""
         factors = spec.arm.factors
+        self._turn_to(self.others.get(str(factors.get("broker")), self.server))
         topics = str(factors["topics"]).split(",") if "topics" in factors else []
         order = list(range(spec.clients))
         # The first to connect may for ever be the first to be written to: no client shall always be that one.
         random.Random(f"siar clients {self.plan.seed} {spec.index}").shuffle(order)
-        url = str(factors.get("via", self.server.url))
+        url = str(factors.get("via", self._serving.url))
         self.clients.connect(
             [
                 {
