@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,23 +52,20 @@ class SseReader:
         return json.loads(event.data)
 
 
-@contextmanager
+@contextlib.contextmanager
 def sse(
     port: int, query: str = "", headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
 ) -> Iterator[SseReader]:
     """A subscribed stream: the prelude has been read."""
     connection = http.client.HTTPConnection(host, port, timeout=10)
-    connection.request("GET", f"/events{query}", headers=headers or {})
-    response = connection.getresponse()
-    assert response.status == 200, response.read()
-    reader = SseReader(response)
-    try:
-        while not reader.last_event_id:
-            reader.read_some()
-        yield reader
-    finally:
-        response.close()
-        connection.close()
+    with contextlib.closing(connection):
+        connection.request("GET", f"/events{query}", headers=headers or {})
+        with connection.getresponse() as response:
+            assert response.status == 200, response.read()
+            reader = SseReader(response)
+            while not reader.last_event_id:
+                reader.read_some()
+            yield reader
 
 
 @dataclass(slots=True)
@@ -108,7 +105,7 @@ class SocketIoReader:
         return argument, position
 
 
-@contextmanager
+@contextlib.contextmanager
 def socketio(
     port: int, auth: Any = None, headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
 ) -> Iterator[SocketIoReader]:
@@ -134,7 +131,7 @@ def websocket_by_hand(sock: socket.socket) -> None:
         received += sock.recv(4096)
 
 
-@contextmanager
+@contextlib.contextmanager
 def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
     """npm's `socket.io-client` in Node: a line of JSON for each thing that happens to it."""
     with subprocess.Popen(
