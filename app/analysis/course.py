@@ -60,8 +60,8 @@ def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTri
     recoveries_ms = [value for trial in all_trials for value in recoveries_of(trial.record)]
     setups_ms = _known(_since_began_ms(each, each.ready_us) for each in first)
     return CourseRow(
-        cpu_process_percent=level_row([_process_percent(trial) for trial in trials]),
-        cpu_kernel_percent=level_row([_kernel_percent(trial) for trial in trials]),
+        cpu_process_percent=level_row([process_percent(trial) for trial in trials]),
+        cpu_kernel_percent=level_row([kernel_percent(trial) for trial in trials]),
         connections=len(first),
         connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
         first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
@@ -119,7 +119,8 @@ def _slope(points: Sequence[tuple[int, int]]) -> float | None:
     return across / sum((count - count_mean) ** 2 for count in counts)
 
 
-def _process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
+def process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
+    """The server's share of all cores, per second; empty where it was not recorded."""
     course, cores = trial.record.course, trial.cpu.cores
     return tuple(
         None if each.process_s is None or not cores else 100 * each.process_s / (each.wall_s * cores)
@@ -127,7 +128,8 @@ def _process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
     )
 
 
-def _kernel_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
+def kernel_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
+    """The share of all cores that the whole machine spent in the kernel, per second; likewise."""
     course, cores = trial.record.course, trial.cpu.cores
     return tuple(
         100 * each.kernel_s / (each.wall_s * cores) if cores else None

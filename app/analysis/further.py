@@ -84,7 +84,7 @@ def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
         if each.in_comparison
         and (each.record.spec.arm.name, each.record.spec.clients) == (row.arm.name, row.clients)
     ]
-    seconds = [client for each in own for client in telemetry(_thinned(each.record), plan)]
+    seconds = [client for each in own for client in telemetry(thinned(each.record), plan)]
     arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
     all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]
     places = [found for each in own if (found := position_figures(each.record)) is not None]
@@ -126,7 +126,8 @@ def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:
     )
 
 
-def _thinned(record: TrialRecord) -> TrialRecord:
+def thinned(record: TrialRecord) -> TrialRecord:
+    """The trial, or of a large one every so-many-th client of it."""
     step = -(-len(record.deliveries) // SECONDS_DELIVERIES_MAX) or 1
     if step == 1:
         return record

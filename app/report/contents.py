@@ -44,6 +44,7 @@ from app.report.further_tables import (
 )
 from app.report.method import method, settings_line
 from app.report.over_time import time_figure
+from app.report.seconds_figure import seconds_figure
 from app.report.statements import headline, warning_lines
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
@@ -126,15 +127,12 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
     yield _section("warnings", "Warnings", _warnings(analysis))
     yield _section("summary", "Summary", _summary(analysis))
     if phones := phones_table(analysis):
-        blocks = [Numbers("Phones that took part", phones), Paragraph(PHONES_NOTE, Kind.CAPTION)]
+        blocks: list[Block] = [Numbers("Phones that took part", phones), Paragraph(PHONES_NOTE, Kind.CAPTION)]
         yield _section("phones", "Who took part", blocks)
     yield _section("study", "The published study's figures, from this run", _study(analysis))
     yield _section("published", "Published beside measured", published_blocks(analysis))
-    yield _section(
-        "curves",
-        "Distributions of delay",
-        [_drawn(analysis, curve_figure(analysis)), _drawn(analysis, time_figure(analysis))],
-    )
+    figures = (curve_figure(analysis), time_figure(analysis))
+    yield _section("curves", "Distributions of delay", (_drawn(analysis, each) for each in figures))
     if others := list(_others(analysis)):
         yield _section("others", "The same data by other methods", others)
     if factors := list(_factors(analysis)):
@@ -237,6 +235,8 @@ def _characteristics(analysis: Analysis) -> Iterator[Block]:
     formulas = Numbers("Formulas and sources", formulas_table())
     yield Folded("Formula and source of each", (formulas,))
     yield Heading("Second by second")
+    if course := seconds_figure(analysis):
+        yield _drawn(analysis, course)
     yield Folded(
         "Levels and intervals",
         (

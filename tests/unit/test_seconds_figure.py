@@ -1,0 +1,72 @@
+"""The run second by second: only where it has a course, with what was not recorded left blank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from xml.etree import ElementTree
+
+from app.analysis.analyse import Analysis, analyse
+from app.analysis.seconds import seconds
+from app.core.course import Course, CpuSecond
+from app.core.trial import TrialRecord
+from app.report.contents import document_of
+from app.report.document import figures_of
+from app.report.seconds_figure import seconds_figure
+from app.report.translation import known
+from tests.unit.support_run import RunMaker, a_plan
+
+CPU = Course(cpu_seconds=tuple(CpuSecond(at, 1.0, 0.02 * (at + 1), 0.01, 0.1) for at in range(4)))
+
+
+@cache
+def four_seconds() -> Analysis:
+    def with_course(record: TrialRecord) -> TrialRecord:
+        return record if record.spec.idle else replace(record, course=CPU)
+
+    # 80 notifications at 20 a second.
+    return analyse(
+        RunMaker(a_plan(client_counts=(1, 2), blocks=1, notifications=80), alter=with_course).run()
+    )
+
+
+def test_each_second_is_the_mean_of_the_trials_that_count() -> None:
+    row = seconds(four_seconds())[0]
+
+    assert row.cpu_process_percent == (1.0, 2.0, 3.0, 4.0)
+    assert row.down_kbps == (40.96,) * 4
+    assert all(value is not None and 0.2 < value < 3 for value in row.delay_ms)
+
+
+def test_the_figure_has_every_arm_and_second_in_its_table_and_well_formed_drawings() -> None:
+    figure = seconds_figure(four_seconds())
+
+    assert figure is not None
+    assert [(row[0], row[1]) for row in figure.table.rows] == [
+        (arm, str(at)) for arm in ("SSE", "Socket.IO") for at in range(4)
+    ]
+    for drawing in figure.drawings:
+        ElementTree.fromstring(drawing.svg)
+    assert figure in [each.figure for each in figures_of(document_of(four_seconds()))]
+
+
+def test_it_is_said_in_indonesian_too() -> None:
+    figure = seconds_figure(four_seconds())
+
+    assert figure is not None
+    said = (figure.title, figure.caption, *figure.table.headings, *(each.heading for each in figure.drawings))
+    assert [text for text in said if not known(text)] == []
+
+
+def test_a_trial_of_a_second_has_no_course_to_draw() -> None:
+    assert seconds_figure(analyse(RunMaker(a_plan(client_counts=(1,), blocks=1)).run())) is None
+
+
+def test_what_was_not_recorded_is_no_line_at_zero() -> None:
+    analysis = analyse(RunMaker(a_plan(client_counts=(1,), blocks=1, notifications=80)).run())
+
+    figure = seconds_figure(analysis)
+
+    assert figure is not None
+    assert "not recorded" in figure.drawings[0].svg
+    assert {row[2] for row in figure.table.rows} == {"-"}
