@@ -11,7 +11,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from app.report.svg import SERIES_MAX, WIDTH_PX
+from app.report.labels import WIDTH_PX
+from app.report.svg import SERIES_MAX
 
 FONTS = Path(__file__).with_name("fonts")
 FACE = "Siar Sans"

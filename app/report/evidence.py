@@ -10,6 +10,7 @@ from app.analysis.sentences import difference_title
 from app.analysis.summary import CURVE_POINTS_MAX
 from app.analysis.words import METRIC_WORDS, arm_title, clients, number
 from app.report.figure import Drawing, Figure, rows_at, rows_legend
+from app.report.labels import left_for
 from app.report.svg import Axis, Panel
 from app.report.tables import Table, difference_table
 
@@ -70,7 +71,7 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
         Axis(f"{difference_title(first)}, {words.unit}", -limit, limit),
         Axis.categories("", [clients(each.clients) for each in rows]),
         height_px=64 + 34 * len(rows),
-        left_px=66,
+        left_px=left_for(clients(each.clients) for each in rows),
     )
     for place, each in enumerate(rows):
         if each.margin is not None:

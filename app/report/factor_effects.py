@@ -10,6 +10,7 @@ from app.analysis.analyse import Analysis
 from app.analysis.factors import Contribution, Effect, FactorTable, Level, Trial, contributions, factor_table
 from app.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
 from app.report.figure import Drawing, Figure
+from app.report.labels import left_for, row_name
 from app.report.svg import Axis, Panel
 from app.report.tables import Table
 
@@ -129,11 +130,12 @@ def _forest(name: str, table: FactorTable) -> Drawing:
         if value is not None
     ]
     limit = 1.1 * max(ends, default=1.0) or 1.0
+    names = [row_name(_label(each)) for each in rows]
     panel = Panel(
         Axis(f"effect, {words.unit}", -limit, limit),
-        Axis.categories("", [_label(each) for each in rows]),
+        Axis.categories("", names),
         height_px=64 + 34 * len(rows),
-        left_px=170,
+        left_px=left_for(names),
     )
     panel.upright(0.0)
     for place, each in enumerate(rows):

@@ -32,6 +32,9 @@ from app.report.figure import (
 from app.report.svg import Axis, Panel
 from app.report.tables import Table
 
+MARKERS_LARGE_MAX = 40
+"""More markers than this would hide each other."""
+
 CLIENTS_DRAWN_MAX = 50
 """More clients than this make neither a readable drawing nor a table."""
 
@@ -57,7 +60,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
             x = mean.client + aside(series, len(rows))
             if mean.mean_ms is not None and mean.low_ms is not None and mean.high_ms is not None:
                 panel.range_up(x, mean.low_ms, mean.high_ms, series)
-                panel.marker(x, mean.mean_ms, series)
+                panel.marker(x, mean.mean_ms, series, small=drawn * len(rows) > MARKERS_LARGE_MAX)
     title = f"Mean delay per client, {clients(count)}"
     measured = Drawing(
         "This run, ms", panel.svg(f"delay{count}", title=title, description=_means_in_words(rows))

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-WIDTH_PX = 340
+from app.report.labels import LEFT_PX, WIDTH_PX, side_by_side, within
+
 HEIGHT_PX = 220
-LEFT_PX = 50
 RIGHT_PX = 12
 BOTTOM_PX = 40
 LEGEND_ROW_PX = 18
@@ -159,7 +159,9 @@ class Panel:
 
     def upright(self, x: float, kind: str = "zero") -> None:
         """A vertical line across the plot."""
-        self._parts.append(_line(self._x_px(x), self.top_px, self._x_px(x), self._full_height_px - BOTTOM_PX, kind))
+        self._parts.append(
+            _line(self._x_px(x), self.top_px, self._x_px(x), self._full_height_px - BOTTOM_PX, kind)
+        )
 
     def band(self, y: float, low: float, high: float) -> None:
         """A shaded stretch of one category row."""
@@ -191,9 +193,10 @@ class Panel:
                 yield _line(left, self._y_px(value), right, self._y_px(value), "grid")
             yield _text(left - 6, self._y_px(value) + 4, words, "end")
         yield _line(left, bottom, right, bottom, "axis")
-        for value, words in _thinned(self.x.ticks()).items():
-            yield _line(self._x_px(value), bottom, self._x_px(value), bottom + 4, "axis")
-            yield _text(self._x_px(value), bottom + 16, words, "middle")
+        places = [(self._x_px(value), words) for value, words in _thinned(self.x.ticks()).items()]
+        for x, row, words in side_by_side(places, rows=1 if self.x.label else 2):
+            yield _line(x, bottom, x, bottom + 4, "axis")
+            yield _text(within(x, words), bottom + 16 + 15 * row, words, "middle")
         yield _text((left + right) / 2, self._full_height_px - 6, self.x.label, "middle")
         middle = (self.top_px + bottom) / 2
         if self.y.label:

@@ -43,7 +43,7 @@ _JOINED = ("list", "ns")
 
 NAMES = frozenset(
     {
-        *("arm", "list", "run", "started", "command", "hash", "code", "study", "environment"),
+        *("arm", "list", "ns", "run", "started", "command", "hash", "code", "study", "environment"),
         *("path", "paths", "reason", "states", "factor", "from", "to"),
     }
 )

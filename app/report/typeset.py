@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from app.core.errors import Unfit
 from app.report.drawings import FONTS
+
+if TYPE_CHECKING:
+    import typst
 
 REQUIREMENTS = "requirements-report.txt"
 
@@ -31,19 +36,23 @@ def need(what: str) -> None:
 
 
 def typeset(
-    template: Path, inputs: Mapping[str, str], *, form: str = "pdf", ppi: float | None = None
+    template: Path,
+    inputs: Mapping[str, str],
+    *,
+    form: Literal["pdf", "png"] = "pdf",
+    ppi: float | None = None,
 ) -> bytes:
-    """The template with its inputs (`sys.inputs`) as `pdf` or `png`; of several pages of a PNG the first."""
+    """The template with its inputs (`sys.inputs`) as `pdf` or `png`; a PNG has one page."""
     import typst
 
-    found = typst.compile(
-        template.read_bytes(),
-        root=str(template.parent),
-        font_paths=[str(FONTS)],
-        ignore_system_fonts=True,
-        sys_inputs=dict(inputs),
-        format=form,
-        ppi=ppi,
+    return bytes(
+        typst.compile(str(template), font_paths=_faces(), sys_inputs=dict(inputs), format=form, ppi=ppi)
     )
-    pages = found if isinstance(found, list) else [found]
-    return bytes(pages[0])
+
+
+@cache
+def _faces() -> typst.Fonts:
+    """Ours, and those that Typst has in itself; none of the machine, so that every machine sets the same."""
+    import typst
+
+    return typst.Fonts(include_system_fonts=False, font_paths=[str(FONTS)])
