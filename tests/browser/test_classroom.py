@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.analysis.clocks_again import check_clocks
+from app.measure.store import Store
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.classroom import STEP, Classroom, join, phone
 from tests.browser.devices import SMALL
@@ -77,6 +79,8 @@ def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path:
         for each in phones:
             each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden", 20)
 
+        with Store.open(room.folder) as store:
+            clocks = check_clocks(store.samples(), store.probes())
         links = {each.evaluate("document.querySelector('#result-link').href") for each in phones}
         result = room.result()
         assert result["run"]["complete"] is True
@@ -84,6 +88,7 @@ def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path:
         assert {trial["arm"] for trial in result["trials"]} == {"sse", "socketio"}
         for trial in result["trials"]:
             assert (trial["expected"], trial["lost"]) == (2 * NOTIFICATIONS, 0)
+        assert (clocks.contradicted, clocks.count > 0, clocks.unknown) == ((), True, 0)
         for each in phones:
             each.close()
 
