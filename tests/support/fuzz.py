@@ -20,7 +20,7 @@ def effort(examples: int) -> settings:
         derandomize=not _ASKED,
         deadline=None,  # A machine may be busy; a server that hangs is found by the test's own time limits.
         database=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+        suppress_health_check=list(HealthCheck),
     )
 
 

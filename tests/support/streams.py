@@ -112,7 +112,9 @@ def socketio(
     """A connected channel."""
     # Without max_queue=None a client that leaves with frames unread waits 10 s for the end of its own queue.
     url = f"ws://{host}:{port}/socket.io/?EIO=4&transport=websocket"
-    with connect(url, open_timeout=10, max_queue=None, additional_headers=headers) as websocket:
+    # No pings of the library's own beside Engine.IO's: they draw random numbers in a thread, which Hypothesis notices.
+    options = {"open_timeout": 10, "max_queue": None, "ping_interval": None}
+    with connect(url, additional_headers=headers, **options) as websocket:  # type: ignore[arg-type]
         assert str(websocket.recv(timeout=10)).startswith("0{")
         websocket.send("40" + ("" if auth is None else json.dumps(auth)))
         answer = str(websocket.recv(timeout=10))
