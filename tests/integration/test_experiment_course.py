@@ -1,0 +1,62 @@
+"""A real trial leaves behind how it went: connections that stood, broke and came back, and CPU by the second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from app.analysis.analyse import analyse
+from app.analysis.course import recoveries_of
+from app.analysis.further import further
+from app.core.scenario import Arm
+from app.experiment import runner, server_process
+from app.experiment.progress import SilentProgress
+from app.measure.store import Store
+from tests.support import lab
+from tests.support.proxy import DelayProxy
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
+
+AWAY_S = 0.3
+
+
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_a_cut_connection_is_there_twice_and_its_recovery_holds_the_time_away(
+    tmp_path: Path, transport: str
+) -> None:
+    with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
+        port = urlsplit(started.server.url).port or 0
+        with DelayProxy("127.0.0.1", port, delay_s=0.0, cut_at_chunk=60, away_s=AWAY_S) as proxy:
+            folder = runner.run_plan(
+                lab.short_plan(arms=(Arm("far", transport, {"via": proxy.url}),), notifications=100),
+                server=started.server,
+                runs_dir=tmp_path,
+                run_id="cut",
+                progress=SilentProgress(),
+            )
+    with Store.open(folder) as store:
+        run = store.load()
+
+    (trial,) = [each for each in run.trials if not each.spec.idle]
+    assert trial.course is not None
+    assert sorted((each.client, each.place) for each in trial.course.openings) == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+    for each in trial.course.openings:
+        assert each.connected_us is not None
+        assert each.first_byte_us is not None
+        assert each.ready_us is not None
+        assert each.began_us <= each.connected_us <= each.first_byte_us <= each.ready_us
+        assert (each.lost_us is None) == (each.place == 1)
+    assert len(recoveries_of(trial)) == 2
+    assert min(recoveries_of(trial)) >= AWAY_S * 1000
+    assert trial.course.cpu_seconds
+    assert all(each.process_s is not None and each.process_s > 0 for each in trial.course.cpu_seconds)
+    (row,) = further(analyse(run))
+    assert (row.course.breaks, row.course.connections) == (2, 2)
+    assert row.replayed > 0
