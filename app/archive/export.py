@@ -24,7 +24,10 @@ from app.catalogues import refusal
 from app.core.errors import StoreError, Unknown
 from app.measure import database
 
-TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.json")
+LOAD_FILES = ("load.html", "load.jsonl")
+"""Of a run under load: what its generator did, and the page that says so."""
+
+TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.json", *LOAD_FILES)
 """`removed.json`, where there is one, says how many participants had what was recorded about them deleted."""
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024

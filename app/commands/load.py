@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,9 +14,11 @@ from rich.console import Console
 
 from app import clock
 from app import settings as settings_module
+from app.analysis.analyse import Analysis
 from app.commands.measuring import (
     EXIT_INTERRUPTED,
     check_json_path,
+    find_run,
     given_settings,
     load,
     seed_or_random,
@@ -41,7 +44,7 @@ from app.load.plan import (
     parse_transports,
     parse_users,
 )
-from app.load.result import EXIT_FAILURE, Kind, load_result
+from app.load.result import EXIT_FAILURE, Kind, LoadResult, load_result
 from app.load.run import LoadRun
 from app.load.show import print_load
 from app.measure.cpu import usable_cores
@@ -87,6 +90,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--payload", type=int, default=512, metavar="BYTES", help="of a notification (default: 512)")
     add("--url", metavar="URL", help="a server that runs already (default: one of its own)")
     add("--token", metavar="TOKEN", help="its operator's token (default: SIAR_ADMIN_TOKEN)")
+    add(
+        "--again",
+        metavar="RUN",
+        help="no new load: judge and draw a run again, with its gates or those given",
+    )
     add("--seed", type=int, metavar="N", help="order of the trials (default: random, printed)")
     add("--json", type=Path, metavar="PATH", help="write the machine-readable result there as well")
     add("--junit", type=Path, metavar="PATH", help="write the gates there as JUnit XML")
@@ -97,6 +105,8 @@ def execute(arguments: argparse.Namespace) -> int:
     for path in (arguments.json, arguments.junit):
         if path is not None:
             check_json_path(path)
+    if arguments.again is not None:
+        return _again(arguments)
     order = _order(arguments)
     settings = settings_module.read(os.environ)
     run = LoadRun(order, settings.runs_dir, naming.new_run_id(), for_stream(sys.stderr), given_settings())
@@ -109,20 +119,8 @@ def execute(arguments: argparse.Namespace) -> int:
         if not (run.folder / "load.jsonl").is_file():
             raise
         failure = error
-    analysis = load(run.folder)
-    result = load_result(analysis, run.folder)
     duration_s = (clock.monotonic_us() - begun_us) / 1e6
-    paths = write_load(
-        analysis,
-        result,
-        run.folder,
-        json_path=arguments.json,
-        junit_path=arguments.junit,
-        duration_s=duration_s,
-    )
-    console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
-    print_load(result, console)
-    print(f"\nReport: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}.")
+    analysis, result = _show(arguments, run.folder, None, duration_s)
     print(f"Run {analysis.run.id}; --seed {order.plan.seed} gives the same order of trials again.")
     if failure is not None:
         sys.stdout.flush()
@@ -130,6 +128,34 @@ def execute(arguments: argparse.Namespace) -> int:
         return EXIT_FAILURE
     stopped = analysis.run.conditions.get("stopped") == "on request"
     return EXIT_INTERRUPTED if stopped else result.exit_code
+
+
+def _again(arguments: argparse.Namespace) -> int:
+    """A run that is there, judged once more; the exit code as then, or by the gates that are given now."""
+    folder = find_run(arguments.again, settings_module.read(os.environ))
+    gates = None if arguments.gate is None else tuple(map(parse_gate, arguments.gate))
+    _analysis, result = _show(arguments, folder, gates, 0.0)
+    return result.exit_code
+
+
+def _show(
+    arguments: argparse.Namespace, folder: Path, gates: Sequence[Gate] | None, duration_s: float
+) -> tuple[Analysis, LoadResult]:
+    """Write the files, print the result and where they are."""
+    analysis = load(folder)
+    result = load_result(analysis, folder, gates)
+    paths = write_load(
+        analysis,
+        result,
+        folder,
+        json_path=arguments.json,
+        junit_path=arguments.junit,
+        duration_s=duration_s,
+    )
+    console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
+    print_load(result, console)
+    print(f"\nReport: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}.")
+    return analysis, result
 
 
 def _order(arguments: argparse.Namespace) -> LoadOrder:

@@ -13,6 +13,7 @@ from app.report.files import write_all, write_atomically
 from app.report.result import result_json
 
 PAGE = "load.html"
+RESULT = "load.json"
 
 
 def write_load(
@@ -30,8 +31,10 @@ def write_load(
     text = (
         json.dumps({**result_json(analysis), "load": result_part(result)}, indent=1, allow_nan=False) + "\n"
     )
-    # The result of every run, with a part of the load's own: the same reader reads both.
-    write_atomically(folder / "result.json", lambda file: file.write(text))
+    # The result of every run, with a part of the load's own: the same reader reads both. `result.json` stays what
+    # `./siar verify` computes again from the raw rows.
+    write_atomically(folder / RESULT, lambda file: file.write(text))
+    paths.append(folder / RESULT)
     if json_path is not None:
         write_atomically(json_path, lambda file: file.write(text))
     if junit_path is not None:

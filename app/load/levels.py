@@ -15,6 +15,7 @@ from functools import cached_property
 from app.analysis.metrics import broadcasts_min
 from app.analysis.statistics import median, quantile
 from app.analysis.words import TRANSPORT_TITLES
+from app.core.wire import TRANSPORTS
 from app.load.lanes import SPIKE_US, Lanes, merged_lanes
 from app.load.trial_line import FloorLine, TrialLine
 
@@ -156,7 +157,7 @@ def levels_of(
     floors: Sequence[FloorLine] = (),
     cpu_us: Mapping[tuple[str, int], float | None] | None = None,
 ) -> tuple[Level, ...]:
-    """The levels, users ascending. `cpu_us`: by arm and users."""
+    """The levels, users ascending, then transports as everywhere. `cpu_us`: by arm and users."""
     floor_of = {(each.transport, each.users): each for each in floors}
     found: dict[tuple[int, str], list[TrialLine]] = {}
     for line in lines:
@@ -170,5 +171,10 @@ def levels_of(
             (cpu_us or {}).get((arm, users)),
             floor_of.get((trials[0].transport, users)),
         )
-        for (users, arm), trials in sorted(found.items(), key=lambda each: each[0][0])
+        for (users, arm), trials in sorted(found.items(), key=_place)
     )
+
+
+def _place(found: tuple[tuple[int, str], list[TrialLine]]) -> tuple[int, int, str]:
+    (users, arm), trials = found
+    return users, TRANSPORTS.index(trials[0].transport), arm

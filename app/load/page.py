@@ -29,7 +29,6 @@ from app.report.html import html_of
 from app.report.svg import Axis, Panel, Point
 from app.report.tables import Table
 
-
 TICKS_APART = 1.6
 """Levels closer than this factor would write over each other; the last one keeps its words."""
 

@@ -73,14 +73,18 @@ class LoadResult:
         return EXIT_OK if held else EXIT_GATE
 
 
-def load_result(analysis: Analysis, folder: Path) -> LoadResult:
-    """The result of the run in `folder`, from its own files. Raises `StoreError`, `Malformed`."""
+def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None = None) -> LoadResult:
+    """The result of the run in `folder`, from its own files. `gates`: others than it ran with.
+
+    Raises `StoreError`, `Malformed`.
+    """
     raw = trial_line.read(folder)
     head = next((each for each in raw if each.get("kind") == "load"), {})
     kind = Kind(head.get("shape", Kind.LEVELS))
     lines = tuple(TrialLine.from_json(each) for each in raw if each.get("kind") == "trial")
     floors = tuple(FloorLine.from_json(each) for each in raw if each.get("kind") == "floor")
-    gates = tuple(parse_gate(each) for each in head.get("gates", ()))
+    if gates is None:
+        gates = tuple(parse_gate(each) for each in head.get("gates", ()))
     levels = levels_of(lines, floors, _cpu_us(analysis))
     return LoadResult(
         kind=kind,

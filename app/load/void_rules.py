@@ -30,7 +30,7 @@ GENERATOR_CODES = frozenset(
 """What is found here: with one of these, the generator is not to be believed."""
 
 INSTRUMENT_CODES = GENERATOR_CODES | {
-    *("clock_wide", "negative_delay", "machine_busy", "mixed_paths", "operator_published", "cpu_window_late"),
+    *("clock_wide", "negative_delay", "machine_busy", "mixed_paths", "operator_published"),
 }
 """What spoils a delay without being the server's doing; a gate on delays passes such trials by."""
 

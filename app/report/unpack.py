@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.analysis.analyse import analyse
+from app.archive.export import LOAD_FILES
 from app.archive.folders import RUN_ID
 from app.core.errors import Conflict, Malformed, StoreError, Unknown
 from app.core.scenario import LIVE_PROFILE
@@ -37,8 +38,9 @@ from app.report.files import write_all
 
 NAMES = frozenset(
     {MANIFEST, FILE_NAME, RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.json", "README.txt"}
+    | set(LOAD_FILES)
 )
-TAKEN = (MANIFEST, FILE_NAME, RESULT, "removed.json")
+TAKEN = (MANIFEST, FILE_NAME, RESULT, "removed.json", "load.jsonl")
 """What is taken over; the rest is drawn here, since a page from a stranger is a stranger's program."""
 
 NOT_A_RUN = (
