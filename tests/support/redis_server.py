@@ -45,17 +45,21 @@ class RedisServer:
     def start(self) -> None:
         """Start, on what is there, and wait until it answers."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        command = [self._program, "--port", str(self.port), "--bind", self.host, "--dir", str(self._folder)]
-        command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--protected-mode", "no"]
         with (self._folder / "redis.log").open("ab") as log:
             self.process = processes.spawn(
-                [*self._into, *command, *self._arguments], env=processes.environment(), stdout=log, stderr=log
+                [*self._into, *self.command_line()], env=processes.environment(), stdout=log, stderr=log
             )
         deadline_s = time.monotonic() + START_TIMEOUT_S
         while not self._answers():
             assert self.process.poll() is None, self.log()
             assert time.monotonic() < deadline_s, self.log()
             time.sleep(0.02)
+
+    def command_line(self) -> list[str]:
+        """How it is started."""
+        command = [self._program, "--port", str(self.port), "--bind", self.host, "--dir", str(self._folder)]
+        command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--protected-mode", "no"]
+        return [*command, *self._arguments]
 
     def kill(self) -> None:
         """Without a word, as the kernel does it when memory is short."""

@@ -1,0 +1,132 @@
+"""`redis+sentinel://`: after a failover the broker finds the new master, and says what the old one took with it."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.broker.redis_broker import RedisBroker
+from app.broker.redis_link import RedisLink
+from app.core.broker_url import parse_broker_url
+from app.core.errors import BrokerAway
+from tests.support.brokers import missed, offsets, publish
+from tests.support.followers import wait_for
+from tests.support.redis_server import RedisServer, redis_server
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A master, its replica, and the sentinel that watches them."""
+
+    master: RedisServer
+    replica: RedisServer
+    broker: RedisBroker
+
+
+@contextlib.contextmanager
+def pair(folder: Path) -> Iterator[Pair]:
+    (folder / "sentinel").mkdir()
+    with redis_server(folder / "master") as master:
+        follows = ("--replicaof", master.host, str(master.port))
+        with redis_server(folder / "replica", *follows) as replica:
+            wait_for(lambda: "master_link_status:up" in replica.command("INFO", "replication"), replica.log)
+            configuration = folder / "sentinel.conf"
+            configuration.write_text(
+                f"sentinel monitor siar {master.host} {master.port} 1\n"
+                "sentinel down-after-milliseconds siar 500\n"
+                "sentinel failover-timeout siar 5000\n"
+            )
+            # A sentinel keeps no data: what the server is given for that does not concern it.
+            with sentinel(folder / "sentinel", configuration) as watching:
+                wait_for(lambda: "slaves=1" in watching.command("INFO", "sentinel"), watching.log)
+                url = f"redis+sentinel://{watching.host}:{watching.port}/siar?prefix={secrets.token_hex(4)}"
+                address = parse_broker_url(url).redis
+                assert address is not None
+                broker = RedisBroker(RedisLink(address), count_max=100, bytes_max=10**9, age_max_us=10**12)
+                try:
+                    yield Pair(master, replica, broker)
+                finally:
+                    broker.close()
+
+
+@contextlib.contextmanager
+def sentinel(folder: Path, configuration: Path) -> Iterator[RedisServer]:
+    server = SentinelServer(folder, str(configuration))
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+class SentinelServer(RedisServer):
+    """The same program in its other role."""
+
+    def command_line(self) -> list[str]:
+        return [
+            self._program,
+            self._arguments[0],
+            "--sentinel",
+            "--port",
+            str(self.port),
+            "--bind",
+            self.host,
+        ]
+
+
+def publish_when_it_is_back(broker: RedisBroker, key: str) -> int:
+    """As a publisher does: again and again, with one key."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return publish(broker, idempotency_key=key).notification.offset
+        except BrokerAway:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+
+
+def test_a_failover_that_lost_nothing_goes_on_in_the_same_epoch(tmp_path: Path) -> None:
+    with pair(tmp_path) as found:
+        before = [publish(found.broker).notification.offset for _ in range(3)]
+        epoch = found.broker.position().epoch
+        found.master.command("WAIT", "1", "5000")
+
+        found.master.kill()
+        after = publish_when_it_is_back(found.broker, "after")
+
+    assert before == [1, 2, 3]
+    assert after == 4
+    assert found.broker.position().epoch == epoch
+
+
+def test_a_failover_that_lost_something_begins_a_new_epoch_with_a_gap(tmp_path: Path) -> None:
+    with pair(tmp_path) as found:
+        publish(found.broker)
+        found.master.command("WAIT", "1", "5000")
+        assert found.replica.process is not None
+        found.replica.process.send_signal(signal.SIGSTOP)
+        found.master.command("CLIENT", "KILL", "TYPE", "replica")  # What comes now waits in no buffer for it either.
+        publish(found.broker)
+        left_at = found.broker.position()
+
+        found.master.kill()
+        found.replica.process.send_signal(signal.SIGCONT)
+        after = publish_when_it_is_back(found.broker, "after")
+        replay = missed(found.broker, left_at)
+
+    assert left_at.offset == 2
+    assert after == 2, "the replica knew of one"
+    assert found.broker.position().epoch != left_at.epoch
+    assert replay.gap is not None
+    assert replay.gap.reason == "epoch"
+    assert offsets(replay) == [1, 2]
