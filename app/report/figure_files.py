@@ -6,6 +6,8 @@ Beside them `figures.md` says of each what it shows, and of which run.
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +28,9 @@ WIDTH_MM_MAX = 400.0
 
 PNG_PPI = 600.0
 """What journals ask of line drawings."""
+
+_PNG_HEADER_BYTES = 8 + 4 + 4 + 13 + 4
+"""Signature, and the chunk IHDR: length, name, thirteen bytes, checksum."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(mm|cm|in)")
 _MM = {"mm": 1.0, "cm": 10.0, "in": 25.4}
@@ -69,9 +74,18 @@ def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float) -> Path
             "width_mm": f"{wide_mm:g}",
             "title": f"{drawn.figure.title}: {drawing.heading}",
         }
-        write_bytes(path.with_suffix(".png"), typeset(_TEMPLATE, inputs, form="png", ppi=PNG_PPI))
+        png = typeset(_TEMPLATE, inputs, form="png", ppi=PNG_PPI)
+        write_bytes(path.with_suffix(".png"), with_resolution(png, PNG_PPI))
         write_bytes(path.with_suffix(".pdf"), typeset(_TEMPLATE, inputs))
     return path
+
+
+def with_resolution(png: bytes, ppi: float) -> bytes:
+    """The same picture with its size on paper: a `pHYs` chunk right behind the header (PNG, third edition, 11.3.4.3)."""
+    per_metre = round(ppi / 0.0254)
+    body = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    return png[:_PNG_HEADER_BYTES] + chunk + png[_PNG_HEADER_BYTES:]
 
 
 def _captions(document: Document) -> Iterator[str]:

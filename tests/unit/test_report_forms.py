@@ -181,6 +181,8 @@ def test_figures_are_written_as_svg_png_and_pdf_the_same_each_time(
         png = (tmp_path / "a" / f"{name}.png").read_bytes()
         assert png.startswith(PNG_MAGIC)
         assert abs(struct.unpack(">I", png[16:20])[0] - 85 / 25.4 * 600) <= 1
+        assert png[37:41] == b"pHYs"
+        assert struct.unpack(">IIB", png[41:50]) == (23622, 23622, 1)  # 600 to an inch
         assert b"SiarSans" in unpacked((tmp_path / "a" / f"{name}.pdf").read_bytes())
     captions = (tmp_path / "a" / "figures.md").read_text()
     assert all(f"- `{name}`: " in captions for name in written)

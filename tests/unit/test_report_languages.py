@@ -88,7 +88,7 @@ def with_phones(run: RunRecord) -> RunRecord:
     )
 
 
-SMALL = a_plan(client_counts=(1, 3), notifications=6)
+SMALL = a_plan(client_counts=(1, 2, 3), notifications=6)
 
 RUNS = {
     "decided": RunMaker(SMALL, alter=recorded).run(),
@@ -186,6 +186,12 @@ def forms_of(node: ast.AST) -> list[str]:
             "note machine_busy (trials 1, 4 and 7), as in 1: Other programs used 4.500 % of a core (2 cores) meanwhile.",
             "catatan machine_busy (putaran 1, 4 dan 7), seperti pada 1: Program lain sementara itu memakai 4,500% dari "
             "satu inti (2 inti).",
+        ),
+        (
+            "Run r, simulated clients: 1, 3 and 6 clients, 8 blocks each, 20 notifications of 256 bytes per trial, 2.5 a "
+            "second.",
+            "Percobaan r, klien simulasi: 1, 3 dan 6 klien, masing-masing 8 blok, 20 notifikasi sebesar 256 bita tiap "
+            "putaran, 2,5 per detik.",
         ),
         ("< 0.001", "< 0,001"),
         ("0.459 *", "0,459 *"),
