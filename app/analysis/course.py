@@ -51,6 +51,40 @@ class CourseRow:
     recovery_ms_max: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class TrialCourse:
+    """The same of one trial; `None` for what was not recorded or did not happen."""
+
+    connect_ms_p50: float | None
+    first_byte_ms_p50: float | None
+    setup_ms_p50: float | None
+    recovery_ms_p50: float | None
+    recovery_ms_max: float | None
+    cpu_process_percent_mean: float | None
+    cpu_kernel_percent_mean: float | None
+    upload_bytes: int | None
+    """Payload of all clients together."""
+
+
+def trial_course(trial: AnalysedTrial) -> TrialCourse | None:
+    """How one trial went; `None` for one of before it was recorded."""
+    course = trial.record.course
+    if course is None:
+        return None
+    first = [each for each in course.openings if each.place == 0 and each.ready_us is not None]
+    recoveries_ms = recoveries_of(trial.record)
+    return TrialCourse(
+        connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
+        first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
+        setup_ms_p50=median(_known(_since_began_ms(each, each.ready_us) for each in first)),
+        recovery_ms_p50=median(recoveries_ms),
+        recovery_ms_max=max(recoveries_ms, default=None),
+        cpu_process_percent_mean=mean(_known(process_percent(trial))),
+        cpu_kernel_percent_mean=mean(_known(kernel_percent(trial))),
+        upload_bytes=sum(each.payload_bytes for each in course.uploads) if course.uploads_known else None,
+    )
+
+
 def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTrial]) -> CourseRow:
     """The row of the trials that count; of connections, which break in trials that do not, of all."""
     openings = [each for trial in all_trials if trial.record.course for each in trial.record.course.openings]

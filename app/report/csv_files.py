@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TextIO
 
 from app.analysis.analyse import Analysis
+from app.analysis.course import trial_course
 from app.analysis.split import Split
 from app.analysis.summary import AnalysedIdle, AnalysedTrial
 from app.analysis.words import pseudonym
@@ -76,6 +78,14 @@ TRIAL_COLUMNS: Mapping[str, str] = {
     "clock_bound_ms": "widest error bound of a clock over the samples",
     "source_lag_ms_p99": "how late the source was itself",
     "client_loop_lag_ms_p99": "how late the clients' own loop was",
+    "connect_ms_p50": "connect() until TCP stands, median of the clients; empty where clients did not say",
+    "first_byte_ms_p50": "connect() until the answer's first byte",
+    "setup_ms_p50": "connect() until the server let the client in",
+    "recovery_ms_p50": "first arrival behind a broken connection - last before; empty without one",
+    "recovery_ms_max": "the longest of them",
+    "cpu_process_percent_mean": "server's process tree in percent of all cores, mean of the seconds",
+    "cpu_kernel_percent_mean": "the whole machine in the kernel, likewise",
+    "upload_bytes": "payload that all clients sent",
     "source_ms_p50": "sent - due, where the server recorded; likewise below",
     "server_ms_p50": "handed to the kernel - sent",
     "network_ms_p50": "kernel's receive stamp - handed to the kernel",
@@ -179,6 +189,7 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
         "involuntary_switches_per_delivery": cpu.involuntary_switches_per_delivery,
         "in_comparison": trial.in_comparison,
         **(_split(trial.split) if trial.split is not None else {}),
+        **(asdict(course) if (course := trial_course(trial)) is not None else {}),
     }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from app.analysis.analyse import Analysis
 from app.analysis.beside import beside
 from app.analysis.comparison import Comparison
+from app.analysis.course import trial_course
 from app.analysis.cpu import idle_rate
 from app.analysis.further import further
 from app.analysis.sentences import sentence
@@ -121,6 +122,7 @@ def _trial(trial: AnalysedTrial) -> Json:
         "client_loop_lag_ms_p99": trial.record.client_loop_lag_ms_p99,
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
+        "course": asdict(course) if (course := trial_course(trial)) is not None else None,
         "cpu_seconds": [asdict(each) for each in trial.record.course.cpu_seconds]
         if trial.record.course is not None
         else None,

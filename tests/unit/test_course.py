@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,8 @@ from app.core.trial import TrialRecord
 from app.measure.cpu import CpuSampler
 from app.measure.cpu_seconds import cpu_seconds
 from app.measure.store import Store
+from app.report.csv_files import write_trials
+from app.report.result import result_json
 from tests.support import records
 from tests.unit.support_run import CLIENT_CLOCK_US, RunMaker, a_plan, a_trial, cpu_use
 from tests.unit.test_store import head
@@ -120,6 +124,20 @@ def test_recovery_is_from_the_last_arrival_before_a_break_to_the_first_behind_it
     row = first_row(run_with(broken)).course
 
     assert row.recovery_ms_p50 == pytest.approx(50.0, abs=2.0)
+
+
+def test_each_trial_says_how_it_went_in_result_and_table() -> None:
+    analysis = run_with(COURSE)
+
+    trial = result_json(analysis)["trials"][0]
+    file = io.StringIO()
+    write_trials(analysis, file)
+
+    assert (trial["course"]["setup_ms_p50"], trial["course"]["upload_bytes"]) == (3.0, 9)
+    assert [each["second"] for each in trial["cpu_seconds"]] == [0, 1]
+    rows = list(csv.DictReader(io.StringIO(file.getvalue())))
+    assert {row["setup_ms_p50"] for row in rows if row["idle"] == "0"} == {"3"}
+    assert {row["setup_ms_p50"] for row in rows if row["idle"] == "1"} == {""}
 
 
 def test_a_run_of_before_has_none_of_it() -> None:
