@@ -37,7 +37,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
-    return analyse(RunMaker(a_plan(client_counts=(1, 3), notifications=6)).run())
+    return analyse(RunMaker(a_plan(client_counts=(1, 3), blocks=3, notifications=6)).run())
 
 
 def rows_of(markdown: str) -> list[list[str]]:

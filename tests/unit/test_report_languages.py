@@ -6,6 +6,7 @@ import ast
 import io
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,13 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module")
-def analyses() -> dict[str, Analysis]:
-    return {name: analyse(run) for name, run in RUNS.items()}
+KINDS = [pytest.param(name, marks=() if name in ("trouble", "phones") else pytest.mark.slow) for name in RUNS]
+"""Two of them say nearly all that there is to say."""
+
+
+@cache
+def analysed(name: str) -> Analysis:
+    return analyse(RUNS[name])
 
 
 def is_a_name(text: str) -> bool:
@@ -111,24 +116,24 @@ def is_a_name(text: str) -> bool:
     return words <= OWN_CODES or all(word in NAMES or word.isdigit() for word in words)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_no_sentence_of_a_report_stays_english(name: str, analyses: dict[str, Analysis]) -> None:
-    texts = texts_of(document_of(analyses[name]))
+@pytest.mark.parametrize("name", KINDS)
+def test_no_sentence_of_a_report_stays_english(name: str) -> None:
+    texts = texts_of(document_of(analysed(name)))
 
     missing = [text for text in texts if not known(text) and not is_a_name(text)]
 
     assert not missing, "static/i18n/en/report.json and id/report.json lack these"
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_nothing_on_a_terminal_stays_english(name: str, analyses: dict[str, Analysis]) -> None:
+@pytest.mark.parametrize("name", KINDS)
+def test_nothing_on_a_terminal_stays_english(name: str) -> None:
     said: list[str] = []
 
     class Listener(Console):
         def print(self, *objects: object, **_: object) -> None:
             said.extend(str(each) for each in objects)
 
-    print_result(analyses[name], Listener(file=io.StringIO(), width=100), language="en")
+    print_result(analysed(name), Listener(file=io.StringIO(), width=100), language="en")
 
     assert said
     missing = [line.strip() for line in said if not known(line.strip()) and "rich.table" not in line]
@@ -203,10 +208,8 @@ def test_a_sentence_is_said_again_with_its_figures(english: str, said: str) -> N
     assert indonesian(english) == said
 
 
-def test_figures_of_an_indonesian_report_have_commas_and_recorded_conditions_stay(
-    analyses: dict[str, Analysis],
-) -> None:
-    document = in_language(document_of(analyses["decided"]), "id")
+def test_figures_of_an_indonesian_report_have_commas_and_recorded_conditions_stay() -> None:
+    document = in_language(document_of(analysed("trouble")), "id")
 
     findings = [
         each.text
@@ -221,11 +224,9 @@ def test_figures_of_an_indonesian_report_have_commas_and_recorded_conditions_sta
     assert "3.11.7" in html_of(document)
 
 
-def test_a_report_is_the_same_in_english_and_for_programs_whatever_was_asked(
-    analyses: dict[str, Analysis],
-) -> None:
-    document, before = document_of(analyses["decided"]), result_text(analyses["decided"])
+def test_a_report_is_the_same_in_english_and_for_programs_whatever_was_asked() -> None:
+    document, before = document_of(analysed("trouble")), result_text(analysed("trouble"))
 
     assert in_language(document, LANGUAGES[0]) is document
     in_language(document, "id")
-    assert result_text(analyses["decided"]) == before
+    assert result_text(analysed("trouble")) == before
