@@ -4,13 +4,15 @@ Makes runs of three sizes (drawn, and labelled so in their own conditions), each
 ingest: a spool of phones' batches becomes samples, samples become deliveries, deliveries go into the store. Then
 `siar report RUN --format html` is run as a user would, and its parts once more by themselves.
 
-    ingest     from the spool to all trials in the store, in seconds; drawing the data is not in it
+    ingest     from the spool to all trials in the store; drawing the data is not in it
     report     the whole command, start of Python included: store to one HTML file
-    load, analyse, html, files    its parts; `files` is everything that the end of a run writes, deliveries.csv included
-    peak       resident memory, the highest moment of the process
+    load, analyse, html, files    parts; `files` is everything that the end of a run writes, deliveries.csv included
+    MB         resident memory at its highest
 
-Growth is b of log(seconds) = a + b log(deliveries), by least squares over the sizes: 1 is linear. At the full size there
-are limits: ingest 60 s, report 30 s, 2 GB. Exit code 99 when one is missed, as for any gate.
+`_s` is by the clock on the wall, `_cpu_s` what the process used: on a machine that does other things, only the second says
+something of this program. Growth is b of log(CPU seconds) = a + b log(deliveries), by least squares over the sizes: 1 is
+linear, and below it is what every report costs. At the full size there are limits: ingest 60 s, report 30 s by the clock,
+2 GB. Exit code 99 when one is missed, as for any gate.
 
     --clients N        at full size (default 3000)
     --notifications N  each client gets so many, over all trials (default 600)
@@ -49,8 +51,23 @@ INGEST_S_MAX, REPORT_S_MAX, PEAK_MB_MAX = 60.0, 30.0, 2000.0
 LIMITS_FROM_DELIVERIES = 1_800_000
 """The limits are for this size; a smaller run says nothing about them."""
 
-PARTS = ("ingest_s", "report_s", "load_s", "analyse_s", "html_s", "files_s")
+CPU = ("ingest_cpu_s", "report_cpu_s", "load_cpu_s", "analyse_cpu_s", "html_cpu_s", "files_cpu_s")
+COLUMNS = (
+    *(
+        "deliveries",
+        "ingest_s",
+        "ingest_cpu_s",
+        "ingest_peak_mb",
+        "report_s",
+        "report_cpu_s",
+        "report_peak_mb",
+    ),
+    *("load_cpu_s", "analyse_cpu_s", "html_cpu_s", "files_cpu_s", "html_kb", "store_mb"),
+)
 EXIT_GATE = 99
+
+BUSY = 1.5
+"""Load of the last five minutes; this program alone makes 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +77,15 @@ class Line:
     clients: int
     deliveries: int
     ingest_s: float
+    ingest_cpu_s: float
     ingest_peak_mb: float
     report_s: float
+    report_cpu_s: float
     report_peak_mb: float
-    load_s: float
-    analyse_s: float
-    html_s: float
-    files_s: float
+    load_cpu_s: float
+    analyse_cpu_s: float
+    html_cpu_s: float
+    files_cpu_s: float
     html_kb: float
     store_mb: float
 
@@ -89,72 +108,55 @@ class Line:
 def measure(folder: Path, size: Size) -> Line:
     """One size, each part in a process of its own, so that memory is that part's."""
     run = folder / f"20260101-000000-scale-{size.clients}x{size.notifications}"
-    order = json.dumps(asdict(size))
-    ingest = _child("ingest", str(run), order)
+    ingest = _child("ingest", str(run), json.dumps(asdict(size)))
     html = run / "drawn.html"
-    began_s = time.perf_counter()
-    report = subprocess.Popen(
-        [sys.executable, "-P", "-m", "app", "report", str(run), "--format", "html", "--output", str(html)],
-        cwd=ROOT,
-    )
-    # Like `wait`, and it tells what this one process has used.
-    _, status, usage = os.wait4(report.pid, 0)
-    report_s = time.perf_counter() - began_s
-    if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"siar report ended with {os.waitstatus_to_exitcode(status)}.")
-    parts = _child("parts", str(run))
+    report = _report(run, html)
     return Line(
         clients=size.clients,
         deliveries=size.deliveries,
-        ingest_s=ingest["seconds"],
-        ingest_peak_mb=ingest["peak_mb"],
-        report_s=report_s,
-        report_peak_mb=_mb(usage.ru_maxrss),
-        load_s=parts["load_s"],
-        analyse_s=parts["analyse_s"],
-        html_s=parts["html_s"],
-        files_s=parts["files_s"],
+        **ingest,
+        **report,
+        **_child("parts", str(run)),
         html_kb=html.stat().st_size / 1000,
         store_mb=(run / "run.sqlite").stat().st_size / 1e6,
     )
 
 
 def parts_of(run: Path) -> dict[str, float]:
-    """What the parts of a report take, in seconds."""
-    clock = [time.perf_counter()]
+    """What the parts of a report take, in CPU seconds."""
+    clock = [time.process_time()]
     with Store.open(run) as store:
         record = store.load()
-    clock.append(time.perf_counter())
+    clock.append(time.process_time())
     analysis = analyse(record)
-    clock.append(time.perf_counter())
+    clock.append(time.process_time())
     report_html(analysis)
-    clock.append(time.perf_counter())
+    clock.append(time.process_time())
     write_all(analysis, run)
-    clock.append(time.perf_counter())
-    names = ("load_s", "analyse_s", "html_s", "files_s")
-    return {name: after - before for name, (before, after) in zip(names, pairwise(clock), strict=True)}
+    clock.append(time.process_time())
+    return {name: after - before for name, (before, after) in zip(CPU[2:], pairwise(clock), strict=True)}
 
 
 def growth(lines: Sequence[Line]) -> dict[str, float | None]:
     """The exponent of each part over the sizes."""
     return {
         name: exponent([(each.deliveries, getattr(each, name)) for each in lines])
-        for name in (*PARTS, "report_peak_mb")
+        for name in (*CPU, "report_peak_mb")
     }
 
 
 def main(arguments: list[str]) -> int:
     """Measure, print, judge."""
     if arguments[:1] == ["ingest"]:
-        seconds = ingest_run(Path(arguments[1]), Size(**json.loads(arguments[2])))
-        return _answer({"seconds": seconds, "peak_mb": _mb(getrusage(RUSAGE_SELF).ru_maxrss)})
+        taken = ingest_run(Path(arguments[1]), Size(**json.loads(arguments[2])))
+        return _answer({**taken, "ingest_peak_mb": _mb(getrusage(RUSAGE_SELF).ru_maxrss)})
     if arguments[:1] == ["parts"]:
         return _answer(parts_of(Path(arguments[1])))
     parsed = _parser().parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="siar-scale-") as temporary:
         folder = parsed.folder or Path(temporary)
         lines = []
-        print(_row("deliveries", *PARTS, "ingest MB", "report MB", "html kB", "store MB"))
+        print(_row(*COLUMNS))
         for share in sorted(float(text) for text in parsed.shares.split(",")):
             clients = max(1, round(share * parsed.clients))
             size = Size(clients, parsed.notifications, parsed.blocks, parsed.instrument)
@@ -162,7 +164,11 @@ def main(arguments: list[str]) -> int:
             lines.append(line)
             print(_figures(line), flush=True)
     grown = growth(lines)
-    print(_row("growth b", *(_text(grown[name]) for name in PARTS), "", _text(grown["report_peak_mb"])))
+    print(_row("growth b", *(_text(grown.get(name)) for name in COLUMNS[1:])))
+    if (load := os.getloadavg()[1]) > BUSY:
+        print(
+            f"The machine was busy with other things (load {load:.1f}): seconds by the clock are theirs too."
+        )
     missed = [text for line in lines for text in line.missed]
     print("Missed: " + "; ".join(missed) if missed else "No limit was missed.")
     if parsed.json:
@@ -199,6 +205,25 @@ def _child(*words: str) -> dict[str, float]:
     return found
 
 
+def _report(run: Path, html: Path) -> dict[str, float]:
+    """The command, as a user calls it."""
+    began_s = time.perf_counter()
+    report = subprocess.Popen(
+        [sys.executable, "-P", "-m", "app", "report", str(run), "--format", "html", "--output", str(html)],
+        cwd=ROOT,
+    )
+    # Like `wait`, and it tells what this one process has used.
+    _, status, usage = os.wait4(report.pid, 0)
+    taken_s = time.perf_counter() - began_s
+    if code := os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"siar report ended with {code}.")
+    return {
+        "report_s": taken_s,
+        "report_cpu_s": usage.ru_utime + usage.ru_stime,
+        "report_peak_mb": _mb(usage.ru_maxrss),
+    }
+
+
 def _answer(figures: dict[str, float]) -> int:
     print(json.dumps(figures))
     return 0
@@ -210,16 +235,12 @@ def _mb(maxrss: int) -> float:
 
 
 def _row(*cells: str) -> str:
-    return "  ".join(f"{cell:>10}" for cell in cells)
+    return "  ".join(f"{cell:>{len(name)}}" for cell, name in zip(cells, COLUMNS, strict=True))
 
 
 def _figures(line: Line) -> str:
-    sizes = (line.ingest_peak_mb, line.report_peak_mb, line.html_kb, line.store_mb)
-    return _row(
-        f"{line.deliveries:,}",
-        *(f"{getattr(line, name):.2f}" for name in PARTS),
-        *(f"{size:.0f}" for size in sizes),
-    )
+    values = asdict(line)
+    return _row(f"{line.deliveries:,}", *(f"{values[name]:.1f}" for name in COLUMNS[1:]))
 
 
 def _text(value: float | None) -> str:

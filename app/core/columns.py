@@ -34,8 +34,8 @@ _FLAGS = ("warmup", "visible")
 _OPTIONAL_INTEGERS = ("offset", "sent_us")
 _FLOATS = ("received_client_us", "clock_offset_us", "clock_bound_us", "kernel_received_us")
 
-_ROWS_AT_ONCE = 10_000
-"""Turned from rows into columns together: enough that the turning costs little, and few enough to be no memory."""
+_ROWS_AT_ONCE = 500
+"""Turned from rows into columns together: few enough to stay in the processor's cache (ten thousand take a third longer)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class DeliveryColumns(Sequence[Delivery]):
         return len(self.client)
 
     def __iter__(self) -> Iterator[Delivery]:
-        return map(_delivery, *(getattr(self, name) for name in NAMES))
+        return map(_delivery, *self._arrays())
 
     @overload
     def __getitem__(self, place: int) -> Delivery: ...
@@ -93,7 +93,7 @@ class DeliveryColumns(Sequence[Delivery]):
     def __getitem__(self, place: int | slice) -> Delivery | tuple[Delivery, ...]:
         if isinstance(place, slice):
             return self.at(range(*place.indices(len(self))))
-        return _delivery(*(getattr(self, name)[place] for name in NAMES))
+        return _delivery(*(values[place] for values in self._arrays()))
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of plain values in the order of `NAMES`, as `of_rows` takes them."""
@@ -101,7 +101,12 @@ class DeliveryColumns(Sequence[Delivery]):
 
     def at(self, places: Iterable[int]) -> tuple[Delivery, ...]:
         """The rows at these places."""
-        return tuple(self[int(place)] for place in places)
+        chosen = list(places)
+        columns = ([values[place] for place in chosen] for values in self._arrays())
+        return tuple(map(_delivery, *columns))
+
+    def _arrays(self) -> list[array[Any]]:
+        return [getattr(self, name) for name in NAMES]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeliveryColumns | tuple):

@@ -6,6 +6,7 @@ The columns and their meaning are `csv_files.DELIVERY_COLUMNS`, whose order is t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +71,8 @@ def _integers(values: Integers, absent: int | None = None) -> list[Cell]:
 
 
 def _floats(values: Floats) -> list[Cell]:
-    has_value = ~np.isnan(values)
-    return [
-        float_text(value) if known else ""
-        for value, known in zip(values.tolist(), has_value.tolist(), strict=True)
-    ]
+    # As `float_text` does it; a call for each of ten million numbers takes as long as the rest.
+    return ["" if isnan(value) else f"{value:.6f}".rstrip("0").rstrip(".") for value in values.tolist()]
 
 
 def _flags(values: Mask) -> list[Cell]:
