@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from math import ceil
 
 from app.analysis.metrics import JITTER_GAIN
 from app.analysis.statistics import median, quantile
@@ -74,7 +75,7 @@ def _jitter(finished: Finished) -> Row:
         true=_true_jitter_ms(finished),
         measured=finished.metrics.jitter_ms,
         bound=_jitter_bound_ms(finished),
-        places={"ms": round(max(finished.case.impairment.delays_us) / 1000)},
+        places={"ms": ceil(max(finished.case.impairment.delays_us) / 1000)},
     )
 
 

@@ -21,26 +21,36 @@ SCHEMA = 1
 MARKS = {State.RIGHT: "✓", State.WRONG: "✗", State.WIDE: "?"}
 
 
+COLUMNS = ("what", "true", "measured", "error", "bound", "ok")
+
+
 def print_result(rows: Sequence[Row], verdict: Verdict, words: Words, console: Console) -> None:
-    """The table, what its columns mean, and the verdict."""
-    columns = ("what", "transport", "true", "measured", "error", "bound", "ok")
-    table = Table(*(words.say(f"column.{name}") for name in columns), box=None, pad_edge=False)
-    for column in table.columns[2:6]:
-        column.justify = "right"
-    part = None
-    for row in rows:
-        table.add_row(*map(Text, cells(row, words)), end_section=part not in (None, row.part))
-        part = row.part
-    console.print(table)
+    """A table for each transport, what its columns mean, and the verdict."""
+    for transport in dict.fromkeys(row.transport for row in rows):
+        console.print(Text(TRANSPORT_TITLES[transport], style="bold"))
+        console.print(_table([row for row in rows if row.transport == transport], words))
+        console.print()
     for text in (words.say("note", limit=f"{BOUND_MS_MAX:g}"), "", *sentences(verdict, words)):
         console.print(Text(text), soft_wrap=not console.is_terminal)
+
+
+def _table(rows: Sequence[Row], words: Words) -> Table:
+    """Figures whole, whatever the width: only words are broken."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for place, name in enumerate(COLUMNS):
+        is_figure = 0 < place < len(COLUMNS) - 1
+        table.add_column(
+            words.say(f"column.{name}"), justify="right" if is_figure else "left", no_wrap=place > 0
+        )
+    for row in rows:
+        table.add_row(*map(Text, cells(row, words)))
+    return table
 
 
 def cells(row: Row, words: Words) -> tuple[str, ...]:
     """A row of the table: figures in the row's own unit."""
     return (
         words.say(f"row.{row.code}", **row.places),
-        TRANSPORT_TITLES[row.transport],
         *(written(figure(value, row.unit), words) for value in (row.true, row.measured)),
         written(signed(row), words),
         words.say("exact") if row.unit != MS else written(f"± {row.bound:.3f}", words),
@@ -60,7 +70,7 @@ def figure(value: float | None, unit: str) -> str:
     """Milliseconds to the microsecond, since that is what is compared; counts as whole numbers."""
     if value is None:
         return "-"
-    return f"{value:,.3f} ms" if unit == MS else str(round(value))
+    return f"{value:,.3f}" if unit == MS else str(round(value))
 
 
 def signed(row: Row) -> str:

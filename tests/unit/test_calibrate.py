@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import time
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from app import clock
 from app.calibrate import show
@@ -90,8 +92,36 @@ def test_indonesian_has_commas() -> None:
     cells = show.cells(replace(RIGHT, true=3_600_000.0421), Words("id", "calibrate"))
 
     assert cells[0] == "ditahan 50 ms"
-    assert cells[2] == "3.600.000,042 ms"
-    assert cells[5] == "± 0,200"
+    assert cells[1] == "3.600.000,042"
+    assert cells[4] == "± 0,200"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_figure_is_cut_off_on_a_terminal_of_80_columns(language: str) -> None:
+    wrong_clock = Row(
+        Part.CLOCK,
+        "skewed",
+        "sse",
+        "ms",
+        -86_400_000.194,
+        -86_400_000.208,
+        0.136,
+        {"skew_ppm": "-80"},
+        (220, 220),
+    )
+    file = io.StringIO()
+
+    show.print_result(
+        [RIGHT, wrong_clock, COUNTED],
+        verdict([RIGHT, wrong_clock, COUNTED]),
+        Words(language, "calibrate"),
+        Console(file=file, width=80, force_terminal=False),
+    )
+
+    table = [line for line in file.getvalue().splitlines() if "220/220" in line]
+    assert len(table) == 1
+    assert len(table[0].rstrip()) <= 80
+    assert "…" not in file.getvalue()
 
 
 def test_the_json_has_codes_for_programs_and_no_nan() -> None:
