@@ -27,17 +27,20 @@ SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    plan = a_plan(client_counts=(1,), blocks=8, notifications=6)
     with running_server(tmp_path_factory.mktemp("exports"), recorder=0) as running:
-        for run in (PHONES, OTHER):
-            store_phones_run(running.runs_dir, run)
-        for run, factor, simulated in ((BASE, 1.0, True), (SLOW, 2.0, True), (REAL, 1.0, False)):
-            made = RunMaker(
-                plan, delay_ms=lambda _arm, _clients, _client, factor=factor: 0.6 * factor, seed=len(run)
-            )
-            store_run(replace(made.run(), id=run, simulated=simulated), running.runs_dir)
+        store_phones_run(running.runs_dir, PHONES)
+        store_clients_run(running, BASE)
+        store_clients_run(running, SLOW, delay_ms=1.2)
         yield running
         assert "Traceback" not in running.log(), running.log()
+
+
+def store_clients_run(
+    server: RunningServer, run: str, *, delay_ms: float = 0.6, simulated: bool = True
+) -> None:
+    plan = a_plan(client_counts=(1,), blocks=8, notifications=6)
+    made = RunMaker(plan, delay_ms=lambda _arm, _clients, _client: delay_ms, seed=1).run()
+    store_run(replace(made, id=run, simulated=simulated), server.runs_dir)
 
 
 def compare(server: RunningServer, *runs: str, language: str = "en") -> tuple[int, dict[str, str], str]:
@@ -58,6 +61,8 @@ def test_two_runs_are_compared_on_a_page_that_can_do_nothing(server: RunningServ
 
 @pytest.mark.slow
 def test_runs_that_are_not_comparable_say_so_before_any_figure(server: RunningServer) -> None:
+    store_clients_run(server, REAL, simulated=False)
+
     status, _headers, page = compare(server, BASE, REAL, language="id")
 
     assert status == 200
@@ -110,9 +115,9 @@ def check_export(content: bytes, run: str) -> None:
 
 def test_a_run_is_not_packed_while_it_is_written(server: RunningServer) -> None:
     """Another process conducts it; between its trials nothing else tells."""
-    operator(server, "POST", "/api/room", {**OPENING, "run": OTHER}, expected=201)
+    operator(server, "POST", "/api/room", {**OPENING, "run": BASE}, expected=201)
 
-    during = fetch(server, f"/api/runs/{OTHER}/export.zip")
+    during = fetch(server, f"/api/runs/{BASE}/export.zip")
     operator(server, "DELETE", "/api/room")
 
     assert during[0] == 409
