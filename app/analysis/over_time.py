@@ -19,7 +19,7 @@ from app.analysis.columns import Columns, Floats, columns_of
 from app.analysis.groups import Groups
 from app.analysis.summary import SummaryRow
 
-STRETCHES_MAX = 60
+STRETCHES_MAX = 40
 """As many as a figure of some hundred pixels can show apart."""
 
 

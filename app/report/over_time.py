@@ -19,7 +19,7 @@ def time_figure(analysis: Analysis) -> Figure:
     return Figure(
         "Delay over the course of a trial",
         f"Thinned: each trial is cut into at most {STRETCHES_MAX} stretches of equal length, and all samples of the valid blocks "
-        "that were due in one are pooled. Line: their median. Upright strokes: from their lowest to their highest, so that no "
+        "that were due in one are pooled. Line: their median. Small marks: their lowest and their highest, so that no "
         "extreme is lost. The scale is logarithmic; what is not above 0 has no place on it.",
         tuple(Drawing(clients(count), _drawing(analysis, count)) for count in counts),
         _table(analysis),
@@ -39,8 +39,9 @@ def _drawing(analysis: Analysis, count: int) -> str:
         points = []
         for each in own:
             x = _middle_s(each) + aside(series, len(rows)) * (each.to_s - each.from_s)
-            if each.low_ms > 0:
-                panel.range_up(x, each.low_ms, each.high_ms, series)
+            for extreme_ms in (each.low_ms, each.high_ms):
+                if extreme_ms > 0:
+                    panel.marker(x, extreme_ms, series, small=True)
             if each.middle_ms > 0:
                 points.append((x, each.middle_ms))
         panel.line(points, series, marks=False)
