@@ -108,6 +108,7 @@ def test_every_setting_can_be_read_from_its_variable() -> None:
         "green_threads": "gevent",
         "trusted_proxies": "10.0.0.7, fd00::/64",
         "language": "id",
+        "workers": "1",
     }
     environment = {
         environment_name(each.name): special.get(each.name, texts.get(str(each.type), "a,B"))
