@@ -15,6 +15,7 @@ from rich.console import Console
 from app import clock
 from app import settings as settings_module
 from app.analysis.analyse import Analysis
+from app.catalogues import LANGUAGES, terminal_language
 from app.commands.measuring import (
     EXIT_INTERRUPTED,
     check_json_path,
@@ -96,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="no new load: judge and draw a run again, with its gates or those given",
     )
     add("--seed", type=int, metavar="N", help="order of the trials (default: random, printed)")
+    add("--lang", choices=LANGUAGES, help="of terminal and page (default: the locale's)")
     add("--json", type=Path, metavar="PATH", help="write the machine-readable result there as well")
     add("--junit", type=Path, metavar="PATH", help="write the gates there as JUnit XML")
 
@@ -144,6 +146,7 @@ def _show(
     """Write the files, print the result and where they are."""
     analysis = load(folder)
     result = load_result(analysis, folder, gates)
+    language = terminal_language(os.environ, arguments.lang)
     paths = write_load(
         analysis,
         result,
@@ -151,9 +154,10 @@ def _show(
         json_path=arguments.json,
         junit_path=arguments.junit,
         duration_s=duration_s,
+        language=language,
     )
     console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
-    print_load(result, console)
+    print_load(result, console, language)
     print(f"\nReport: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}.")
     return analysis, result
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from app.analysis.analyse import Analysis
+from app.catalogues import LANGUAGES
 from app.load.junit import junit_text
 from app.load.page import load_html
 from app.load.result import LoadResult, result_part
@@ -24,9 +25,10 @@ def write_load(
     json_path: Path | None,
     junit_path: Path | None,
     duration_s: float,
+    language: str = LANGUAGES[0],
 ) -> tuple[Path, ...]:
     """Write all of them; their paths, `load.html` first."""
-    write_atomically(folder / PAGE, lambda file: file.write(load_html(analysis, result)))
+    write_atomically(folder / PAGE, lambda file: file.write(load_html(analysis, result, language)))
     paths = [folder / PAGE, *write_all(analysis, folder)]
     text = (
         json.dumps({**result_json(analysis), "load": result_part(result)}, indent=1, allow_nan=False) + "\n"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from app.analysis.analyse import Analysis
 from app.analysis.words import TRANSPORT_TITLES, number
+from app.catalogues import LANGUAGES
 from app.load.levels import FIGURES, Level
 from app.load.result import Kind, LoadResult
 from app.load.show import gate_line
@@ -28,14 +29,15 @@ from app.report.figure import Drawing, Figure, Lines
 from app.report.html import html_of
 from app.report.svg import Axis, Panel, Point
 from app.report.tables import Table
+from app.report.translation import in_language
 
 TICKS_APART = 1.6
 """Levels closer than this factor would write over each other; the last one keeps its words."""
 
 
-def load_html(analysis: Analysis, result: LoadResult) -> str:
+def load_html(analysis: Analysis, result: LoadResult, language: str = LANGUAGES[0]) -> str:
     """The page as text."""
-    return html_of(load_document(analysis, result))
+    return html_of(in_language(load_document(analysis, result), language))
 
 
 def load_document(analysis: Analysis, result: LoadResult) -> Document:
@@ -93,7 +95,7 @@ def _sections(result: LoadResult) -> list[Section]:
 
 
 def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    return Table([each.replace("\n", " ") for each in headings], list(rows))
+    return Table(headings, list(rows))
 
 
 def _figures(result: LoadResult) -> list[Figure]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.catalogues import LANGUAGES
 from app.load.gates import GateOutcome
 from app.load.result import Kind, LoadResult
 from app.load.words import (
@@ -23,30 +26,56 @@ from app.load.words import (
     level_cells,
     validity_sentence,
 )
+from app.report.translation import Translate, translator
 
 TICK, CROSS = "✓", "✗"
 
+HEADING_CHARS = 11
+"""A heading is folded, since it is longer than the figures below it."""
 
-def print_load(result: LoadResult, console: Console) -> None:
+
+def print_load(result: LoadResult, console: Console, language: str = LANGUAGES[0]) -> None:
     """Print everything that is the load run's own."""
-    for outcome in result.gates:
-        _say(console, gate_line(outcome, is_valid=result.is_valid), style="bold")
-    for sentence in capacity_sentences(result):
-        _say(console, sentence, style="bold")
-    _say(console, validity_sentence(result), style="bold")
-    for trouble in result.troubles:
-        _say(console, f"  {CROSS} {trouble}")
-    for advice in result.advice if result.troubles else ():
-        _say(console, f"    {advice}")
-    if result.agreement:
-        _table(
-            console, "Built-in clients and Locust", AGREEMENT_HEADINGS, map(agreement_cells, result.agreement)
-        )
-        _say(console, AGREEMENT_NOTE)
-    _table(console, _title(result), LEVEL_HEADINGS, map(level_cells, result.levels))
-    _say(console, LEVEL_NOTE)
-    _table(console, "The generator", GENERATOR_HEADINGS, map(generator_cells, result.levels))
-    _say(console, GENERATOR_NOTE)
+    _Printer(console, translator(language)).load(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    console: Console
+    say: Translate
+
+    def load(self, result: LoadResult) -> None:
+        for outcome in result.gates:
+            self._say(gate_line(outcome, is_valid=result.is_valid), style="bold")
+        for sentence in (*capacity_sentences(result), validity_sentence(result)):
+            self._say(sentence, style="bold")
+        for trouble in result.troubles:
+            self._say(trouble, before=f"  {CROSS} ")
+        for advice in result.advice if result.troubles else ():
+            self._say(advice, before="    ")
+        if result.agreement:
+            cells = map(agreement_cells, result.agreement)
+            self._table("Built-in clients and Locust", AGREEMENT_HEADINGS, cells)
+            self._say(AGREEMENT_NOTE)
+        self._table(_title(result), LEVEL_HEADINGS, map(level_cells, result.levels))
+        self._say(LEVEL_NOTE)
+        self._table("The generator", GENERATOR_HEADINGS, map(generator_cells, result.levels))
+        self._say(GENERATOR_NOTE)
+
+    def _table(self, title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> None:
+        self.console.print()
+        self._say(title, style="bold")
+        table = Table(box=None, pad_edge=False, header_style="")
+        for place, heading in enumerate(headings):
+            words = textwrap.fill(self.say(heading), HEADING_CHARS)
+            table.add_column(Text(words), justify="left" if place == 0 else "right", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(self.say(cell)) for cell in row))
+        self.console.print(table)
+
+    def _say(self, text: str, *, style: str = "", before: str = "") -> None:
+        whole = not self.console.is_terminal
+        self.console.print(Text(before + self.say(text), style=style), soft_wrap=whole)
 
 
 def gate_line(outcome: GateOutcome, *, is_valid: bool) -> str:
@@ -61,18 +90,3 @@ def _title(result: LoadResult) -> str:
         Kind.SPIKE: "Spike, everybody at once",
         Kind.STEPS: "Steps",
     }.get(result.kind, "Levels, in interleaved blocks")
-
-
-def _table(console: Console, title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> None:
-    _say(console, "")
-    _say(console, title, style="bold")
-    table = Table(box=None, pad_edge=False, header_style="")
-    for place, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="left" if place == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
-
-
-def _say(console: Console, text: str, *, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)

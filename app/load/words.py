@@ -8,11 +8,10 @@ from app.analysis.words import TRANSPORT_TITLES, number
 from app.load.agreement import Agreement
 from app.load.levels import FIGURES, Level
 from app.load.result import Kind, LoadResult
-from app.load.trial_line import FloorLine
 
 LEVEL_HEADINGS = (
-    *("arm", "users", "trials", "delay\nmedian ms", "p95\nms", "p99\nms", "self\nms", "lost", "errors"),
-    *("connect\np95 ms", "CPU us/\nnotif."),
+    *("arm", "users", "trials", "delay median ms", "p95 ms", "p99 ms", "self ms", "lost", "errors"),
+    *("connect p95 ms", "CPU us/ notif."),
 )
 LEVEL_NOTE = (
     "Delays: from when a notification was due to the receive stamp of the user's kernel. Self: what the generator "
@@ -20,15 +19,15 @@ LEVEL_NOTE = (
     "describes these. Errors: handshakes that failed and connections that broke."
 )
 GENERATOR_HEADINGS = (
-    *("arm", "users", "connected\nof users", "attempts", "core, most\nin 1 s %", "loop lag\np99 ms"),
-    *("handler\nmedian ms", "floor\nmedian ms", "floor\np99 ms", "void"),
+    *("arm", "users", "connected of users", "attempts", "core, most in 1 s %", "loop lag p99 ms"),
+    *("handler median ms", "floor median ms", "floor p99 ms", "void"),
 )
 GENERATOR_NOTE = (
     "Floor: the same users and rate against a plain loop of send, measured before. Void: trials that are not believed, "
     "of all. Limits: 99.5 % connected, 70 % of a core in any second, a loop lag of 50 ms."
 )
 AGREEMENT_HEADINGS = (
-    *("transport", "users", "blocks", "built-in\nms", "Locust\nms", "difference\nms", "margin\nms", "agree"),
+    *("transport", "users", "blocks", "built-in ms", "Locust ms", "difference ms", "margin ms", "agree"),
 )
 AGREEMENT_NOTE = "Medians of the kernel's lane, paired by block; they agree within 0.1 ms or a tenth of the built-in clients' median."
 
@@ -77,16 +76,10 @@ def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
     )
 
 
-def floor_sentence(floor: FloorLine) -> str:
-    """What the generator showed against the neutral source."""
-    return (
-        f"Floor, {TRANSPORT_TITLES[floor.transport]} with {floor.users} users at {floor.rate_hz:g}/s: median "
-        f"{number(floor.delay_ms_p50)} ms, p99 {number(floor.delay_ms_p99)} ms."
-    )
-
-
 def validity_sentence(result: LoadResult) -> str:
     """Whether the generator is to be believed."""
+    if not result.levels:
+        return "Nothing was measured."
     if result.is_valid:
         return "The generator proved itself: nothing of what follows is its own doing."
     return "The generator is NOT to be believed here: what follows says nothing about the server."
