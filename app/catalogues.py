@@ -60,6 +60,18 @@ def is_remark(code: str) -> bool:
     return REMARK + code in catalogue(LANGUAGES[0], SERVER)
 
 
+@functools.cache
+def _codes_by_text() -> dict[str, str]:
+    words = catalogue(LANGUAGES[0], SERVER)
+    return {text: key for key, text in words.items() if key.startswith(REFUSAL) and "{" not in text}
+
+
+def recognised(text: str) -> Sentence | None:
+    """A refusal by its English text, for what is said where no catalogue can be read (app/core); `None` for any other."""
+    key = _codes_by_text().get(text)
+    return None if key is None else Sentence(text, key, {})
+
+
 def in_language(language: str, sentence: Sentence) -> str:
     """The same sentence in another language; a place may hold a word that is in the catalogue too (`phase.closed`)."""
     words = catalogue(language, SERVER)

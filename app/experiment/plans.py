@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.catalogues import refusal
 from app.core.broker_url import parse_broker_url
 from app.core.errors import Malformed, SettingError
 from app.core.scenario import LIVE_PROFILE, Arm, Plan, arms_from_names, plan_from_json
@@ -86,7 +87,7 @@ def plan_of_values(content: dict[str, Any], *, seed: int | None) -> Plan:
         {"name": a.name, "transport": a.transport, "factors": a.factors} for a in _arms(content)
     ]
     if values["profile"] == LIVE_PROFILE:
-        raise Malformed(f'profile "{LIVE_PROFILE}" stands for what is no experiment; choose another name.')
+        raise Malformed(refusal("plan_profile_live", profile=LIVE_PROFILE))
     _check_types(values)
     plan = plan_from_json(values)
     return plan if seed is None else replace(plan, seed=seed)
@@ -95,7 +96,7 @@ def plan_of_values(content: dict[str, Any], *, seed: int | None) -> Plan:
 def _arms(content: dict[str, Any]) -> tuple[Arm, ...]:
     given = content.get("arms")
     if not isinstance(given, list) or not given:
-        raise Malformed('A plan names its arms, as in: arms = ["sse", "socketio"].')
+        raise Malformed(refusal("plan_without_arms"))
     if all(isinstance(arm, str) for arm in given):
         return arms_from_names(given)
     return tuple(_arm(arm) for arm in given)
@@ -105,21 +106,21 @@ def _arm(given: Any) -> Arm:
     if isinstance(given, str):
         return Arm(given, given)
     if not isinstance(given, dict) or not isinstance(given.get("transport"), str):
-        raise Malformed("An arm is the name of a transport, or a table with at least a transport.")
+        raise Malformed(refusal("arm_malformed"))
     # As a file writes them, beside the name, or as a stored plan does, in a table of their own.
     own = given.get("factors", {})
     beside = {key: value for key, value in given.items() if key not in ("name", "transport", "factors")}
     if not isinstance(own, dict):
-        raise Malformed("The factors of an arm are a table.")
+        raise Malformed(refusal("factors_malformed"))
     factors = {**own, **beside}
     for key, value in factors.items():
         if key not in _FACTORS:
             # Recorded but without effect it would be a false record: two equal arms under different names.
-            raise Malformed(f"An arm has no factor {key!r}; there is: {', '.join(_FACTORS)}.")
+            raise _unknown_factor(key)
         _FACTORS[key](value)
     name = given.get("name", given["transport"])
     if not isinstance(name, str) or not 1 <= len(name) <= 64:
-        raise Malformed("The name of an arm is a text of 1 to 64 characters.")
+        raise Malformed(refusal("arm_name_malformed"))
     return Arm(name, given["transport"], factors)
 
 
@@ -131,15 +132,13 @@ def _check_via(value: Any) -> None:
     except ValueError:
         good = False
     if not good:
-        raise Malformed(
-            f'The factor via is {value!r}; it must be a URL with a port, as in "http://127.0.0.1:9000".'
-        )
+        raise Malformed(refusal("factor_via", value=_shown(value)))
 
 
 def _check_fanout(value: Any) -> None:
     """How the server writes to the arm's clients."""
     if value not in ("direct", "stock"):
-        raise Malformed(f'The factor fanout is {value!r}; it must be "direct" or "stock".')
+        raise Malformed(refusal("factor_fanout", value=_shown(value)))
 
 
 def _check_broker(value: Any) -> None:
@@ -147,33 +146,33 @@ def _check_broker(value: Any) -> None:
     try:
         url = parse_broker_url(value if isinstance(value, str) else "")
     except SettingError as error:
-        raise Malformed(f"The factor broker: {error}") from error
+        raise Malformed(refusal("factor_broker", reason=str(error))) from error
     if url.redis is not None and url.redis.password:
-        raise Malformed("The factor broker is recorded with the run: it must not hold a password.")
+        raise Malformed(refusal("factor_broker_password"))
 
 
 def _check_radio(value: Any) -> None:
     """Whether a phone keeps its radio awake by a small packet each 100 ms."""
     if value not in ("warm", "idle"):
-        raise Malformed(f'The factor radio is {value!r}; it must be "warm" or "idle".')
+        raise Malformed(refusal("factor_radio", value=_shown(value)))
 
 
 def _check_polling(value: Any) -> None:
     """Whether a page's Socket.IO begins with long-polling, as it does by default."""
     if not isinstance(value, bool):
-        raise Malformed(f"The factor polling is {value!r}; it must be true or false.")
+        raise Malformed(refusal("factor_polling", value=_shown(value)))
 
 
 def _check_payload(value: Any) -> None:
     """Length of the arm's notifications on the wire."""
     if not isinstance(value, int) or isinstance(value, bool) or not 256 <= value <= 16_384:
-        raise Malformed(f"The factor payload_bytes is {value!r}; it must be 256 to 16384.")
+        raise Malformed(refusal("factor_payload", value=_shown(value)))
 
 
 def _check_gap(value: Any) -> None:
     """Time between the arm's notifications."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0.001 <= value <= 60:
-        raise Malformed(f"The factor gap_s is {value!r}; it must be 0.001 to 60 seconds.")
+        raise Malformed(refusal("factor_gap", value=_shown(value)))
 
 
 _FACTORS: dict[str, Callable[[Any], None]] = {
@@ -193,31 +192,28 @@ _OF_BUILT_IN = ("via", "fanout", "broker")
 
 def check_for_phones(plan: Plan) -> None:
     """Whether phones can run the plan. Raises `Malformed`: a factor without effect would be a false record."""
-    _check_factors(plan, refused=_OF_BUILT_IN, whose="phones")
+    _check_factors(plan, refused=_OF_BUILT_IN, useless="factor_useless_phones")
     if any(arm.factors.get("polling") and arm.transport != TRANSPORT_SOCKETIO for arm in plan.arms):
-        raise Malformed("The factor polling is Socket.IO's; another transport has no polling to begin with.")
+        raise Malformed(refusal("polling_without_socketio"))
     if plan.environment != "lan":
-        raise Malformed('Phones are on a LAN: environment = "lan", whose margin of equivalence is wider.')
+        raise Malformed(refusal("phones_need_lan"))
 
 
 def check_for_built_in(plan: Plan) -> None:
     """Whether built-in clients can run the plan. Raises `Malformed`."""
-    _check_factors(plan, refused=_OF_PHONES, whose="built-in clients")
+    _check_factors(plan, refused=_OF_PHONES, useless="factor_useless_clients")
     if plan.environment != "loopback":
-        raise Malformed(
-            "Built-in clients share the server's machine: their environment is loopback, whose margin is narrower."
-        )
+        raise Malformed(refusal("clients_need_loopback"))
 
 
-def _check_factors(plan: Plan, *, refused: Sequence[str], whose: str) -> None:
+def _check_factors(plan: Plan, *, refused: Sequence[str], useless: str) -> None:
+    """Raises `Malformed`, with the code `useless` for a factor that does nothing with these clients."""
     for arm in plan.arms:
         for name, value in arm.factors.items():
             if name in refused:
-                raise Malformed(
-                    f"The arm {arm.name!r} has the factor {name}, which does nothing with {whose}."
-                )
+                raise Malformed(refusal(useless, arm=arm.name[:64], factor=name))
             if name not in _FACTORS:
-                raise Malformed(f"An arm has no factor {name!r}; there is: {', '.join(_FACTORS)}.")
+                raise _unknown_factor(name)
             _FACTORS[name](value)
 
 
@@ -228,15 +224,24 @@ def _check_types(values: dict[str, Any]) -> None:
     for key, value in values.items():
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if key in whole and not is_whole:
-            raise Malformed(f"{key} is {value!r}; it must be a whole number.")
+            raise Malformed(refusal("plan_whole_number", field=key, value=_shown(value)))
         if key in numbers and not (is_whole or isinstance(value, float)):
-            raise Malformed(f"{key} is {value!r}; it must be a number.")
+            raise Malformed(refusal("plan_number", field=key, value=_shown(value)))
         if key == "instrument" and not isinstance(value, bool):
-            raise Malformed(f"{key} is {value!r}; it must be true or false.")
+            raise Malformed(refusal("plan_boolean", field=key, value=_shown(value)))
         if key in ("profile", "environment") and not isinstance(value, str):
-            raise Malformed(f"{key} is {value!r}; it must be text.")
+            raise Malformed(refusal("plan_text", field=key, value=_shown(value)))
     counts = values["client_counts"]
     if not isinstance(counts, list) or not all(
         isinstance(n, int) and not isinstance(n, bool) for n in counts
     ):
-        raise Malformed("client_counts is a list of whole numbers, as in: client_counts = [1, 3, 6].")
+        raise Malformed(refusal("client_counts_malformed"))
+
+
+def _unknown_factor(name: str) -> Malformed:
+    return Malformed(refusal("factor_unknown", name=name[:64], names=", ".join(_FACTORS)))
+
+
+def _shown(value: object) -> str:
+    """A value as it was written, bounded: a page may have sent it."""
+    return repr(value)[:64]

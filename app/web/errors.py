@@ -12,7 +12,7 @@ import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
-from app.catalogues import REFUSAL, in_language, refusal
+from app.catalogues import REFUSAL, in_language, recognised, refusal
 from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
 from app.core.guesses import TooManyGuesses
@@ -130,6 +130,8 @@ def _said(error: SiarError) -> Sentence:
     found = error.args[0] if error.args else None
     if isinstance(found, Sentence):
         return found
+    if (known := recognised(str(error))) is not None:
+        return known
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "other")
     return refusal(code, reason=str(error))
 

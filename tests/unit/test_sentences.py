@@ -16,6 +16,7 @@ from app.catalogues import (
     SERVER,
     catalogue,
     in_language,
+    recognised,
     refusal,
     remark,
 )
@@ -30,6 +31,7 @@ PHASE = "phase."
 """Keys of words that fill the place of that name."""
 
 SAID_WITHOUT_A_NAME = {"server_full", "address_full", "malformed", "unknown", "conflict", "damaged", "other"}
+SAID_WITHOUT_A_NAME |= {"factor_useless_phones", "factor_useless_clients"}
 SAID_WITHOUT_A_NAME |= {"no_such_page", "wrong_method", "failed", notes.NAMELESS, notes.OWN_WORDS}
 """Codes that are chosen by what happened, so that no call names them."""
 
@@ -62,13 +64,40 @@ def test_a_code_has_a_text_whose_places_are_filled(key: str, given: frozenset[st
     assert is_open or places_of(texts[key]) <= given
 
 
+def test_what_is_wrong_with_a_plan_s_numbers_is_told_by_its_english_sentence() -> None:
+    """The core cannot read a catalogue: what it says must stand in it letter by letter."""
+    plan = next(
+        node
+        for node in ast.walk(ast.parse((APP / "core" / "scenario.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name == "Plan"
+    )
+    check = next(node for node in plan.body if isinstance(node, ast.FunctionDef))
+    said = [
+        each.value
+        for each in ast.walk(check)
+        if isinstance(each, ast.Constant) and str(each.value).endswith(".")
+    ]
+
+    assert len(said) > 10
+    assert [text for text in said if recognised(text) is None] == []
+    assert recognised("Nobody ever said this.") is None
+
+
 def test_no_text_waits_for_a_code_that_nobody_says() -> None:
     said = {key for key, _given, _is_open in CALLS}
     said |= {prefix + code for prefix in (REFUSAL, REMARK) for code in SAID_WITHOUT_A_NAME}
+    said |= {each.code for text in core_texts() if (each := recognised(text)) is not None}
 
     texts = {key for key in catalogue(LANGUAGES[0], SERVER) if not key.startswith((notes.VOID, PHASE))}
 
     assert texts - said == set()
+
+
+def core_texts() -> Iterator[str]:
+    for path in (APP / "core").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
 
 
 def raised_with_plain_text(path: Path) -> Iterator[str]:
