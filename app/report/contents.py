@@ -45,6 +45,7 @@ from app.report.further_tables import (
 from app.report.method import method, settings_line
 from app.report.over_time import time_figure
 from app.report.seconds_figure import seconds_figure
+from app.report.shape_figures import boxes_figure, nines_figure, places_figure
 from app.report.statements import headline, warning_lines
 from app.report.study_cpu import cpu_figures
 from app.report.study_delay import delay_figures
@@ -131,7 +132,10 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
         yield _section("phones", "Who took part", blocks)
     yield _section("study", "The published study's figures, from this run", _study(analysis))
     yield _section("published", "Published beside measured", published_blocks(analysis))
-    figures = (curve_figure(analysis), time_figure(analysis))
+    figures = (
+        *(curve_figure(analysis), nines_figure(analysis)),
+        *(boxes_figure(analysis), time_figure(analysis)),
+    )
     yield _section("curves", "Distributions of delay", (_drawn(analysis, each) for each in figures))
     if others := list(_others(analysis)):
         yield _section("others", "The same data by other methods", others)
@@ -189,6 +193,8 @@ def _summary(analysis: Analysis) -> Iterator[Block]:
         yield Heading("Where the delay was spent")
         yield Numbers("Parts of the delay per arm and count of clients", parts)
         yield Paragraph(SPLIT_NOTE, Kind.CAPTION)
+    if places := places_figure(analysis):
+        yield _drawn(analysis, places)
 
 
 def _study(analysis: Analysis) -> Iterator[Block]:

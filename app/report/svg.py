@@ -119,15 +119,15 @@ class Panel:
         """The series' marker at a point."""
         self._parts.append(_marker(self._x_px(x), self._y_px(y), series, 1.8 if small else 4.0, faint=small))
 
-    def range_up(self, x: float, low: float, high: float, series: int) -> None:
-        """A thin vertical line from low to high."""
+    def range_up(self, x: float, low: float, high: float, series: int, *, thick: bool = False) -> None:
+        """A vertical line from low to high."""
         self._parts.append(
             _line(
                 self._x_px(x),
                 self._y_px(low),
                 self._x_px(x),
                 self._y_px(high),
-                f"s{series % SERIES_MAX} thin",
+                f"s{series % SERIES_MAX} thin{' thick' if thick else ''}",
             )
         )
 
