@@ -95,9 +95,8 @@ def _recovery(finished: Finished) -> Iterator[Row]:
     """Connections that broke cost nothing but time; each notification comes once, and how long it took is known."""
     yield _count(finished, Part.RECOVERY, "cut_lost", 0, finished.metrics.lost)
     yield _count(finished, Part.RECOVERY, "cut_twice", 0, finished.metrics.duplicates)
-    yield _count(
-        finished, Part.RECOVERY, "cut_connections", finished.record.spec.clients, finished.record.disconnects
-    )
+    broken = 0 if finished.truth.cut_us is None else finished.record.spec.clients
+    yield _count(finished, Part.RECOVERY, "cut_connections", broken, finished.record.disconnects)
 
 
 def _stamps(finished: Finished, code: str) -> Row:

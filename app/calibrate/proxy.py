@@ -46,7 +46,8 @@ class Impairment:
     swapped: frozenset[int] = frozenset()
     """Numbers of those that come right behind the next one."""
     cut_at: int | None = None
-    """Number of the notification that is not sent, because every connection is broken there, once."""
+    """Number of the notification at which every connection is broken, once: it and what one read brought with it are not
+    sent."""
     away_us: int = 0
     """How long nobody who comes back is let through."""
 
@@ -156,7 +157,7 @@ class Proxy:
             piece = pieces.get()
             self.taken += piece.seqs
             _sleep_until_ns(piece.read_ns + 1000 * self._delay_us(piece))
-            if piece.seq is not None and piece.seq == self.impairment.cut_at and self._cut():
+            if self._is_to_cut(piece) and self._cut():
                 return
             going = [] if piece.seq in self.impairment.dropped else [piece]
             if piece.seq in self.impairment.repeated:
@@ -188,6 +189,11 @@ class Proxy:
         own = self.impairment.delays_us
         further_us = own[piece.seq] if piece.seq is not None and piece.seq < len(own) else 0
         return self.impairment.delay_us + further_us
+
+    def _is_to_cut(self, piece: _Piece) -> bool:
+        """Also behind the number: it may have come together with the next, or been missed by who connects later."""
+        cut_at = self.impairment.cut_at
+        return cut_at is not None and max(piece.seqs, default=-1) >= cut_at
 
     def _cut(self) -> bool:
         """Break every connection, unless that was done; who comes back finds a new one."""

@@ -29,13 +29,13 @@ RUN = "calibration"
 
 SETTLE_S = 0.1
 
-DRAIN_S = 0.5
-"""Behind the last due time, beside what is injected: what has not come by then was taken out."""
+DRAIN_S = 1.0
+"""Behind the last due time, beside what is injected: what has not come by then was taken out, even where machines stall."""
 
 OVERHEAD_S = 0.5
 """Of a case beside its notifications: connecting, probing, collecting."""
 
-CUT_DRAIN_S = 1.0
+CUT_DRAIN_S = 3.0
 """A client waits 0.2 s before it comes back, and then is not let through at once."""
 
 
