@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.catalogues import LANGUAGES
-from app.commands import measuring, run_phones
+from app.commands import certificate, measuring, run_phones
 from app.core.errors import Malformed
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="with --phones: TCP port (default: 8080)")
     parser.add_argument("--lang", choices=LANGUAGES, help="with --phones: language of what is printed")
     parser.add_argument("--no-qr", action="store_true", help="with --phones: no QR code in the terminal")
+    certificate.add_arguments(parser, "with --phones: ")
     measuring.add_arguments(parser)
 
 
@@ -51,7 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if changed != wanted:
             changed = replace(changed, profile="plan")
         return run_phones.execute(changed, arguments)
-    for name in ("host", "port", "lang"):
+    for name in ("host", "port", "lang", *certificate.NAMES):
         if getattr(arguments, name) is not None:
             raise Malformed(f"--{name} goes with --phones; built-in clients need no address.")
     plan = measuring.instrumented(_plan(arguments), arguments.instrument)

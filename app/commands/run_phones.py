@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from app import settings as settings_module
 from app.catalogues import Words, terminal_language
-from app.commands import announcement, measuring
+from app.commands import announcement, certificate, measuring
 from app.core.errors import Malformed, SiarError, Unfit
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
@@ -24,6 +24,7 @@ from app.experiment.plans import check_for_phones, load_plan
 from app.experiment.progress import duration, for_stream
 from app.experiment.room_run import RoomRun
 from app.settings import Settings
+from app.tls.keep import Files
 
 PHONES_MAX = 200
 
@@ -57,7 +58,7 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
     if arguments.json is not None:
         measuring.check_json_path(arguments.json)
     words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
-    settings = _settings(arguments, words)
+    settings, files = _settings(arguments, words)
     with (
         measuring.sigterm_as_ctrl_c(),
         server_process.start(
@@ -68,12 +69,14 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
                 "SIAR_RECORDER": "0",
                 "SIAR_OPERATOR_KEY": settings.operator_key,
                 "SIAR_LANGUAGE": words.language,
+                **_encryption(settings, files),
             },
             host=settings.host,
             port=settings.port,
+            is_secure=files is not None,
         ) as serving,
     ):
-        announcement.print_links(settings, subject_of(settings), words, files=None, qr=not arguments.no_qr)
+        announcement.print_links(settings, subject_of(settings), words, files=files, qr=not arguments.no_qr)
         local = replace(serving.server, url=subject_of(settings).url(subject_of(settings).local()))
         return _run(plan, local, settings, arguments, words)
 
@@ -112,17 +115,27 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     return measuring.exit_code(analysis)
 
 
-def _settings(arguments: argparse.Namespace, words: Words) -> Settings:
-    """What the server is to be told. Raises `Unfit` when the port is taken."""
+def _encryption(settings: Settings, files: Files | None) -> dict[str, str]:
+    """What the server is told of its certificate; what this process asks of it then trusts that too."""
+    if files is None:
+        return {}
+    os.environ.setdefault("SSL_CERT_FILE", str(files.trusted or files.certificate))
+    return {
+        "SIAR_TLS_CERT": settings.tls_cert,
+        "SIAR_TLS_KEY": settings.tls_key,
+        "SIAR_TLS_AUTHORITY": settings.tls_authority,
+    }
+
+
+def _settings(arguments: argparse.Namespace, words: Words) -> tuple[Settings, Files | None]:
+    """What the server is to be told. Raises `Unfit` when the port is taken, `SettingError` for half a certificate."""
     settings = settings_module.read(
         os.environ,
         host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
         port=arguments.port,
         operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
     )
-    if settings.tls_cert:
-        raise Malformed("Measuring over HTTPS begins at the operator's page: `siar serve --https self`.")
     chosen, free = port.look(settings.host, settings.port)
     if free.state is State.FAIL:
         raise Unfit(f"{free.sentence(words)} {free.next_step(words)}")
-    return replace(settings, port=chosen)
+    return certificate.with_certificate(replace(settings, port=chosen), arguments)

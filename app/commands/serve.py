@@ -12,14 +12,13 @@ from pathlib import Path
 from app import settings as settings_module
 from app.broker.make import check_broker
 from app.catalogues import LANGUAGES, Words, terminal_language
-from app.commands import announcement
-from app.core.errors import SettingError, Unfit
+from app.commands import announcement, certificate
+from app.core.errors import Unfit
 from app.doctor import disk, examine, port
 from app.doctor.finding import Finding, State
 from app.doctor.machine import Machine
 from app.doctor.subject import Subject, subject_of
-from app.settings import Settings, environment_name
-from app.tls import keep
+from app.settings import environment_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,13 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="server processes behind the port (default: 1); several need --broker redis://..., serve Socket.IO over "
         "WebSocket only, and leave rooms, experiments and the operator's page to servers of one",
     )
-    parser.add_argument(
-        "--https",
-        choices=keep.WAYS,
-        help="with a certificate of our own: self (browsers warn once) or ca (phones install an authority once)",
-    )
-    parser.add_argument("--cert", type=Path, metavar="PEM", help="HTTPS with this certificate")
-    parser.add_argument("--key", type=Path, metavar="PEM", help="and its key")
+    certificate.add_arguments(parser)
     parser.add_argument(
         "--admin-over-http",
         action="store_true",
@@ -99,7 +92,7 @@ def execute(arguments: argparse.Namespace) -> int:
     findings = [free, *_look(subject_of(settings), check=not arguments.no_check)]
     _end_if_unfit(findings, words)
     check_broker(settings)
-    settings, files = _with_tls(settings, arguments)
+    settings, files = certificate.with_certificate(settings, arguments)
     subject = subject_of(settings)
     if not arguments.no_check:
         announcement.print_findings(findings, words)
@@ -128,25 +121,3 @@ def _end_if_unfit(findings: list[Finding], words: Words) -> None:
     bad = [each for each in findings if each.state is State.FAIL]
     if bad:
         raise Unfit(" ".join(f"{each.sentence(words)} {each.next_step(words)}" for each in bad))
-
-
-def _with_tls(settings: Settings, arguments: argparse.Namespace) -> tuple[Settings, keep.Files | None]:
-    """The settings with a certificate, where one is asked for. Raises `SettingError` and `Unfit`."""
-    certificate = arguments.cert or (Path(settings.tls_cert) if settings.tls_cert else None)
-    key = arguments.key or (Path(settings.tls_key) if settings.tls_key else None)
-    if (certificate is None) != (key is None):
-        raise SettingError("--cert and --key belong together: give both.")
-    if certificate is not None and key is not None:
-        if arguments.https:
-            raise SettingError("--https makes a certificate, --cert brings one: give one of them.")
-        files = keep.check_pair(certificate, key)
-    elif arguments.https:
-        files = keep.make(arguments.https, settings.runs_dir / ".tls", subject_of(settings).lan())
-    else:
-        return settings, None
-    return replace(
-        settings,
-        tls_cert=str(files.certificate),
-        tls_key=str(files.key),
-        tls_authority=str(files.authority or ""),
-    ), files

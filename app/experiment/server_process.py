@@ -36,6 +36,9 @@ _FAILED_PATIENCE_S = 0.5
 
 _LOG_TAIL_BYTES = 4_000
 
+_HERE = {"0.0.0.0": "127.0.0.1"}
+"""Who listens everywhere is asked where nobody is in between, and no certificate needs to name "everywhere"."""
+
 _PORT_TAKEN = ("address already in use", "connection in use")
 """What Python and gunicorn say of it. gunicorn would try again for five seconds; another port is had sooner."""
 
@@ -78,12 +81,14 @@ def start(
     port: int | None = None,
     app: str = "wsgi:app",
     timeout_s: float = READY_TIMEOUT_S,
+    is_secure: bool = False,
 ) -> ServerProcess:
     """Start a server on `port`, or a free port of `host`, and wait until it is ready.
 
-    `settings`: further `SIAR_*` names with their values. `app`: what gunicorn serves. Raises `Unfit` with the end of
-    the server's log.
+    `settings`: further `SIAR_*` names with their values. `app`: what gunicorn serves. `is_secure`: the settings name a
+    certificate, so it speaks HTTPS. Raises `Unfit` with the end of the server's log.
     """
+    base = f"{'https' if is_secure else 'http'}://{_HERE.get(host, host)}"
     token = admin_token or secrets.token_urlsafe(24)
     for _ in range(_PORT_TRIES_MAX if port is None else 1):
         chosen = _free_port(host) if port is None else port
@@ -95,9 +100,9 @@ def start(
         )
         process, log, pipe_fd = started
         try:
-            complaint = _wait_until_ready(process, log, f"http://{host}:{chosen}", timeout_s)
+            complaint = _wait_until_ready(process, log, f"{base}:{chosen}", timeout_s)
             if complaint is None:
-                server = api.find_server(f"http://{host}:{chosen}", admin_token=token, pid=process.pid)
+                server = api.find_server(f"{base}:{chosen}", admin_token=token, pid=process.pid)
                 return ServerProcess(server, process, log, pipe_fd)
             processes.stop(process, patience_s=_FAILED_PATIENCE_S)
             tail = _tail(log)
