@@ -207,7 +207,10 @@ def _kind(arguments: argparse.Namespace) -> Kind:
 def _users(arguments: argparse.Namespace, kind: Kind) -> tuple[int, ...]:
     if arguments.users is not None:
         users = parse_users(arguments.users)
-        return tuple(sorted(users)) if kind in (Kind.STEPS, Kind.RAMP) else users
+        if kind is Kind.SPIKE:  # goes up and comes down again
+            return users
+        once = tuple(dict.fromkeys(users))
+        return tuple(sorted(once)) if kind in (Kind.STEPS, Kind.RAMP) else once
     return {Kind.SPIKE: SPIKE_USERS, Kind.RAMP: RAMP_USERS, Kind.AGREEMENT: AGREEMENT_USERS}.get(kind, USERS)
 
 

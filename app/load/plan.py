@@ -69,11 +69,11 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_users(text: str) -> tuple[int, ...]:
-    """`50,500,1000`, each once. Raises `Malformed`."""
+    """`50,500,1000`, as they are written. Raises `Malformed`."""
     parts = [each.strip() for each in text.split(",") if each.strip()]
     if not parts or not all(each.isascii() and each.isdigit() and len(each) < 9 for each in parts):
         raise Malformed(f'--users "{text}" is no list of whole numbers, as in 50,500,1000.')
-    users = tuple(dict.fromkeys(map(int, parts)))
+    users = tuple(map(int, parts))
     if not all(1 <= each <= USERS_MAX for each in users):
         raise Malformed(f"--users takes numbers from 1 to {USERS_MAX}.")
     return users

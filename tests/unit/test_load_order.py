@@ -91,6 +91,11 @@ def test_a_spike_brings_everybody_at_once_up_and_down() -> None:
     assert found.spawn_rate >= 500
 
 
+def test_a_spike_may_come_down_to_where_it_began_and_levels_are_there_once() -> None:
+    assert order("--shape", "spike", "--users", "5,20,5").stages == (5, 20, 5)
+    assert order("--users", "5,20,5").plan.client_counts == (5, 20)
+
+
 def test_a_ramp_goes_up_whatever_the_order_of_its_levels() -> None:
     assert order("--shape", "ramp", "--users", "300,100,200").stages == (100, 200, 300)
 

@@ -15,9 +15,10 @@ from app.core.errors import Malformed, StoreError
 from app.load import trial_line
 from app.load.agreement import agreements
 from app.load.junit import junit_text
-from app.load.page import load_html
+from app.load.page import load_document, load_html
 from app.load.result import LoadResult, load_result, result_part
 from app.load.trial_line import FloorLine, TrialLine
+from app.report.translation import known, texts_of, translator
 from tests.unit.load_lines import a_floor, a_line
 from tests.unit.support_run import RunMaker, a_plan
 
@@ -159,3 +160,17 @@ def test_a_folder_without_load_says_so(tmp_path: Path) -> None:
 def test_a_line_that_is_no_trial_is_refused() -> None:
     with pytest.raises(Malformed):
         TrialLine.from_json({"kind": "trial"})
+
+
+def test_an_indonesian_page_has_no_english_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    found = result(folder, [a_line(), a_line(users=20, lost=1), a_floor()])
+    analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
+    shown = texts_of(load_document(analysis, found))
+
+    english = [text for text in shown if text.count(" ") > 2 and " ms at " not in text and not known(text)]
+
+    # A gate stands as it is typed, within a sentence that is said.
+    assert [text for text in english if text[0] not in "✓✗"] == []
+    assert translator("id")("✗ lost==0: 1, SSE with 20 users.") == "✗ lost==0: 1, SSE dengan 20 pengguna."
