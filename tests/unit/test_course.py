@@ -56,11 +56,10 @@ def test_the_seconds_of_a_process_that_works_are_those_it_worked() -> None:
     with cpu_seconds(edge) as found:
         assert sum(range(2_000_000)) > 0
 
-    (only,) = found
-    assert only.second == 0
-    assert only.process_s is not None
-    assert only.process_s > 0
-    assert only.wall_s > 0
+    assert [each.second for each in found] == list(range(len(found)))
+    assert found, "however short it was, there is one"
+    assert sum(each.process_s or 0.0 for each in found) > 0
+    assert all(each.wall_s > 0 for each in found)
 
 
 def test_without_processes_in_reach_there_are_no_seconds() -> None:
