@@ -13,7 +13,8 @@ from app.analysis.columns import columns_of
 from app.analysis.course import CourseRow, course_row, memory_kib_per_connection
 from app.analysis.kept import kept
 from app.analysis.metrics import delay_figures
-from app.analysis.positions import position_figures
+from app.analysis.positions import PositionFigures
+from app.analysis.shapes import places as places_of
 from app.analysis.statistics import mean, median
 from app.analysis.summary import AnalysedTrial, SummaryRow
 from app.analysis.telemetry import (
@@ -73,10 +74,11 @@ class InstrumentErrors:
 @kept
 def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
     """A row for each row of the summary, in its order."""
-    return tuple(_row(analysis, row) for row in analysis.summary)
+    rows = zip(analysis.summary, places_of(analysis), strict=True)
+    return tuple(_row(analysis, row, places) for row, places in rows)
 
 
-def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
+def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures]) -> FurtherRow:
     plan = analysis.run.plan
     own = [
         each
@@ -87,7 +89,6 @@ def _row(analysis: Analysis, row: SummaryRow) -> FurtherRow:
     seconds = [client for each in own for client in telemetry(thinned(each.record), plan)]
     arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
     all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]
-    places = [found for each in own if (found := position_figures(each.record)) is not None]
     return FurtherRow(
         arm=row.arm,
         clients=row.clients,
