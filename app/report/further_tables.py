@@ -32,7 +32,7 @@ SECONDS_NOTE = (
     "The edge-device study's Tables I and II for this run: levels are of the seconds that have a value, rates of all "
     "seconds, intervals as they were (nothing subtracted). A second without arrivals is zero traffic and a blank delay. "
     "CPU is in percent of all cores, as there; the kernel's is the whole machine's, in ticks of 10 ms. What goes up is counted "
-    "where built-in clients hand it to TCP; phones do not say it, and it is blank."
+    "where simulated clients hand it to TCP; browsers do not say it, and it is blank."
 )
 
 
