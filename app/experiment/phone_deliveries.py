@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import starmap
-from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from app.core.clocksync import BOUND_MAX_US
@@ -24,14 +22,14 @@ from app.experiment.matching import Expected
 
 
 class Row(Protocol):
-    """A posted sample, or a batch, as the store gives it."""
+    """A batch as the store gives it."""
 
     def __getitem__(self, name: str, /) -> Any:
         """A column by its name."""
 
 
 class Sample(NamedTuple):
-    """What counts of a posted sample."""
+    """What counts of a posted sample; the names are those of table `client_sample`."""
 
     id: str
     transport: str
@@ -44,8 +42,6 @@ class Sample(NamedTuple):
     lifecycle: str | None
 
 
-_of_sample = itemgetter(*Sample._fields)
-
 NOTHING = (None, None, None, None)
 """The stamps of what never came."""
 
@@ -55,7 +51,7 @@ EVENTS_MAX = 32
 def phone_deliveries(
     arm: Arm,
     expected: Sequence[Expected],
-    samples: Mapping[int, Sequence[Row]],
+    samples: Mapping[int, Sequence[Sample]],
     participants: Iterable[int],
     *,
     drain_s: float,
@@ -67,7 +63,7 @@ def phone_deliveries(
 def _rows(
     arm: Arm,
     expected: Sequence[Expected],
-    samples: Mapping[int, Sequence[Row]],
+    samples: Mapping[int, Sequence[Sample]],
     participants: Iterable[int],
     *,
     late_us: float,
@@ -75,7 +71,7 @@ def _rows(
     """In the order of `app.core.columns.NAMES`, without an object for each: a large trial has a million."""
     for client in participants:
         by_offset: dict[int, list[Sample]] = {}
-        for sample in starmap(Sample, map(_of_sample, samples.get(client, ()))):
+        for sample in samples.get(client, ()):
             by_offset.setdefault(_offset(sample.id), []).append(sample)
         for each in expected:
             head = (client, each.seq, each.warmup, each.offset, each.due_us, each.sent_us)

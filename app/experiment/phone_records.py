@@ -10,13 +10,13 @@ from app.core.conduct import Conduct
 from app.core.scenario import Plan, TrialSpec, arm_plan
 from app.core.trial import TrialRecord
 from app.experiment import matching
-from app.experiment.phone_deliveries import Row, conducts_of, devices_of, phone_deliveries
+from app.experiment.phone_deliveries import Sample, conducts_of, devices_of, phone_deliveries
 from app.experiment.trial_warnings import SourceRecord
 from app.measure.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class PostedSamples(Mapping[int, Sequence[Row]]):
+class PostedSamples(Mapping[int, Sequence[Sample]]):
     """What each participant posted of a trial, looked up when it is asked for: all of them at once may be gigabytes."""
 
     store: Store
@@ -25,8 +25,9 @@ class PostedSamples(Mapping[int, Sequence[Row]]):
     devices: Mapping[int, str]
     """By participant."""
 
-    def __getitem__(self, client: int) -> Sequence[Row]:
-        return self.store.samples_of(self.run, self.trial, self.devices[client])
+    def __getitem__(self, client: int) -> Sequence[Sample]:
+        found = self.store.samples_of(self.run, self.trial, self.devices[client], Sample._fields)
+        return list(map(Sample._make, found))
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.devices)
@@ -39,7 +40,7 @@ class PostedSamples(Mapping[int, Sequence[Row]]):
 class Posted:
     """What the participants of one trial posted."""
 
-    samples: Mapping[int, Sequence[Row]]
+    samples: Mapping[int, Sequence[Sample]]
     """By participant, in the order in which they came."""
     conducts: tuple[Conduct, ...]
     devices: Mapping[int, Mapping[str, Any]]

@@ -11,7 +11,7 @@ from app.core.conduct import Conduct
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.scenario import Arm
 from app.experiment.matching import Expected
-from app.experiment.phone_deliveries import conducts_of, phone_deliveries
+from app.experiment.phone_deliveries import Sample, conducts_of, phone_deliveries
 
 SSE = Arm("sse", "sse")
 POLLING = Arm("polling first", "socketio", {"polling": True})
@@ -23,15 +23,12 @@ EXPECTED = [
 ]
 
 
-def sample(offset: int = 41, **changes: Any) -> dict[str, Any]:
+def sample(offset: int = 41, **changes: Any) -> Sample:
     """An arrival 3 ms after it was due, on a clock that is 500 ms behind."""
     values = {
         "id": f"epoch.{offset}",
         "transport": "sse",
-        "due_us": 1,
-        "sent_us": 1,
         "received_client_us": DUE_US + 10_000 * (offset - 40) + 3_000 - 500_000.0,
-        "displayed_client_us": None,
         "clock_offset_us": 500_000.0,
         "clock_bound_us": 900.0,
         "state": "ok",
@@ -39,10 +36,10 @@ def sample(offset: int = 41, **changes: Any) -> dict[str, Any]:
         "visible": 1,
         "lifecycle": "visible",
     }
-    return {**values, **changes}
+    return Sample(**{**values, **changes})
 
 
-def rows(samples: list[dict[str, Any]], arm: Arm = SSE, *, drain_s: float = 5.0) -> list[Delivery]:
+def rows(samples: list[Sample], arm: Arm = SSE, *, drain_s: float = 5.0) -> list[Delivery]:
     return list(phone_deliveries(arm, EXPECTED, {2: samples}, [2], drain_s=drain_s))
 
 
