@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from app import cli
 from app.bench.machine import Cores
-from app.experiment.client_link import ClientLink
 from app.load.floor import prove
 from app.load.generators import MODULE, GeneratorProcess, Generators
 from tests.support.commands import siar
@@ -45,8 +45,8 @@ SMALL = ("--users", "4", "--duration", "1s", "--rate", "10", "--blocks", "1", "-
 
 @pytest.mark.alone
 def test_locusts_users_receive_everything_of_a_neutral_source_with_the_kernels_stamps() -> None:
-    with GeneratorProcess(module=MODULE) as first, GeneratorProcess(module=MODULE) as second:
-        generators = Generators([first, second])
+    with GeneratorProcess(module=MODULE) as process:
+        generators = Generators([process])
         lines = [
             prove(
                 generators,
@@ -55,7 +55,7 @@ def test_locusts_users_receive_everything_of_a_neutral_source_with_the_kernels_s
                 users=5,
                 rate_hz=50,
                 spawn_rate=100,
-                pause=ClientLink.pause.__get__(first),
+                pause=process.pause,
             )
             for transport in ("sse", "socketio")
         ]
@@ -68,12 +68,25 @@ def test_locusts_users_receive_everything_of_a_neutral_source_with_the_kernels_s
         assert not any("kernel stamp" in trouble for trouble in line.troubles)
 
 
-def test_a_typo_in_a_gate_is_a_usage_error_with_the_names(tmp_path: Path) -> None:
-    done = siar(tmp_path, "load", "--gate", "delay_p95<100")
+def test_a_typo_in_a_gate_is_a_usage_error_with_the_names(capsys: pytest.CaptureFixture[str]) -> None:
+    code = cli.main(["load", "--gate", "delay_p95<100"])
 
-    assert done.returncode == 2
-    assert "delay_ms_p95" in done.stderr
-    assert "errors" in done.stderr
+    said = capsys.readouterr().err
+    assert code == 2
+    assert "delay_ms_p95" in said
+    assert "errors" in said
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_users_are_shared_out_among_processes_and_nothing_is_lost_in_putting_them_together(
+    tmp_path: Path,
+) -> None:
+    _done, result = load(tmp_path, *SMALL, "--transport", "sse", "--processes", "3", "--gate", "lost==0")
+
+    (level,) = result["load"]["levels"]
+    assert (level["lost"], level["duplicates"]) == (0, 0)
+    assert level["attempts"] >= 4 * level["trials"]
 
 
 @pytest.mark.alone

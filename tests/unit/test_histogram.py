@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import Malformed
 from app.core.histogram import Histogram, bucket_us, bucket_width_us, histogram_of, merged
 
+FEW = settings(max_examples=30, deadline=None)
+
 VALUES = st.lists(st.integers(0, 10**9), min_size=1, max_size=200)
 
 
+@FEW
 @given(st.lists(VALUES, min_size=1, max_size=5))
 def test_histograms_of_parts_merge_to_the_histogram_of_the_whole(parts: list[list[int]]) -> None:
     whole = histogram_of(value for part in parts for value in part)
@@ -23,6 +26,7 @@ def test_histograms_of_parts_merge_to_the_histogram_of_the_whole(parts: list[lis
     assert together == whole
 
 
+@FEW
 @given(st.integers(0, 10**12))
 def test_a_bucket_holds_its_value_and_is_at_most_a_thousandth_wide(value: int) -> None:
     bucket = bucket_us(value)
@@ -32,6 +36,7 @@ def test_a_bucket_holds_its_value_and_is_at_most_a_thousandth_wide(value: int) -
     assert bucket_us(bucket) == bucket
 
 
+@FEW
 @given(VALUES, st.sampled_from([0.0, 0.5, 0.95, 0.99, 1.0]))
 def test_a_quantile_is_within_a_thousandth_of_the_value_at_its_rank(values: list[int], share: float) -> None:
     exact_ms = sorted(values)[int(share * (len(values) - 1))] / 1000
@@ -57,6 +62,7 @@ def test_a_delay_below_zero_counts_as_none() -> None:
     assert histogram_of([-0.7]).quantile_ms(0.5) == 0
 
 
+@FEW
 @given(VALUES)
 def test_a_histogram_comes_back_from_json_as_it_was(values: list[int]) -> None:
     histogram = histogram_of(values)
