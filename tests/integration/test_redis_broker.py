@@ -194,6 +194,7 @@ def test_what_redis_lost_begins_a_new_epoch_on_every_server(own_site: Site) -> N
     assert offsets(replay) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_another_notification_at_the_offset_of_a_lost_one_is_noticed(own_site: Site) -> None:
     """A server that had not seen the lost one publishes first: the offset alone looks right."""
     broker = own_site.broker()
