@@ -142,7 +142,6 @@ def _add_arguments(parser: Any) -> None:
         "--publish-rate",
         type=float,
         default=0.0,
-        env_var="SIAR_LOAD_PUBLISH_RATE",
         help="notifications per second that Locust publishes itself (default: none)",
     )
     parser.add_argument(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import requests
 
 from app import cli
 from app.bench.machine import Cores
@@ -18,7 +21,7 @@ from app.load.floor import prove
 from app.load.generators import MODULE, GeneratorProcess, Generators
 from tests.support.commands import siar
 from tests.support.proxy import DelayProxy
-from tests.support.server import ADMIN_TOKEN, ROOT, running_server
+from tests.support.server import ADMIN_TOKEN, ROOT, free_port, running_server
 
 TRIES = 3
 """A machine that others use may void a load: then it is made again, since what is tested is what a valid one says."""
@@ -247,3 +250,45 @@ def test_locust_by_itself_shows_connects_and_delays_without_a_gap(
         assert (transport, "delay, kernel") in seen
         assert (transport, "gap") not in seen
         assert (transport, "duplicate") not in seen
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_the_web_ui_starts_and_stops_users_who_receive(tmp_path: Path) -> None:
+    port = free_port()
+    with running_server(tmp_path) as server, (tmp_path / "locust.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "locust", "-f", str(ROOT / "loadtests/locustfile.py")),
+                *("--web-host", "127.0.0.1", "--web-port", str(port), "--host", server.url),
+                *("--publish-rate", "10", "--operator-token", ADMIN_TOKEN),
+            ],
+            cwd=tmp_path,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            seen = swarmed(f"http://127.0.0.1:{port}", server.url)
+        finally:
+            process.terminate()
+            process.wait(20)
+
+    assert {("sse", "delay, kernel"), ("socketio", "delay, kernel")} <= seen
+
+
+def swarmed(url: str, host: str) -> set[tuple[str, str]]:
+    """What Locust's page counts, once users of both transports were seen to receive; then all are stopped."""
+    wanted = {("sse", "delay, kernel"), ("socketio", "delay, kernel")}
+    seen: set[tuple[str, str]] = set()
+    started = False
+    deadline_s = time.monotonic() + 60
+    while not wanted <= seen and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+        with contextlib.suppress(OSError):
+            if not started:
+                form = {"user_count": "4", "spawn_rate": "4", "host": host}
+                started = requests.post(f"{url}/swarm", data=form, timeout=10).ok
+            told = requests.get(f"{url}/stats/requests", timeout=10).json()["stats"]
+            seen = {(each["method"], each["name"]) for each in told if each["num_requests"]}
+    assert requests.post(f"{url}/stop", timeout=10).ok
+    return seen
