@@ -25,7 +25,7 @@ from app import clock
 from app.broker.base import Draft, Published
 from app.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 from app.broker.memory import TRIAL_HISTORY_COUNT, MemoryBroker
-from app.broker.redis_entries import Entry, Kept, entry_of, kept_of, use_from, use_text
+from app.broker.redis_entries import Entry, Kept, entry_of, kept_of, offset_of, use_from, use_text
 from app.broker.redis_follow import Follower
 from app.broker.redis_link import ADVICE, RedisLink
 from app.broker.redis_load import Bounds, load
@@ -110,7 +110,10 @@ class RedisBroker(MemoryBroker):
     def follow(self) -> None:
         """Wait for what is new for a while, and take it. Raises as `catch_up` does."""
         _, known, _ = self._stand()
-        entries = sorted((entry_of(*each) for each in self._link.wait(known)), key=lambda each: each.offset)
+        answer = self._link.wait(known)
+        # What this server published itself comes here too, and was taken long ago: not worth decoding.
+        new = [entry_of(*each) for each in answer if offset_of(each[0]) > self._offset]
+        entries = sorted(new, key=lambda each: each.offset)
         if self._follower.is_stopped:
             return
         with self._lock:

@@ -88,10 +88,14 @@ def entry_of(id: bytes, fields: Fields) -> Entry:
         if whom is not None:
             targets = Targets(whom[0], None if whom[1] is None else frozenset(whom[1]))
         wire = json.loads(b"{" + fields[5])
-        offset = int(id.partition(b"-")[0])
-        return Entry(offset, fields[1].decode(), wire, epoch, is_trial, targets, expires_us)
+        return Entry(offset_of(id), fields[1].decode(), wire, epoch, is_trial, targets, expires_us)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise foreign(error) from error
+
+
+def offset_of(id: bytes) -> int:
+    """Of an entry, by its id in the stream."""
+    return int(id.partition(b"-")[0])
 
 
 def use_text(fingerprint: str, due_us: int, sent_us: int) -> str:
