@@ -31,12 +31,15 @@ class Level:
     cpu_per_delivery_us: float | None = None
     """The server's, over idle; median of the trials."""
     floor: FloorLine | None = None
+    visit: int = 0
+    """Of a spike, which comes to a level more than once: 0-based."""
 
     @property
     def title(self) -> str:
         """How it is spoken of."""
         name = TRANSPORT_TITLES.get(self.arm, self.arm)
-        return f"{name} with {self.users} user{'s' if self.users != 1 else ''}"
+        again = " again" if self.visit else ""
+        return f"{name} with {self.users} user{'s' if self.users != 1 else ''}{again}"
 
     @cached_property
     def believed(self) -> tuple[TrialLine, ...]:
@@ -156,12 +159,17 @@ def levels_of(
     lines: Sequence[TrialLine],
     floors: Sequence[FloorLine] = (),
     cpu_us: Mapping[tuple[str, int], float | None] | None = None,
+    *,
+    by_visit: bool = False,
 ) -> tuple[Level, ...]:
-    """The levels, users ascending, then transports as everywhere. `cpu_us`: by arm and users."""
+    """The levels, users ascending, then transports as everywhere. `cpu_us`: by arm and users.
+
+    `by_visit`: in the order of time, and a level that was come to twice is there twice.
+    """
     floor_of = {(each.transport, each.users): each for each in floors}
-    found: dict[tuple[int, str], list[TrialLine]] = {}
+    found: dict[tuple[int, str, int], list[TrialLine]] = {}
     for line in lines:
-        found.setdefault((line.users, line.arm), []).append(line)
+        found.setdefault((line.users, line.arm, line.block if by_visit else 0), []).append(line)
     return tuple(
         Level(
             arm,
@@ -170,11 +178,12 @@ def levels_of(
             tuple(trials),
             (cpu_us or {}).get((arm, users)),
             floor_of.get((trials[0].transport, users)),
+            visit,
         )
-        for (users, arm), trials in sorted(found.items(), key=_place)
+        for (users, arm, visit), trials in (found.items() if by_visit else sorted(found.items(), key=_place))
     )
 
 
-def _place(found: tuple[tuple[int, str], list[TrialLine]]) -> tuple[int, int, str]:
-    (users, arm), trials = found
+def _place(found: tuple[tuple[int, str, int], list[TrialLine]]) -> tuple[int, int, str]:
+    (users, arm, _visit), trials = found
     return users, TRANSPORTS.index(trials[0].transport), arm

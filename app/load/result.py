@@ -85,7 +85,7 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
     floors = tuple(FloorLine.from_json(each) for each in raw if each.get("kind") == "floor")
     if gates is None:
         gates = tuple(parse_gate(each) for each in head.get("gates", ()))
-    levels = levels_of(lines, floors, _cpu_us(analysis))
+    levels = levels_of(lines, floors, _cpu_us(analysis), by_visit=kind is Kind.SPIKE)
     return LoadResult(
         kind=kind,
         levels=levels,
@@ -153,6 +153,7 @@ def _level(level: Level) -> dict[str, Any]:
         "arm": level.arm,
         "transport": level.transport,
         "users": level.users,
+        "visit": level.visit,
         "trials": len(level.trials),
         "believed": len(level.believed),
         "broadcasts": level.broadcasts,

@@ -174,3 +174,14 @@ def test_an_indonesian_page_has_no_english_sentence(tmp_path: Path) -> None:
     # A gate stands as it is typed, within a sentence that is said.
     assert [text for text in english if text[0] not in "✓✗"] == []
     assert translator("id")("✗ lost==0: 1, SSE with 20 users.") == "✗ lost==0: 1, SSE dengan 20 pengguna."
+
+
+def test_a_spike_shows_the_way_down_apart_from_the_way_up(tmp_path: Path) -> None:
+    up = a_line(trial=1, users=10, delays_ms=[5.0] * 20)
+    top = a_line(trial=3, users=50, connected=50)
+    down = a_line(trial=5, users=10, block=1, delays_ms=[9.0] * 20)
+
+    found = result(tmp_path, [up, top, down], shape="spike", gates=("delay_ms_p50<8",))
+
+    assert [(level.users, level.visit) for level in found.levels] == [(10, 0), (50, 0), (10, 1)]
+    assert found.gates[0].where == "SSE with 10 users again"
