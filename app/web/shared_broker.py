@@ -15,7 +15,10 @@ from app.web.errors import problem
 from app.web.here import services
 
 NEEDS_ONE_PROCESS = frozenset(
-    {"operator_pages", "sessions", "presets", "room", "runs", "trials", "receipts", "screen_data"}
+    {
+        *("operator_pages", "sessions", "presets", "room", "runs", "trials", "receipts"),
+        *("screen_data", "screen_downloads"),
+    }
 )
 """Blueprints. A phone's own (`assignment`, `participants`, `devices`) stay: with no room they have little to say."""
 

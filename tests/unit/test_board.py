@@ -1,0 +1,70 @@
+"""What several processes have counted, as the counters of one server."""
+
+from __future__ import annotations
+
+from app.core.totals import of_the_ended, total
+from app.serving.board import HALF_BYTES, Board
+
+
+def test_numbers_of_processes_add_up_by_their_labels() -> None:
+    one = {"siar_deliveries": [(("sse",), 3.0)], "siar_connections": [(("sse",), 1.0)]}
+    other = {"siar_deliveries": [(("sse",), 4.0), (("socketio",), 5.0)]}
+
+    found = total([one, other])
+
+    assert found["siar_deliveries"] == [(("socketio",), 5.0), (("sse",), 7.0)]
+    assert found["siar_connections"] == [(("sse",), 1.0)]
+
+
+def test_what_every_process_says_of_the_same_thing_is_not_added_up() -> None:
+    processes = [{"siar_notifications": [((), offset)]} for offset in (20.0, 19.0)]
+
+    assert total(processes)["siar_notifications"] == [((), 20.0)]
+
+
+def test_of_processes_that_ended_only_their_counters_stay() -> None:
+    counted = {
+        "siar_deliveries": [(("sse",), 3.0)],
+        "siar_connections": [(("sse",), 1.0)],
+        "siar_processes": [((), 1.0)],
+    }
+
+    assert of_the_ended(counted) == {"siar_deliveries": [(("sse",), 3.0)]}
+
+
+def test_what_one_puts_up_another_reads_the_newest_of() -> None:
+    board = Board(2)
+
+    for count in range(5):
+        board.write(1, {"siar_deliveries": [[["sse"], count]]})
+        board.write(2, {"siar_deliveries": [[["sse"], 10 * count]]})
+
+    assert board.read_all() == [{"siar_deliveries": [[["sse"], 4]]}, {"siar_deliveries": [[["sse"], 40]]}]
+
+
+def test_a_worker_that_ended_leaves_its_counters_and_its_place() -> None:
+    board = Board(1)
+    for count in (3, 4):
+        slot = board.free_slot([])
+        board.write(slot, {"siar_deliveries": [[["sse"], count]], "siar_connections": [[["sse"], 1]]})
+        board.end(slot, lambda counted: of_the_ended(total(counted)))
+
+    assert board.read_all() == [{"siar_deliveries": [[["sse"], 7]]}]
+
+
+def test_two_workers_never_share_a_place() -> None:
+    board = Board(2)
+
+    first = board.free_slot([])
+
+    assert board.free_slot([first]) != first
+    assert 0 not in (first, board.free_slot([first]))
+
+
+def test_what_does_not_fit_leaves_what_was_there() -> None:
+    board = Board(1)
+    board.write(1, {"short": []})
+
+    board.write(1, {"long": ["x" * HALF_BYTES]})
+
+    assert board.read(1) == {"short": []}
