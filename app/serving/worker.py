@@ -23,7 +23,7 @@ from gunicorn.workers.base_async import AsyncWorker
 from app import settings
 from app.core.forwarded import Proxies, parse_address
 from app.core.network_of import ADDRESSES_KEPT_MAX
-from app.serving import plain_request
+from app.serving import door, plain_request
 from app.serving.door import Door
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
@@ -59,6 +59,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self._newcomers: set[Any] = set()
         """Green threads whose connection has not brought a request yet."""
         self.door = make_door(settings.read(os.environ), count_max=self.worker_connections - SPARE)
+
+    def init_process(self) -> None:
+        """Show the application its door."""
+        door.use(self.door)
+        super().init_process()
 
     def current(self) -> Any:
         """The green thread that runs."""

@@ -132,10 +132,22 @@ def test_one_address_that_asks_without_end_does_not_slow_another_down() -> None:
     assert door.wait_s(OTHER) == 0.0
 
 
+def test_an_operators_requests_count_for_nothing_and_pay_for_nobody_else() -> None:
+    door = door_of(per_address_max=1)
+    for _ in range(10_000):
+        assert door.wait_s(STRANGER) == 0.0
+        door.refund(STRANGER)
+
+    waits_s = [door.wait_s(STRANGER) for _ in range(50)]
+
+    assert max(waits_s) > 10
+    door.refund(OTHER)  # Never seen, as behind a proxy: nothing to give back.
+
+
 def test_addresses_that_have_left_are_forgotten() -> None:
     now = Stopped()
     door = door_of(now_us=now)
-    for number in range(20_000):
+    for number in range(6_000):
         address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
         assert door.enter(address)
         door.wait_s(address)

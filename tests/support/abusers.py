@@ -1,0 +1,281 @@
+"""Connections that mean harm, a process of their own: `python -m tests.support.abusers --port P --count N`.
+
+    silent      connects and says nothing                 asker      asks again as soon as it was answered
+    slow head   a byte of a request's head a second        hoarder    asks for all of history and does not read it
+    slow body   a byte of a body a second                  guesser    publishes with wrong tokens
+    deaf        subscribes and does not read               shouter    a WebSocket, and frames without end
+    oversize    a header of 100 KB
+
+Whoever is thrown out comes back within a second or so. It runs until its standard input ends, and then says in one line
+of JSON what became of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import functools
+import heapq
+import itertools
+import json
+import os
+import random
+import select
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+NICE = 19
+"""They share a core with those who measure, and are not to be measured themselves."""
+
+FOR_EVER_S = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """These bytes next."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing for so long."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Until something comes."""
+
+
+Script = Iterator[Say | Wait | Hear]
+
+HEAD = b"Host: localhost\r\n"
+
+
+def silent() -> Script:
+    yield Wait(FOR_EVER_S)
+
+
+def slow_head() -> Script:
+    yield Say(b"GET / HTTP/1.1\r\n" + HEAD + b"X-Slow: ")
+    while True:
+        yield Wait(1.0)
+        yield Say(b"a")
+
+
+def slow_body() -> Script:
+    yield Say(b"POST /api/deliveries HTTP/1.1\r\n" + HEAD + b"Content-Length: 30000\r\n\r\n")
+    while True:
+        yield Wait(1.0)
+        yield Say(b" ")
+
+
+def deaf() -> Script:
+    yield Say(b"GET /events HTTP/1.1\r\n" + HEAD + b"\r\n")
+    yield Wait(FOR_EVER_S)
+
+
+def asker() -> Script:
+    for path in itertools.cycle(
+        (b"/healthz", b"/socket.io/?EIO=4&transport=polling", b"/", b"/no/such/page")
+    ):
+        yield Say(b"GET " + path + b" HTTP/1.1\r\n" + HEAD + b"\r\n")
+        yield Hear()
+
+
+def hoarder() -> Script:
+    yield Say(b"GET /api/notifications?after=0&limit=1000 HTTP/1.1\r\n" + HEAD + b"\r\n")
+    yield Wait(FOR_EVER_S)
+
+
+def guesser() -> Script:
+    for number in itertools.count():
+        token = b"Authorization: Bearer guess%d\r\n" % number
+        body = b'{"title": "t", "body": ""}'
+        length = b"Content-Length: %d\r\n\r\n" % len(body)
+        yield Say(b"POST /api/notifications HTTP/1.1\r\n" + HEAD + token + length + body)
+        yield Hear()
+
+
+def shouter() -> Script:
+    yield Say(
+        b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n" + HEAD + b"Upgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    yield Hear()
+    while True:
+        yield Say((b"\x81\x81\0\0\0\0" + b"3" + b"\x89\x80\0\0\0\0") * 20)
+        yield Wait(0.01)
+
+
+def oversize() -> Script:
+    yield Say(b"GET / HTTP/1.1\r\n" + HEAD + b"X-Long: " + b"x" * 100_000 + b"\r\n\r\n")
+    yield Hear()
+    yield Wait(FOR_EVER_S)
+
+
+KINDS: dict[str, tuple[Callable[[], Script], int]] = {
+    "silent": (silent, 15),
+    "slow head": (slow_head, 15),
+    "slow body": (slow_body, 15),
+    "deaf": (deaf, 15),
+    "asker": (asker, 15),
+    "hoarder": (hoarder, 10),
+    "guesser": (guesser, 5),
+    "shouter": (shouter, 5),
+    "oversize": (oversize, 5),
+}
+"""What each does, and how many of a hundred do it."""
+
+
+class Abuser:
+    """One of them, over all of its connections."""
+
+    def __init__(self, mob: Mob, kind: str, source: str) -> None:
+        self._mob = mob
+        self._kind = kind
+        self._source = source
+        self._sock: socket.socket | None = None
+        self._script: Script = iter(())
+        self._unsaid = b""
+        self._life = 0
+
+    def begin(self) -> None:
+        """Connect, and then do as the script says."""
+        self._life += 1
+        self._sock = sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.setblocking(False)
+        sock.bind((self._source, 0))
+        self._script, self._unsaid = KINDS[self._kind][0](), b""
+        self._mob.watch(sock, self)
+        if sock.connect_ex(("127.0.0.1", self._mob.port)) not in (0, errno.EINPROGRESS):
+            self._end("refused")
+
+    def on_events(self, events: int) -> None:
+        """The loop saw something."""
+        if events & (select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP):
+            self._end("thrown out")
+        elif events & select.EPOLLOUT:
+            self._go_on()
+        else:
+            self._hear()
+
+    def _hear(self) -> None:
+        assert self._sock is not None
+        try:
+            data = self._sock.recv(65_536)
+        except OSError:
+            data = b""
+        if not data:
+            self._end("thrown out")
+            return
+        if data.startswith(b"HTTP/1.1 "):
+            self._mob.counts[f"answered {data[9:12].decode('ascii', 'replace')}"] += 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        assert self._sock is not None
+        while True:
+            if self._unsaid:
+                try:
+                    self._unsaid = self._unsaid[self._sock.send(self._unsaid) :]
+                except BlockingIOError:
+                    self._mob.want(self._sock, select.EPOLLOUT)
+                    return
+                except OSError:
+                    self._end("thrown out")
+                    return
+                continue
+            step = next(self._script)
+            if isinstance(step, Say):
+                self._unsaid = step.data
+            elif isinstance(step, Hear):
+                self._mob.want(self._sock, select.EPOLLIN)
+                return
+            else:
+                self._mob.want(self._sock, 0)
+                self._mob.after(step.seconds, functools.partial(self._wake, self._life))
+                return
+
+    def _wake(self, life: int) -> None:
+        if life == self._life and self._sock is not None:
+            self._go_on()
+
+    def _end(self, how: str) -> None:
+        assert self._sock is not None
+        self._mob.counts[how] += 1
+        self._mob.forget(self._sock)
+        self._sock.close()
+        self._sock = None
+        self._life += 1
+        self._mob.after(random.uniform(0.5, 1.5), self.begin)
+
+
+class Mob:
+    """The loop of all of them."""
+
+    def __init__(self, port: int, count: int, sources: list[str], only: list[str]) -> None:
+        self.port = port
+        self.counts: Counter[str] = Counter()
+        self._poll = select.epoll()
+        self._watched: dict[int, Abuser] = {}
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        kinds = [kind for kind, (_, share) in KINDS.items() for _ in range(share) if kind in only]
+        random.Random(1).shuffle(kinds)
+        for number in range(count):
+            abuser = Abuser(self, kinds[number % len(kinds)], sources[number % len(sources)])
+            self.after(number * 0.001, abuser.begin)
+
+    def watch(self, sock: socket.socket, abuser: Abuser) -> None:
+        self._watched[sock.fileno()] = abuser
+        self._poll.register(sock.fileno(), select.EPOLLOUT)
+
+    def want(self, sock: socket.socket, events: int) -> None:
+        self._poll.modify(sock.fileno(), events | select.EPOLLRDHUP)
+
+    def forget(self, sock: socket.socket) -> None:
+        del self._watched[sock.fileno()]
+        self._poll.unregister(sock.fileno())
+
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), action))
+
+    def run(self, input_fd: int) -> None:
+        """Until that descriptor ends."""
+        self._poll.register(input_fd, select.EPOLLIN)
+        while True:
+            wait_s = min(0.1, max(0.0, self._timers[0][0] - time.monotonic())) if self._timers else 0.1
+            for fd, events in self._poll.poll(wait_s):
+                if fd == input_fd:
+                    return
+                if fd in self._watched:
+                    self._watched[fd].on_events(events)
+            while self._timers and self._timers[0][0] <= time.monotonic():
+                heapq.heappop(self._timers)[2]()
+
+
+def main() -> int:
+    """As a process."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--sources", required=True, help="addresses of 127.0.0.0/8, with commas between")
+    parser.add_argument("--only", default=",".join(KINDS), help="kinds, with commas between")
+    given = parser.parse_args()
+    os.nice(NICE)
+    mob = Mob(given.port, given.count, given.sources.split(","), given.only.split(","))
+    mob.run(sys.stdin.fileno())
+    print(json.dumps({**mob.counts, "connected": len(mob._watched)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
