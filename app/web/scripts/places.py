@@ -17,6 +17,9 @@ _DECLARING = frozenset({"const", "let", "var", "function", "class"})
 _BEFORE_MEMBERS = frozenset("=([,:?&|") | {"return", "const", "let", "var", "...", "import", "export"}
 """Behind these a brace holds members; elsewhere it begins a block, or a class."""
 
+_SPEAKING = (Kind.MARK, Kind.NAME)
+"""What tells by its text what stands beside it."""
+
 _BEFORE_MEMBER = frozenset({"{", "}", ",", ";", "get", "set", "async", "static", "*"})
 
 
@@ -26,6 +29,8 @@ class Places:
     def __init__(self, tokens: Sequence[Token]) -> None:
         """Raises `ValueError` for brackets that do not close."""
         self._tokens = tokens
+        # One more at either end, so that what stands before the first and behind the last is nothing.
+        self._texts = ["", *(each.text if each.kind in _SPEAKING else "" for each in tokens), "", ""]
         self._around: list[int | None] = []
         """By token: which one opened the bracket that it stands in."""
         self._closers: dict[int, int] = {}
@@ -37,10 +42,7 @@ class Places:
 
     def text(self, place: int | None) -> str:
         """The mark or name at a place; empty beyond the ends, and for strings and numbers."""
-        if place is None or not 0 <= place < len(self._tokens):
-            return ""
-        token = self._tokens[place]
-        return token.text if token.kind in (Kind.MARK, Kind.NAME) else ""
+        return self._texts[max(place, -1) + 1] if place is not None else ""
 
     def is_exported(self, place: int) -> bool:
         """Whether the name here is how other files know this."""

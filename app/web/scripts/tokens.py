@@ -34,22 +34,22 @@ class Token(NamedTuple):
     text: str
 
 
-_GAP = re.compile(r"\s*")
-
-_PATTERNS = {
-    Kind.NAME: re.compile(r"[A-Za-z_$][\w$]*"),
-    Kind.PRIVATE: re.compile(r"#[A-Za-z_$][\w$]*"),
-    Kind.TEXT: re.compile(
-        r"""
+_TOKEN = re.compile(
+    r"""
+    (?P<gap> \s*)
+    (?: (?P<NAME> [A-Za-z_$][\w$]*)
+      | (?P<PRIVATE> \#[A-Za-z_$][\w$]*)
+      | (?P<TEXT>
           "(?:[^"\\\n]|\\.)*"
         | '(?:[^'\\\n]|\\.)*'
         | 0[xX][\da-fA-F_]+n?
         | (?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?n?
-        """,
-        re.VERBOSE | re.DOTALL,
-    ),
-    Kind.MARK: re.compile(r"\.\.\.|\?\.(?!\d)|=>|[^\w\s]"),
-}
+        )
+      | (?P<MARK> \.\.\. | \?\.(?!\d) | => | [^\w\s])
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 
 _PIECE = re.compile(r"[`}](?:[^`\\$]|\\.|\$(?!\{))*(?:`|\$\{)", re.DOTALL)
 
@@ -66,30 +66,29 @@ def tokenize(script: str) -> list[Token]:
     found: list[Token] = []
     braces: list[str] = []
     """Open ones: `{`, or `${` of a template."""
-    position = 0
-    while position < len(script):
-        gap = _matched(_GAP, script, position)
-        position += len(gap)
-        if position == len(script):
-            break
-        kind, text = _next(script, position, is_in_code=braces[-1:] == ["${"], last=found[-1:])
-        _count_braces(braces, kind, text)
-        found.append(Token(gap, kind, text))
-        position += len(text)
+    position, end = 0, len(script.rstrip())
+    while position < end:
+        token = _next(script, position, is_in_code=braces[-1:] == ["${"], last=found[-1:])
+        _count_braces(braces, token.kind, token.text)
+        found.append(token)
+        position += len(token.gap) + len(token.text)
     return found
 
 
-def _next(script: str, position: int, *, is_in_code: bool, last: list[Token]) -> tuple[Kind, str]:
+def _next(script: str, position: int, *, is_in_code: bool, last: list[Token]) -> Token:
     """`is_in_code`: a brace that is closed here ends the code within a template."""
-    first = script[position]
-    if first == "`" or (first == "}" and is_in_code):
-        return Kind.PIECE, _matched(_PIECE, script, position)
-    if first == "/" and _may_begin_expression(last) and (text := _matched(_EXPRESSION, script, position)):
-        return Kind.TEXT, text
-    for kind, pattern in _PATTERNS.items():
-        if text := _matched(pattern, script, position):
-            return kind, text
-    raise ValueError(f"no JavaScript: {script[position : position + 40]!r}")
+    found = _TOKEN.match(script, position)
+    if found is None or found.lastgroup is None:
+        raise ValueError(f"no JavaScript: {script[position : position + 40]!r}")
+    gap, kind, text = found["gap"], Kind[found.lastgroup], found[found.lastgroup]
+    if text == "`" or (text == "}" and is_in_code):
+        kind, text = Kind.PIECE, _matched(_PIECE, script, found.end("gap"))
+    elif text == "/" and _may_begin_expression(last):
+        expression = _matched(_EXPRESSION, script, found.end("gap"))
+        kind, text = (Kind.TEXT, expression) if expression else (kind, text)
+    if not text:
+        raise ValueError(f"a template does not end: {script[position : position + 40]!r}")
+    return Token(gap, kind, text)
 
 
 def _matched(pattern: re.Pattern[str], script: str, position: int) -> str:
