@@ -211,12 +211,16 @@ def _report(run: Path, html: Path) -> dict[str, float]:
     report = subprocess.Popen(
         [sys.executable, "-P", "-m", "app", "report", str(run), "--format", "html", "--output", str(html)],
         cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    # Like `wait`, and it tells what this one process has used.
+    # Like `wait`, and it tells what this one process has used. What it says fits into a pipe.
     _, status, usage = os.wait4(report.pid, 0)
     taken_s = time.perf_counter() - began_s
-    if code := os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"siar report ended with {code}.")
+    report.returncode = os.waitstatus_to_exitcode(status)
+    _, said = report.communicate()
+    if report.returncode:
+        raise SystemExit(f"siar report ended with {report.returncode}: {said}")
     return {
         "report_s": taken_s,
         "report_cpu_s": usage.ru_utime + usage.ru_stime,
