@@ -29,7 +29,9 @@ TRIES = 3
 
 def load(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """One `./siar load` with its result."""
-    done = siar(folder, "load", "--seed", "3", "--json", "load.json", "--junit", "load.xml", *flags)
+    done = siar(
+        folder, "load", "--seed", "3", "--json", "load.json", "--junit", "load.xml", *flags, timeout_s=300
+    )
     assert (folder / "load.json").is_file(), done.stderr
     return done, json.loads((folder / "load.json").read_text())
 
@@ -95,17 +97,20 @@ def test_users_are_shared_out_among_processes_and_nothing_is_lost_in_putting_the
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_small_load_passes_its_gates_and_leaves_a_run_like_any_other(tmp_path: Path) -> None:
-    done, result = valid_load(tmp_path, *SMALL, "--gate", "delay_ms_p95<5000", "lost==0", "errors==0")
+    done, result = load(tmp_path, *SMALL, "--gate", "delay_ms_p95<5000", "lost==0", "errors==0")
 
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.index("✓ delay_ms_p95<5000") < done.stdout.index("Levels")
+    # Nothing but the verdict depends on whether the machine was quiet.
+    assert done.returncode == (0 if result["load"]["valid"] else 3), done.stdout
+    assert done.stdout.index("delay_ms_p95<5000") < done.stdout.index("Levels")
     levels = {(each["arm"], each["users"]): each for each in result["load"]["levels"]}
     assert set(levels) == {("sse", 4), ("socketio", 4)}
     for level in levels.values():
         assert (level["lost"], level["errors"], level["duplicates"]) == (0, 0, 0)
-        assert level["samples"] == level["expected"] == 4 * 10 * level["trials"]
+        assert level["expected"] == 4 * 10 * level["trials"]
+        assert level["samples"] == 4 * 10 * level["believed"]
         assert level["attempts"] == 4 * level["trials"]
-        assert 0 < level["delay_ms_p50"] <= level["handler_delay_ms_p50"]
+        if level["believed"]:
+            assert 0 < level["delay_ms_p50"] <= level["handler_delay_ms_p50"]
     assert {(each["transport"], each["lost"]) for each in result["load"]["floor"]} == {
         ("sse", 0),
         ("socketio", 0),
@@ -161,13 +166,13 @@ def test_a_ramp_stops_where_a_gate_breaks(tmp_path: Path) -> None:
         running_server(tmp_path) as server,
         DelayProxy("127.0.0.1", server.port, delay_s=0.15) as slowed,
     ):
-        done, result = valid_load(
+        done, result = load(
             tmp_path,
             *("--shape", "ramp", "--users", "2,4,8", "--duration", "1s", "--rate", "5", "--transport", "sse"),
             *("--quick", "--url", slowed.url, "--token", ADMIN_TOKEN, "--gate", "delay_ms_p95<100"),
         )
 
-    assert done.returncode == 99
+    assert done.returncode == (99 if result["load"]["valid"] else 3)
     assert [each["users"] for each in result["load"]["levels"]] == [2]
     assert result["load"]["capacity"] == {"sse": None}
 
