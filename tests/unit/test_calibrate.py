@@ -200,6 +200,7 @@ def test_the_proxy_takes_out_doubles_and_swaps_whole_notifications() -> None:
             server.sendall(message(seq))
             wait_until(lambda count=seq + 1: len(proxy.taken) == count)  # So that no read finds two.
         found = lines_of(client, 6)
+        wait_until(lambda: len(proxy.passages) == 6)
 
     assert found == [message(seq) for seq in (0, 2, 2, 4, 3, 5)]
     assert [each.seq for each in proxy.passages] == [0, 2, 2, 4, 3, 5]
@@ -214,6 +215,9 @@ def test_the_proxy_holds_for_as_long_as_it_is_told_and_says_how_long_that_was() 
         server.sendall(message(1))
         lines_of(client, 1)
 
+    wait_until(
+        lambda: len(proxy.passages) == 2
+    )  # Told right behind the write, which the client may overtake.
     first, second = proxy.passages
     assert 20_000 <= first.held_us <= took_us
     assert second.held_us >= 50_000
