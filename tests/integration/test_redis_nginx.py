@@ -66,7 +66,7 @@ def _socketio_count(server: RunningServer) -> int:
 
 
 @contextlib.contextmanager
-def front(tmp_path: Path, *, by_cookie: bool = False) -> Iterator[Front]:
+def front(tmp_path: Path, *, affinity: str = "address") -> Iterator[Front]:
     files = keep.make("self", tmp_path / "tls", ["127.0.0.1"])
     with redis_server(tmp_path / "redis") as redis:
         options = {"broker": redis.url, "recorder": 0, "trusted_proxies": "127.0.0.1"}
@@ -78,7 +78,7 @@ def front(tmp_path: Path, *, by_cookie: bool = False) -> Iterator[Front]:
                 [one.port, other.port],
                 certificate=files.certificate,
                 key=files.key,
-                by_cookie=by_cookie,
+                affinity=affinity,
             ) as port,
         ):
             trust = ssl.create_default_context(cafile=files.certificate)
@@ -128,7 +128,7 @@ def test_polling_reaches_its_own_server_by_the_clients_address(tmp_path: Path) -
 
 
 def test_polling_reaches_its_own_server_by_a_cookie_from_one_address(tmp_path: Path) -> None:
-    with front(tmp_path, by_cookie=True) as before:
+    with front(tmp_path, affinity="cookie") as before:
         clients = [PollingClient(before, "127.0.0.1") for _ in range(12)]
         spread = before.sessions()
         before.servers[1].publish("to all")
@@ -139,8 +139,9 @@ def test_polling_reaches_its_own_server_by_a_cookie_from_one_address(tmp_path: P
     assert all(spread), f"one server has all of them: {spread}"
 
 
-def test_a_websocket_is_upgraded_and_not_held_back(tmp_path: Path) -> None:
-    with front(tmp_path) as before:
+@pytest.mark.parametrize("affinity", ["address", "none"])
+def test_a_websocket_is_upgraded_and_needs_no_affinity(tmp_path: Path, affinity: str) -> None:
+    with front(tmp_path, affinity=affinity) as before:
         url = f"wss://127.0.0.1:{before.port}/socket.io/?EIO=4&transport=websocket"
         with contextlib.ExitStack() as stack:
             channels = [
@@ -153,10 +154,13 @@ def test_a_websocket_is_upgraded_and_not_held_back(tmp_path: Path) -> None:
                 assert str(channel.recv(timeout=10)).startswith("0{")
                 channel.send("40")
                 assert str(channel.recv(timeout=10)).startswith("40{")
+            spread = before.sessions()
             before.servers[0].publish("live")
             texts = [str(channel.recv(timeout=10)) for channel in channels]
 
     assert all(text.startswith('42["notification",') for text in texts)
+    assert sum(spread) == 6
+    assert all(spread) or affinity == "address"
 
 
 def test_a_stream_comes_at_once_over_http2_uncompressed(tmp_path: Path) -> None:

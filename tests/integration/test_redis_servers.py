@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
+import math
 import re
 import signal
 import urllib.error
@@ -51,8 +53,11 @@ def worker_pids(server: RunningServer) -> list[int]:
 
 
 def number(server: RunningServer, name: str) -> float:
-    """A metric, all its labels together."""
-    _status, text = server.request("GET", "/metrics")
+    """A metric, all its labels together; not a number when the process that was asked has just been killed."""
+    try:
+        _status, text = server.request("GET", "/metrics")
+    except (OSError, http.client.HTTPException):
+        return math.nan
     return sum(
         float(value) for value in re.findall(rf"^{name}(?:_total)?(?:{{.*}})? (\S+)$", text, re.MULTILINE)
     )

@@ -37,14 +37,14 @@ http {{
 
 @contextlib.contextmanager
 def nginx(
-    folder: Path, backends: Sequence[int], *, certificate: Path, key: Path, by_cookie: bool = False
+    folder: Path, backends: Sequence[int], *, certificate: Path, key: Path, affinity: str = "address"
 ) -> Iterator[int]:
     """The port of an nginx before servers on these ports of loopback."""
     program = require_tool("nginx", "nginx")
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     (folder / "siar.conf").write_text(
-        adapted(backends, port=port, certificate=certificate, key=key, by_cookie=by_cookie)
+        adapted(backends, port=port, certificate=certificate, key=key, affinity=affinity)
     )
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder))
     with (folder / "nginx.log").open("wb") as log:
@@ -65,8 +65,8 @@ def nginx(
         processes.stop(process, patience_s=5)
 
 
-def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path, by_cookie: bool) -> str:
-    """`deploy/nginx-many.conf` with a test's own names and nothing else changed."""
+def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path, affinity: str) -> str:
+    """`deploy/nginx-many.conf` with a test's own names; `affinity` is by `address`, by `cookie`, or `none` at all."""
     text = (ROOT / "deploy" / "nginx-many.conf").read_text()
     servers = "\n".join(f"    server 127.0.0.1:{each} max_fails=1 fail_timeout=5s;" for each in backends)
     text, count = re.subn(r"(?:    server siar-\d:8080.*\n)+", servers + "\n", text)
@@ -78,7 +78,8 @@ def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path,
     ):
         assert before in text
         text = text.replace(before, after)
-    if by_cookie:
+    if affinity != "address":
         text = text.replace("    hash $remote_addr", "    # hash $remote_addr")
+    if affinity == "cookie":
         text = text.replace("    # hash $siar_client", "    hash $siar_client")
     return text
