@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import flask
-import rcssmin
-import rjsmin
 from werkzeug.exceptions import NotFound
 from werkzeug.security import safe_join
 
 from app.catalogues import refusal
-from app.web.scripts.short_names import with_short_names
 
 blueprint = flask.Blueprint("assets", __name__)
 
@@ -69,8 +66,9 @@ def _stripped(path: str, _mtime_ns: int) -> Asset:
 
 def strip(text: str, suffix: str) -> str:
     """The same script, style or catalogue in fewer bytes; what one file knows of another keeps its name."""
-    if suffix == ".js":
-        return with_short_names(str(rjsmin.jsmin(text)))
-    if suffix == ".css":
-        return str(rcssmin.cssmin(text))
-    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    if suffix == ".json":
+        return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    # Not before a page is asked for: it brings the Go runtime, 9 MB and threads of its own.
+    import minify
+
+    return str(minify.string(CONTENT_TYPES[suffix].partition(";")[0], text))

@@ -1,1 +1,0 @@
-"""Scripts as they are served: the same program in fewer bytes."""
