@@ -162,7 +162,7 @@ def test_what_is_simulated_incomplete_or_a_a_is_labelled() -> None:
     phones = report_html(analyse(replace(RUNS["demo"], simulated=False)))
 
     assert all("Simulated clients" in page for page in pages.values())
-    assert "imulated" not in phones
+    assert "Simulated clients" not in phones
     assert "Incomplete" in pages["stopped at once"]
     assert "Incomplete" not in pages["demo"]
     assert "A/A run" in pages["a/a"]
