@@ -17,6 +17,7 @@ from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
 from app.core.frames import ClientFrameDecoder, Message, Opcode, accept_of, encode_close, encode_frame
+from app.serving import door
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.handled import HANDLED
 from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_SLOW, Outlet
@@ -95,6 +96,7 @@ class WebSocketOutlet(Outlet):
             messages = self._decoder.feed(data)
         except MalformedFrame as error:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
+            door.charge(self.session.address)
             self.finish(encode_close(error.close_code), CLOSED_PROTOCOL)
             return
         try:
@@ -102,6 +104,7 @@ class WebSocketOutlet(Outlet):
                 self._take(message)
         except MalformedFrame as error:
             logger.info("A WebSocket peer sent too much (%s); closed.", error)
+            door.charge(self.session.address)
             self.finish(TOO_MUCH, CLOSED_PROTOCOL)
 
     def cut_if_slow(self) -> None:

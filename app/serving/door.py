@@ -22,12 +22,18 @@ from app.serving.peer import cut
 
 logger = logging.getLogger("siar.door")
 
-REQUESTS_PER_S_OF_A_PLACE = 0.25
-"""Requests per second and place that an address may make on average, 128 by default: four such addresses that ask
-without end take a fifth of a core. A phone makes about one in two seconds."""
+REQUESTS_PER_S_OF_A_PLACE = 0.125
+"""Requests per second and place that an address may make on average, 64 by default: four such addresses that ask
+without end take a quarter of a core where a request costs a millisecond. A phone makes about one in two seconds."""
 
-AT_ONCE_S = 10
+AT_ONCE_S = 20
 """As many as of so many seconds at once: forty phones behind one router that open the page, of thirty files each."""
+
+BREACH_REQUESTS = 50
+"""What a WebSocket that is closed for what it sent counts as: two thousand packets may have been looked at before."""
+
+PENALTY_S_MAX = 10
+"""Beyond it such charges make nobody wait: behind the same router others may be innocent."""
 
 GUESTS_SWEPT_AT = 4096
 """Addresses that have left are forgotten when there are so many."""
@@ -47,6 +53,12 @@ def refund(address: str) -> None:
     """What `Door.refund` does, where there is a door."""
     if _present is not None:
         _present.refund(address)
+
+
+def charge(address: str) -> None:
+    """What `Door.charge` does, where there is a door."""
+    if _present is not None:
+        _present.charge(address)
 
 
 @dataclass(slots=True)
@@ -125,6 +137,12 @@ class Door:
         guest = self._guests.get(network_of(address))
         if guest is not None:
             guest.due_us -= self._pause_us
+
+    def charge(self, address: str) -> None:
+        """A WebSocket of this address broke the protocol or flooded us: that cost as much as many requests."""
+        guest, now_us = self._guest(address), self._now_us()
+        due_us = max(guest.due_us, now_us) + BREACH_REQUESTS * self._pause_us
+        guest.due_us = min(due_us, max(guest.due_us, now_us + (AT_ONCE_S + PENALTY_S_MAX) * 1_000_000))
 
     def begin_idle(self, address: str, who: Hashable, sock: Any) -> None:
         """A connection waits for its next request: it may be ended for another's sake."""

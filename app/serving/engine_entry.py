@@ -17,6 +17,7 @@ from engineio import packet
 from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
+from app.serving import door
 from app.serving.engine_outgoing import Channel
 from app.serving.engine_packets import decode
 from app.serving.engine_session import EngineSession
@@ -73,6 +74,7 @@ class WebSocketEntry:
                 self._probe(decode(data))
         except MalformedFrame as error:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
+            door.charge(self.session.address)
             if self.state is State.OPEN:
                 # An unknown packet type would escape the library's handler, upon which eventlet writes an HTTP error
                 # into the open WebSocket [7].

@@ -17,7 +17,7 @@ from app.serving.worker import FIRST_REQUEST_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
-CONNECTIONS = 3
+CONNECTIONS = 4
 """Of one address, so few that a test fills them."""
 
 PLACES = 2 * CONNECTIONS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.admission import Admission, TooManyConnections
 from app.core.network_of import network_of
-from app.serving.door import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE, Door
+from app.serving.door import AT_ONCE_S, PENALTY_S_MAX, REQUESTS_PER_S_OF_A_PLACE, Door
 from app.serving.worker import PLACES_OF_A_CONNECTION, make_door
 from app.settings import Settings
 
@@ -142,6 +142,15 @@ def test_an_operators_requests_count_for_nothing_and_pay_for_nobody_else() -> No
 
     assert max(waits_s) > 10
     door.refund(OTHER)  # Never seen, as behind a proxy: nothing to give back.
+
+
+def test_whoever_breaks_the_protocol_again_and_again_waits_but_not_for_ever() -> None:
+    door = door_of(per_address_max=100)
+    for _ in range(1_000):
+        door.charge(STRANGER)
+
+    assert 5 < door.wait_s(STRANGER) <= PENALTY_S_MAX
+    assert door.wait_s(OTHER) == 0.0
 
 
 def test_addresses_that_have_left_are_forgotten() -> None:
