@@ -115,7 +115,8 @@ def test_a_failover_that_lost_something_begins_a_new_epoch_with_a_gap(tmp_path: 
         found.master.command("WAIT", "1", "5000")
         assert found.replica.process is not None
         found.replica.process.send_signal(signal.SIGSTOP)
-        found.master.command("CLIENT", "KILL", "TYPE", "replica")  # What comes now waits in no buffer for it either.
+        # What comes now waits in no buffer for it either.
+        found.master.command("CLIENT", "KILL", "TYPE", "replica")
         publish(found.broker)
         left_at = found.broker.position()
 
