@@ -48,10 +48,13 @@ class Setup:
         """A client that is on its way."""
         return interop_client(self.kind, self.server.url, transports=WAYS[self.way], **options)
 
-    def await_connected(self, client: InteropClient) -> None:
-        """Until the namespace stands, on the transport on which this way ends."""
-        client.wait("connect", namespace="/")
-        client.wait("transport", name=WAYS[self.way][-1])
+    def await_connected(self, client: InteropClient, *more: dict[str, Any]) -> None:
+        """Until the namespace stands, on the transport on which this way ends, and `more` was reported too.
+
+        An upgrade may end before or behind any of it.
+        """
+        transport = {"kind": "transport", "name": WAYS[self.way][-1]}
+        client.wait_for_all({"kind": "connect", "namespace": "/"}, transport, *more)
 
 
 @pytest.fixture(scope="module", params=FANOUTS)
@@ -86,8 +89,8 @@ def setup(server: RunningServer, request: pytest.FixtureRequest) -> Setup:
 def client(setup: Setup) -> Iterator[InteropClient]:
     """One client for all tests that leave it connected."""
     with setup.connect(namespaces=["/", "/chat"], auth={"name": "Ani"}) as connected:
-        setup.await_connected(connected)
-        assert connected.wait("event", namespace="/chat", event="welcome")["args"] == ["Ani"]
+        welcome = {"kind": "event", "namespace": "/chat", "event": "welcome", "args": ["Ani"]}
+        setup.await_connected(connected, welcome)
         yield connected
 
 
@@ -235,8 +238,7 @@ def test_the_server_ends_a_namespace_and_the_client_stays_away(setup: Setup) -> 
 
 def test_the_server_ends_one_namespace_of_two(setup: Setup) -> None:
     with setup.connect(namespaces=["/", "/chat"], auth={"name": "Citra"}) as client:
-        setup.await_connected(client)
-        client.wait("connect", namespace="/chat")
+        setup.await_connected(client, {"kind": "connect", "namespace": "/chat"})
         client.emit("kick", namespace="/chat")
 
         report = client.wait("disconnect")
@@ -284,8 +286,7 @@ def test_a_websocket_that_breaks_is_resumed(server: RunningServer, kind: str) ->
     with setup.connect(
         reconnection=True, reconnectionDelay=50, resume=True, namespaces=["/", "/chat"], auth={"name": "Dewi"}
     ) as client:
-        setup.await_connected(client)
-        client.wait("event", event="welcome")
+        setup.await_connected(client, {"kind": "event", "event": "welcome"})
         ids = [server.publish("before")["id"]]
         client.wait("event", event="notification")
         client.break_off()

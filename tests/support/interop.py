@@ -35,6 +35,13 @@ class InteropClient:
             if report["kind"] == kind and members.items() <= report.items():
                 return report
 
+    def wait_for_all(self, *wanted: dict[str, Any]) -> None:
+        """Until each was reported, in whatever order."""
+        missing = list(wanted)
+        while missing:
+            report = self.next_report()
+            missing = [each for each in missing if not each.items() <= report.items()]
+
     def next_report(self) -> dict[str, Any]:
         """Whatever it reports next."""
         report = self._reports.get(timeout=TIMEOUT_S)
