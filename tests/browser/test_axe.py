@@ -48,6 +48,7 @@ def found(page: Page, source: str) -> dict[str, list[str]]:
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", IN_EACH_LANGUAGE)
 def test_the_phone_page_has_no_violation_before_and_while_it_listens(
     browser: Browser, server: RunningServer, source: str, language: str

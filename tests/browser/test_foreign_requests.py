@@ -37,6 +37,7 @@ def hosts(browser: Browser) -> set[str]:
     return {url.netloc for url in urls if url.scheme not in ("data", "blob")}
 
 
+@pytest.mark.slow
 def test_phone_operator_and_big_screen_ask_this_server_and_its_clock_and_nobody_else(
     browser: Browser, server: RunningServer
 ) -> None:

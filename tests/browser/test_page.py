@@ -129,6 +129,7 @@ def test_what_is_published_is_received_shown_and_stored(
     assert "median, of 12" in page.text(f"[data-transport={transport}]")
 
 
+@pytest.mark.slow
 def test_both_one_after_the_other_lose_and_repeat_nothing(page: Page, server: RunningServer) -> None:
     start(page, "both")
 
@@ -144,6 +145,7 @@ def test_both_one_after_the_other_lose_and_repeat_nothing(page: Page, server: Ru
         assert (tally["lost_count"], tally["duplicate_count"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_what_arrives_while_the_tab_is_hidden_is_kept_and_not_timed(
     browser: Browser, page: Page, server: RunningServer
 ) -> None:
@@ -191,6 +193,7 @@ def test_what_could_not_be_sent_survives_a_reload(
     stop(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others",
     [{"transport": "socketio"}, pytest.param({"devices": ["somebody-else"]}, marks=pytest.mark.slow)],
@@ -262,6 +265,7 @@ def test_no_request_leaves_for_another_host_and_nothing_is_complained_of(
     assert browser.complaints() == []
 
 
+@pytest.mark.slow
 def test_a_second_tab_is_refused_in_a_sentence_until_the_first_one_stops(
     browser: Browser, page: Page, server: RunningServer
 ) -> None:

@@ -50,6 +50,7 @@ def open_page(browser: Browser, url: str) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_a_phone_joins_and_measures_over_each_transport_and_asks_nothing_meanwhile(
     browser: Browser, page: Page, server: RunningServer
 ) -> None:

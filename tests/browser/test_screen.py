@@ -96,6 +96,7 @@ def test_the_countdown_goes_by_the_servers_clock(page: Page, stage: Stage) -> No
     assert 1 <= first <= 5
 
 
+@pytest.mark.slow
 def test_while_a_trial_runs_the_screen_counts_down_and_asks_nothing(
     browser: Browser, page: Page, stage: Stage
 ) -> None:

@@ -37,6 +37,7 @@ def connections(server: RunningServer) -> dict[str, float]:
     return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
 
 
+@pytest.mark.slow
 def test_a_source_that_is_late_lets_the_others_have_their_turn(server: RunningServer) -> None:
     """400 notifications at 1000/s to 20 clients cannot be on time; they must still reach clients that read."""
     received = [0] * 20
@@ -77,6 +78,7 @@ def test_a_source_that_is_late_lets_the_others_have_their_turn(server: RunningSe
     assert answered_s < 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["connect", "disconnect", "connect_error"])
 def test_the_protocols_own_names_are_no_events_of_a_client(server: RunningServer, event: str) -> None:
     for _ in range(3):
@@ -110,6 +112,7 @@ def test_a_packet_behind_the_end_of_its_session_leaves_nothing(body: str, tmp_pa
     assert app.services.fanout.counts() == {"sse": 0, "socketio": 0}
 
 
+@pytest.mark.slow
 def test_heaps_of_attachments_end_the_connection(server: RunningServer) -> None:
     with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
         websocket.recv(timeout=10)
@@ -187,6 +190,7 @@ def test_a_stop_waits_for_nobody_and_leaves_no_traceback(tmp_path: Path) -> None
     assert "did not end in time" not in server.log()
 
 
+@pytest.mark.slow
 def test_a_polling_client_that_missed_more_than_may_wait_still_gets_it(server: RunningServer) -> None:
     node = require_node()
     require_node_modules()
@@ -225,6 +229,7 @@ def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) ->
         assert max(map(len, chunks)) < 2 * 65_536
 
 
+@pytest.mark.slow
 def test_data_nested_too_deep_is_a_400_and_leaves_no_hole_in_the_order(server: RunningServer) -> None:
     before = server.publish("before", "")["offset"]
     for depth in (900, 950, 1000, 5000):
@@ -236,6 +241,7 @@ def test_data_nested_too_deep_is_a_400_and_leaves_no_hole_in_the_order(server: R
     assert server.publish("after", "")["offset"] == before + 1
 
 
+@pytest.mark.slow
 def test_history_of_another_life_is_listed_from_its_beginning(server: RunningServer) -> None:
     server.publish("one", "")
 
@@ -244,6 +250,7 @@ def test_history_of_another_life_is_listed_from_its_beginning(server: RunningSer
     assert [each["title"] for each in listed["notifications"]] == ["one"]
 
 
+@pytest.mark.slow
 def test_a_repeat_of_a_key_during_a_trial_is_answered_and_voids_nothing(server: RunningServer) -> None:
     first = server.publish("once", "", idempotency_key="k")
     order = {

@@ -63,6 +63,7 @@ def test_a_client_that_left_is_noticed_at_once(backend: str, tmp_path: Path) -> 
             assert server.publish("nobody")["recipients"][transport] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_stock_way_notices_it_too(backend: str, tmp_path: Path) -> None:
     """Clients that nobody misses would be counted, and written to, in the trial after theirs."""
@@ -73,6 +74,7 @@ def test_the_stock_way_notices_it_too(backend: str, tmp_path: Path) -> None:
         assert metric(server, "siar_admitted_connections") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["sse", "socketio"])
 def test_a_client_on_this_machine_may_ask_for_the_stock_path(transport: str, tmp_path: Path) -> None:
     """So that an experiment compares the two ways on one server."""
@@ -98,6 +100,7 @@ def test_a_client_on_this_machine_may_ask_for_the_stock_path(transport: str, tmp
         await_metric(server, f'siar_connection_paths{{path="stock",transport="{transport}"}}', 1)
 
 
+@pytest.mark.slow
 def test_a_client_that_is_gone_without_a_word_is_noticed_by_its_reset(tmp_path: Path) -> None:
     with running_server(tmp_path, **SLOW_BEATS) as server:
         sock = socket.create_connection(("127.0.0.1", server.port))
@@ -164,12 +167,14 @@ def test_one_timer_pings_everybody_and_ends_who_does_not_answer(tmp_path: Path) 
         assert metric(server, 'siar_connections{transport="socketio"}') == 1
 
 
+@pytest.mark.slow
 def test_compression_takes_the_stock_path(tmp_path: Path) -> None:
     """Each client's copy is its own then, and the path is told."""
     with running_server(tmp_path, recorder=0, compression=1) as server, socketio(server.port):
         assert metric(server, 'siar_connection_paths{path="stock",transport="socketio"}') == 1
 
 
+@pytest.mark.slow
 def test_a_polling_client_is_stock_and_gets_everything(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0) as server:
         base = "/socket.io/?EIO=4&transport=polling"
@@ -184,6 +189,7 @@ def test_a_polling_client_is_stock_and_gets_everything(tmp_path: Path) -> None:
         assert "polled" in server.request("GET", session)[1]
 
 
+@pytest.mark.slow
 def test_a_burst_is_merged_and_nothing_is_lost(tmp_path: Path) -> None:
     """Two hundred notifications back to back, read late: each client has all of them, in order."""
     with (
@@ -198,6 +204,7 @@ def test_a_burst_is_merged_and_nothing_is_lost(tmp_path: Path) -> None:
         assert [channel.next_notification()["title"] for _ in range(200)] == [str(n) for n in range(200)]
 
 
+@pytest.mark.slow
 def test_the_send_buffer_is_modest_on_both_transports(tmp_path: Path) -> None:
     """Unset, the kernel takes megabytes for a client that does not read, and nobody knows how far behind it is."""
     with (

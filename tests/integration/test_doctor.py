@@ -110,6 +110,7 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
 
+@pytest.mark.slow
 def test_a_proxy_that_holds_the_first_byte_back_is_found() -> None:
     """Headers at once and then nothing, as of a proxy that collects bytes before it passes them on."""
     with answering(lambda client: client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")) as url:

@@ -54,6 +54,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_a_killed_runner_leaves_a_readable_run_and_no_process(
     running: subprocess.Popen[str], tmp_path: Path
 ) -> None:

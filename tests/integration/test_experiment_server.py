@@ -55,6 +55,7 @@ def test_what_is_no_siar_server_is_refused() -> None:
         api.find_server("http://127.0.0.1:9", admin_token="x")
 
 
+@pytest.mark.slow
 def test_the_server_s_companions_are_not_in_its_cpu(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "1"}) as started:
         tree = {each.pid: each.cmdline() for each in lab.descendants(started.process.pid)}
@@ -66,6 +67,7 @@ def test_the_server_s_companions_are_not_in_its_cpu(tmp_path: Path) -> None:
     assert len(sampled) >= 2, "gunicorn's master and its worker"
 
 
+@pytest.mark.slow
 def test_a_trial_that_the_server_does_not_know_any_more_was_lost_by_it(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
         operator = api.Operator(started.server)

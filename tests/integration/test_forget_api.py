@@ -65,6 +65,7 @@ def test_a_phone_has_itself_forgotten_and_goes_on(tmp_path: Path) -> None:
     assert found == [other.device, mine.device]
 
 
+@pytest.mark.slow
 def test_nothing_is_deleted_in_the_middle_of_an_experiment_nor_for_a_stranger(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0) as server:
         operator(server, "POST", "/api/room", {**OPENING, "wanted_count": 1}, expected=201)

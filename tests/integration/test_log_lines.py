@@ -8,6 +8,8 @@ import json
 import socket
 from pathlib import Path
 
+import pytest
+
 from tests.support.server import running_server
 from tests.support.streams import websocket_by_hand
 
@@ -15,6 +17,7 @@ MARK = "FORGED"
 HOSTILE = f"\x1b[31m\r\n[2026-01-01 00:00:00 +0000] [1] [CRITICAL] {MARK}"
 
 
+@pytest.mark.slow
 def test_what_strangers_send_makes_no_line_of_its_own_in_the_log(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0, log_level="debug") as server:
         percent = "".join(f"%{each:02x}" for each in HOSTILE.encode())

@@ -36,6 +36,7 @@ def break_off(client: subprocess.Popen[str]) -> None:
     next_line(client, "disconnect")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events_before", [0, 1, 3])
 def test_the_official_client_recovers_and_misses_nothing(server: RunningServer, events_before: int) -> None:
     """With no event before the break too, where Node's own server fails (socketio/socket.io#5538)."""

@@ -35,6 +35,7 @@ def test_where_a_code_is_required_nobody_joins_without_it_and_guessing_is_slow(t
     assert (right, answer["status"]) == (429, 429)
 
 
+@pytest.mark.slow
 def test_devices_of_the_stock_path_are_in_the_table_too_and_are_cut_off(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0, fanout="stock") as server:
         phone = new_phone(server)

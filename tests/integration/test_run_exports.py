@@ -49,6 +49,7 @@ def compare(server: RunningServer, *runs: str, language: str = "en") -> tuple[in
     return status, headers, content.decode()
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_on_a_page_that_can_do_nothing(server: RunningServer) -> None:
     status, headers, page = compare(server, BASE, SLOW)
 

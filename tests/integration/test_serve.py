@@ -131,6 +131,7 @@ def test_nothing_is_started_while_the_server_ends() -> None:
     assert said == []
 
 
+@pytest.mark.slow
 def test_a_clock_port_that_is_the_service_port_gives_way(tmp_path: Path) -> None:
     port = free_port()
 
@@ -139,6 +140,7 @@ def test_a_clock_port_that_is_the_service_port_gives_way(tmp_path: Path) -> None
         assert "SIAR_CLOCK_PORT is the service's own port" in server.log()
 
 
+@pytest.mark.slow
 def test_gunicorn_serves_without_a_recorder_when_its_folder_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
 
@@ -194,6 +196,7 @@ def test_a_port_that_is_taken_is_still_said_to_be(tmp_path: Path) -> None:
     assert "Another program" in done.stderr
 
 
+@pytest.mark.slow
 def test_port_0_is_printed_as_the_port_that_it_became(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     process = subprocess.Popen(

@@ -100,6 +100,7 @@ def test_gunicorn_alone_picks_up_the_worker_from_its_configuration(tmp_path: Pat
         assert server.request("GET", "/version")[1]["async_mode"] == "eventlet"
 
 
+@pytest.mark.slow
 def test_without_our_worker_the_mode_is_threads_and_never_guessed(tmp_path: Path) -> None:
     """Trap 3: eventlet and gevent are installed, and Flask-SocketIO would take the first it finds."""
     port = free_port()
@@ -256,6 +257,7 @@ def requests_answered(metrics: str) -> int:
     return int(match[1])
 
 
+@pytest.mark.slow
 def test_static_files_arrive_whole_under_our_worker(tmp_path: Path) -> None:
     """gunicorn would use sendfile, which a green socket refuses: the file would be cut to nothing."""
     with running_server(tmp_path, recorder=0) as server:
