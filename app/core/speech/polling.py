@@ -9,36 +9,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.core import wire
 from app.core.errors import MalformedFrame
 from app.core.http_response import ResponseDecoder
-from app.core.packets import Packet, PacketKind, encode_packet, parse_packet
+from app.core.packets import Packet, encode_packet, parse_packet
 from app.core.speech.base import Subscription
+from app.core.speech.packet_talk import PacketTalk
 
 _SEPARATOR = "\x1e"
 """Engine.IO 4: between the packets of one payload."""
 
 
-class PollingSpeech:
+class PollingSpeech(PacketTalk):
     """Socket.IO 5 that never becomes a WebSocket. Ready with the CONNECT answer."""
 
     at_rest = False
     """Each answer is followed by another request: nothing may be passed over."""
 
     def __init__(self, subscription: Subscription) -> None:
-        self.position: str | None = None
-        self.outgoing = bytearray()
-        self._subscription = subscription
+        super().__init__(subscription)
         self._response = ResponseDecoder()
         self._body = bytearray()
         self._sid: str | None = None
         self._to_say: list[str] = []
-        self._ended = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether session or namespace was closed."""
-        return self._ended
 
     def opening(self) -> bytes:
         """The first poll, which opens a session."""
@@ -70,37 +62,11 @@ class PollingSpeech:
         else:
             self.outgoing += self._request("GET")
 
-    def _hear_packet(self, packet: Packet) -> dict[str, Any] | None:
-        if packet.kind is PacketKind.EVENT:
-            return self._hear_event(packet.data)
-        if packet.kind is PacketKind.PING:
-            self._to_say.append(encode_packet(Packet(PacketKind.PONG, packet.data)))
-        elif packet.kind is PacketKind.OPEN:
-            self._sid = str(packet.data.get("sid", ""))
-            self._to_say.append(encode_packet(Packet(PacketKind.CONNECT, self._auth())))
-        elif packet.kind is PacketKind.CONNECT:
-            self.position = str((packet.data or {}).get("position") or "")
-        elif packet.kind is PacketKind.CONNECT_ERROR:
-            reason = (packet.data or {}).get("message", "no reason given")
-            raise MalformedFrame(f"Socket.IO refused the connection: {str(reason)[:200]}")
-        elif packet.kind in (PacketKind.CLOSE, PacketKind.DISCONNECT):
-            self._ended = True
-        return None
+    def _say_packet(self, packet: Packet) -> None:
+        self._to_say.append(encode_packet(packet))
 
-    def _hear_event(self, data: list[Any]) -> dict[str, Any] | None:
-        if data[0] != wire.EVENT_NOTIFICATION:
-            return None
-        if len(data) < 2 or not isinstance(data[1], dict):
-            raise MalformedFrame("A notification of Socket.IO is no JSON object.")
-        return data[1]
-
-    def _auth(self) -> dict[str, Any]:
-        auth: dict[str, Any] = {}
-        if self._subscription.topics:
-            auth["topics"] = list(self._subscription.topics)
-        if self._subscription.last_event_id is not None:
-            auth["last_event_id"] = self._subscription.last_event_id
-        return auth
+    def _on_open(self, told: dict[str, Any]) -> None:
+        self._sid = str(told.get("sid", ""))
 
     def _request(self, method: str, payload: bytes = b"") -> bytes:
         query = [("EIO", "4"), ("transport", "polling"), *([("sid", self._sid)] if self._sid else [])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from app.core import wire
 from app.core.errors import MalformedFrame
 from app.core.frames import (
     FrameDecoder,
@@ -17,27 +16,20 @@ from app.core.frames import (
     handshake_request,
 )
 from app.core.http_response import ResponseDecoder
-from app.core.packets import Packet, PacketKind, encode_packet, parse_packet
+from app.core.packets import Packet, encode_packet, parse_packet
 from app.core.speech.base import Subscription
+from app.core.speech.packet_talk import PacketTalk
 
 
-class SocketIoSpeech:
+class SocketIoSpeech(PacketTalk):
     """Socket.IO 5 over a WebSocket from the first byte: no polling before it. Ready with the CONNECT answer."""
 
     def __init__(self, subscription: Subscription) -> None:
-        self.position: str | None = None
-        self.outgoing = bytearray()
-        self._subscription = subscription
+        super().__init__(subscription)
         self._key = handshake_key(os.urandom(16))
         self._response = ResponseDecoder()
         self._frames = FrameDecoder()
         self._upgraded = False
-        self._ended = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether the connection or the namespace was closed."""
-        return self._ended
 
     @property
     def at_rest(self) -> bool:
@@ -76,34 +68,6 @@ class SocketIoSpeech:
         elif message.opcode == Opcode.BINARY:
             raise MalformedFrame("The server sent a binary message, which this contract has none of.")
         return None
-
-    def _hear_packet(self, packet: Packet) -> dict[str, Any] | None:
-        if packet.kind is PacketKind.EVENT:
-            return self._hear_event(packet.data)
-        if packet.kind is PacketKind.PING:
-            self._say_packet(Packet(PacketKind.PONG, packet.data))
-        elif packet.kind is PacketKind.OPEN:
-            auth: dict[str, Any] = {}
-            if self._subscription.topics:
-                auth["topics"] = list(self._subscription.topics)
-            if self._subscription.last_event_id is not None:
-                auth["last_event_id"] = self._subscription.last_event_id
-            self._say_packet(Packet(PacketKind.CONNECT, auth))
-        elif packet.kind is PacketKind.CONNECT:
-            self.position = str((packet.data or {}).get("position") or "")
-        elif packet.kind is PacketKind.CONNECT_ERROR:
-            reason = (packet.data or {}).get("message", "no reason given")
-            raise MalformedFrame(f"Socket.IO refused the connection: {str(reason)[:200]}")
-        elif packet.kind in (PacketKind.CLOSE, PacketKind.DISCONNECT):
-            self._ended = True
-        return None
-
-    def _hear_event(self, data: list[Any]) -> dict[str, Any] | None:
-        if data[0] != wire.EVENT_NOTIFICATION:
-            return None
-        if len(data) < 2 or not isinstance(data[1], dict):
-            raise MalformedFrame("A notification of Socket.IO is no JSON object.")
-        return data[1]
 
     def _say_packet(self, packet: Packet) -> None:
         self._say(Opcode.TEXT, encode_packet(packet).encode())
