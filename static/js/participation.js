@@ -341,7 +341,7 @@ export class Participation {
     this.#dependencies.log.dropPieces();
     if (left !== null) this.#dependencies.log.addPiece(left);
     this.#trial = new TrialSession(
-      { run, trial, visible: this.#isVisible, left },
+      { run, trial, visible: this.#isVisible, answerOffsetUs: this.#offsetUs, left },
       {
         ...this.#dependencies,
         onChange: () => {

@@ -53,6 +53,7 @@ const ARRIVALS_SPARE = 500;
 export class TrialSession {
   #run;
   #trial;
+  #answerOffsetUs;
   #dependencies;
   #conduct;
   #breaksBefore;
@@ -81,12 +82,14 @@ export class TrialSession {
   #nudgeTimer;
 
   /**
-   * @param {{run: string, trial: Trial, visible: boolean, left?: Piece | null}} wanted `left`: of the page before
+   * @param {{run: string, trial: Trial, visible: boolean, answerOffsetUs: number, left?: Piece | null}} wanted
+   *   `answerOffsetUs`: server time minus client time when the server's last answer came; `left`: of the page before
    * @param {TrialDependencies} dependencies
    */
-  constructor({ run, trial, visible, left = null }, dependencies) {
+  constructor({ run, trial, visible, answerOffsetUs, left = null }, dependencies) {
     this.#run = run;
     this.#trial = trial;
+    this.#answerOffsetUs = answerOffsetUs;
     this.#dependencies = dependencies;
     this.#isVisible = visible;
     this.#breaksBefore = dependencies.keeper.breakCount;
@@ -272,12 +275,19 @@ export class TrialSession {
   #endAt(serverUs) {
     const { keeper, nowUs, timers, onTimeOver } = this.#dependencies;
     const { offset_us } = keeper.read(nowUs(), { live: true });
-    // Without a clock just now: what came last was due a moment ago, so what is left is about this much.
-    const last = this.#arrivals.at(-1);
-    const offsetUs = offset_us ?? (last ? last.notification.due_us - last.received_client_us : null);
-    const waitMs = offsetUs === null ? this.#trial.drain_ms : (serverUs - offsetUs - nowUs()) / 1000;
+    const waitMs = (serverUs - (offset_us ?? this.#leastOffsetUs()) - nowUs()) / 1000;
     timers.clearTimeout(this.#endTimer);
     if (!this.#isEnded) this.#endTimer = timers.setTimeout(onTimeOver, Math.max(0, waitMs));
+  }
+
+  /**
+   * Without a clock just now, as right behind a reload: an answer and an arrival both come later than they were sent, so
+   * either offset is too small if anything, and the larger one is nearer. A trial is never ended too early by it.
+   */
+  #leastOffsetUs() {
+    const last = this.#arrivals.at(-1);
+    const ofArrival = last ? last.notification.due_us - last.received_client_us : -Infinity;
+    return Math.max(this.#answerOffsetUs, ofArrival);
   }
 
   /** Put down what came since the last time. */

@@ -32,7 +32,14 @@ const TRIAL = {
 const FACTS = { secure_context: false, wake_lock: false, timer_step_us: 5 };
 
 /** A trial on a phone whose clock is the server's. */
-function makeTrial({ trial = {}, visible = true, clock = "ok", left = null } = {}) {
+function makeTrial({
+  trial = {},
+  visible = true,
+  clock = "ok",
+  offsetUs = 0,
+  answerOffsetUs = 0,
+  left = null,
+} = {}) {
   const time = new FakeTime();
   const world = {
     time,
@@ -52,7 +59,7 @@ function makeTrial({ trial = {}, visible = true, clock = "ok", left = null } = {
   const keeper = {
     askNow: async (count) => void world.asked.push(count),
     nudge: () => (world.nudges += 1),
-    read: () => ({ offset_us: 0, bound_us: 300, state: "ok" }),
+    read: () => ({ offset_us: offsetUs, bound_us: 300, state: "ok" }),
     status: () => ({ state: world.clock }),
     timebaseAt: () => "aa",
     takeProbes: () => [{ timebase: "aa", stamps: [0, 1, 2, 3, 4] }],
@@ -63,7 +70,7 @@ function makeTrial({ trial = {}, visible = true, clock = "ok", left = null } = {
     roundTrips: { rtt_ms: 2, jitter_ms: 1, radio_jitter_ms: 40 },
   };
   const session = new TrialSession(
-    { run: "r-1", trial: { ...TRIAL, ...trial }, visible, left },
+    { run: "r-1", trial: { ...TRIAL, ...trial }, visible, answerOffsetUs, left },
     {
       openStream: (transport, wanted, events) => {
         world.opened.push({ transport, wanted });
@@ -173,6 +180,31 @@ test("without any notification the server's word for the end counts", async () =
 
   session.setEnd(3 * S);
   await world.time.pass((3 * S + END_MARGIN_US) / 1000);
+
+  assert.equal(world.over, 1);
+});
+
+test("while the clock is not known, the end is read from the server's last answer and the last arrival", async () => {
+  const { session, world } = makeTrial({ offsetUs: null, answerOffsetUs: 100 * S - 1000 });
+  world.open();
+  session.setEnd(110 * S);
+  assert.equal(world.time.now_us, 0);
+
+  await world.time.pass((10 * S + END_MARGIN_US) / 1000);
+  assert.equal(world.over, 0);
+  await world.time.pass(1);
+
+  assert.equal(world.over, 1);
+});
+
+test("an arrival that tells more of the server's time than its last answer brings the end nearer", async () => {
+  const { world } = makeTrial({ offsetUs: null, answerOffsetUs: -1 * S });
+  world.open();
+  world.receive(0);
+
+  await world.time.pass((7 * S + END_MARGIN_US) / 1000 - 1);
+  assert.equal(world.over, 0);
+  await world.time.pass(1);
 
   assert.equal(world.over, 1);
 });
