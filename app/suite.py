@@ -79,7 +79,8 @@ def main(argv: list[str]) -> int:
         fast = "" if "--all" in argv else " and not slow"
         beside = ("-n", "2", "--dist", "loadfile", "-m", f"not alone{fast}")
         outcomes.append(run_pytest("pytest, two at a time", beside))
-        outcomes.append(run_pytest("pytest, alone", ("-m", f"alone{fast}")))
+        # Only where there are some: pytest takes long to collect the others for nothing.
+        outcomes.append(run_pytest("pytest, alone", ("-m", f"alone{fast}", *files_that_mark("alone"))))
     print(summary(outcomes, time.monotonic() - started_s), flush=True)
     return 1 if any(outcome.word == "FAILED" for outcome in outcomes) else 0
 
@@ -252,6 +253,19 @@ def install_step() -> Command:
 
 
 # --- pytest -------------------------------------------------------------------------------------------------
+
+
+def files_that_mark(marker: str) -> list[Path]:
+    """The test files in which a test, or the module, has the marker.
+
+    tests/conftest.py sees to it that none is marked in another way.
+    """
+    wanted = f"pytest.mark.{marker}"
+    return [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if wanted in path.read_text(encoding="utf-8")
+    ]
 
 
 def run_pytest(name: str, arguments: Sequence[str]) -> Outcome:

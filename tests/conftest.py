@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from app.suite import files_that_mark
 from tests import components  # noqa: F401 - reads SIAR_TEST_STRICT before the guard below hides it
 
 # A suite that was started in the background of a script hands down that Ctrl-C is to be ignored: programs under test
@@ -17,3 +18,11 @@ def _no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIAR_* in the developer's shell would change what is tested."""
     for name in [name for name in os.environ if name.startswith("SIAR_")]:
         monkeypatch.delenv(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that is marked `alone` in a roundabout way would be run in neither half of the suite."""
+    marked = {item.path for item in items if item.get_closest_marker("alone")}
+    hidden = marked - set(files_that_mark("alone"))
+    if hidden:
+        raise pytest.UsageError(f"write `@pytest.mark.alone` out in {', '.join(map(str, sorted(hidden)))}")
