@@ -83,8 +83,9 @@ def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
     for trial in trials.values():
         last_due_us = max(each.due_us for each in trial.deliveries)
         assert trial.cpu is not None
-        # 20 ms before the first, 24 steps of 10 ms, at most 100 ms after the last, and what a wake-up takes.
-        assert 0.24 < trial.cpu.wall_s < 0.24 + 0.02 + 0.1 + 0.15
+        # 20 ms before the first, 24 steps of 10 ms, at most 100 ms after the last, and what a wake-up takes on a busy
+        # machine; what comes late comes 0.8 s after the last.
+        assert 0.24 < trial.cpu.wall_s < 0.24 + 0.02 + 0.1 + 0.5
         assert trial.ended_us >= last_due_us
         assert {each.outcome for each in trial.deliveries} == {Outcome.ON_TIME}
         assert deliveries_in_window(trial) == len(trial.deliveries) == 2 * 25

@@ -94,7 +94,8 @@ def test_the_server_s_cpu_is_measured_with_phones_connected_and_idle(run: RunRec
     assert sum(trial.spec.idle for trial in run.trials) == 1
     for trial in run.trials:
         assert trial.cpu is not None
-        assert trial.cpu.total_s > 0
+        # In an idle window of 0.2 s a server may well do nothing at all.
+        assert trial.cpu.total_s >= 0 if trial.spec.idle else trial.cpu.total_s > 0
         # Phones that wait for a trial ask nothing, and neither does the runner.
         assert trial.disturbances == 0
 
