@@ -374,7 +374,7 @@ def test_an_aborted_poll_ends_the_session_at_once(polling: Polling) -> None:
         before_s = time.monotonic()
 
     assert polling.wait_until(lambda state: "ended" in state) == {"ended": "transport error"}
-    assert time.monotonic() - before_s < 2
+    assert time.monotonic() - before_s < 10  # By the heartbeat it would be 45.
     assert polling.get()[0] == 400
 
 
@@ -429,7 +429,7 @@ def test_a_session_without_a_pong_ends_at_its_own_deadline(quick: Endpoint, tran
     assert wait_for_the_end(client) == ["2"]
     lived_s = time.monotonic() - began_s
 
-    assert PING_INTERVAL_S + PING_TIMEOUT_S - 0.1 < lived_s < PING_INTERVAL_S + PING_TIMEOUT_S + 1
+    assert PING_INTERVAL_S + PING_TIMEOUT_S - 0.1 < lived_s < PING_INTERVAL_S + PING_TIMEOUT_S + 5
     assert quick.state(client.sid) == {"ended": "ping timeout"}
 
 

@@ -141,7 +141,7 @@ def test_who_never_sends_connect_is_closed(impatient: Endpoint, transport: str) 
     began_s = time.monotonic()
 
     assert wait_for_the_end(CLIENTS[transport](impatient)) == []
-    assert CONNECT_TIMEOUT_S - 0.1 < time.monotonic() - began_s < CONNECT_TIMEOUT_S + 2
+    assert CONNECT_TIMEOUT_S - 0.1 < time.monotonic() - began_s < CONNECT_TIMEOUT_S + 8
 
 
 @pytest.mark.parametrize("transport", CLIENTS)
