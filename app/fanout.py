@@ -101,6 +101,8 @@ class Fanout:
         self._broker = broker
         self.broadcaster = broadcaster
         self._framings: dict[str, Framing] = {}
+        self._names = TRANSPORTS
+        """Who is counted, at zero too."""
         self._stock: dict[Connection, int] = {}
         """Since when, in the order in which they came: so they are served."""
         self._groups: dict[tuple[Filter, str], Group] = {}
@@ -118,6 +120,8 @@ class Fanout:
     def register(self, transport: str, framing: Framing) -> None:
         """Make a transport known by its name."""
         self._framings[transport] = framing
+        if transport not in self._names:
+            self._names = (*self._names, transport)
 
     def subscribe(self, connection: Connection, since: Position | None, form: str = "") -> None:
         """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
@@ -165,7 +169,7 @@ class Fanout:
 
     def deliver(self, notification: Notification) -> dict[str, int]:
         """Hand a notification to every connection that it matches; answers how many, by transport."""
-        counts = dict.fromkeys(TRANSPORTS, 0)
+        counts = dict.fromkeys(self._names, 0)
         with self._lock:
             self._deliver_direct(notification, counts)
             stock = self._matching_stock(notification)
@@ -224,7 +228,7 @@ class Fanout:
             found = Counter(connection.wanted.transport for connection in self._stock)
             for group in self._groups.values():
                 found[group.wanted.transport] += len(group.members)
-        return {name: found[name] for name in TRANSPORTS}
+        return {name: found[name] for name in self._names}
 
     def paths(self) -> dict[tuple[str, str], int]:
         """Open connections by (transport, path), the path being `direct` or `stock`."""

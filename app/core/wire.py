@@ -4,6 +4,7 @@ A limit is a promise to both sides: what is within it is served, what is beyond 
 """
 
 import re
+from typing import Literal, get_args
 
 EVENT_NOTIFICATION = "notification"
 """The event's name, in SSE's `event:` field and as the Socket.IO event."""
@@ -40,7 +41,9 @@ OFFSET_MAX = 2**53 - 1
 
 TRANSPORT_SSE = "sse"
 TRANSPORT_SOCKETIO = "socketio"
-TRANSPORTS = (TRANSPORT_SSE, TRANSPORT_SOCKETIO)
+Transport = Literal["sse", "socketio"]
+"""What the wire may name: the one list of transports (docs/transports.md)."""
+TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
 
 def topic_is_well_formed(topic: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from app.core.wire import OFFSET_MAX, TOPIC_PATTERN
+from app.core.wire import OFFSET_MAX, TOPIC_PATTERN, Transport
 from app.room.seats import PARTICIPANTS_MAX
 
 ARMS_MAX = 16
@@ -41,7 +41,7 @@ class TrialForPhones(msgspec.Struct, forbid_unknown_fields=True):
     index: _Whole
     block: _Whole
     clients: Annotated[int, msgspec.Meta(ge=0, le=PARTICIPANTS_MAX)]
-    transport: Literal["sse", "socketio"]
+    transport: Transport
     expected_count: _Whole
     warmup_count: _Whole
     rate_hz: Annotated[float, msgspec.Meta(ge=0.01, le=1000)]

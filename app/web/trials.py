@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import flask
 import msgspec
 
 from app.catalogues import refusal
 from app.core.errors import Conflict
+from app.core.wire import Transport
 from app.source import Trial, TrialOrder
 from app.web import body
 from app.web.auth import require_operator
@@ -29,7 +30,7 @@ class Order(msgspec.Struct, forbid_unknown_fields=True):
     run: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")]
     trial: Annotated[int, _whole(0, 1_000_000)]
     block: Annotated[int, _whole(0, 1_000_000)]
-    transport: Literal["sse", "socketio"]
+    transport: Transport
     notifications: Annotated[int, _whole(1, 100_000)]
     warmup_notifications: Annotated[int, _whole(0, 10_000)]
     rate_hz: Annotated[float, msgspec.Meta(ge=0.01, le=1000)]
