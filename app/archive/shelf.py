@@ -34,6 +34,10 @@ class Shelf:
                 del self._known[gone]
         return found
 
+    def count(self) -> int:
+        """How many runs there are, listed or not."""
+        return len(self._names())
+
     def one(self, run: str) -> RunSummary:
         """A run by its id. Raises `Unknown`."""
         return self._summary(folder_of(self.runs_dir, run))

@@ -7,14 +7,11 @@ import os
 from pathlib import Path
 
 from app import settings as settings_module
-from app.archive import retention
 from app.archive.shelf import Shelf
 from app.archive.summary import RunSummary
-from app.archive.trash import KEPT_DAYS, Trash
-from app.core.errors import Malformed, SiarError, Unfit
-from app.serving import server_file
-
-DAYS_MAX = 36_500
+from app.archive.trash import Trash
+from app.commands.prune import prune
+from app.core.errors import Malformed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,12 +23,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="prune: default SIAR_RETENTION_DAYS, which is 30"
     )
+    parser.add_argument(
+        "--keep",
+        metavar="SIZE",
+        help="prune: instead or as well, the oldest until the others take at most so much, such as 2GB",
+    )
     parser.add_argument("--yes", action="store_true", help="prune: do it; without it the runs are only named")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """List, prune or bring back."""
     settings = settings_module.read(os.environ)
+    if arguments.action != "prune" and (arguments.older_than is not None or arguments.keep or arguments.yes):
+        raise Malformed("--older-than, --keep and --yes belong to `siar runs prune`.")
     if arguments.action == "restore":
         return _restore(settings.runs_dir, arguments.run)
     if arguments.run is not None:
@@ -39,20 +43,26 @@ def execute(arguments: argparse.Namespace) -> int:
             f"`siar runs {arguments.action}` takes no run; `siar report {arguments.run}` shows it."
         )
     if arguments.action == "prune":
-        days = settings.retention_days if arguments.older_than is None else arguments.older_than
-        if not 0 <= days <= DAYS_MAX:
-            raise Malformed(f"--older-than is {days:g}; it must be 0 to {DAYS_MAX}.")
-        return _prune(settings.runs_dir, days=days, wanted=arguments.yes)
+        return prune(
+            settings.runs_dir,
+            older_than=arguments.older_than,
+            keep=arguments.keep,
+            retention_days=settings.retention_days,
+            wanted=arguments.yes,
+        )
     return _list(settings.runs_dir)
 
 
 def _list(runs_dir: Path) -> int:
     """One line per run; a damaged one is named, not hidden."""
-    found = Shelf(runs_dir).newest()
+    shelf = Shelf(runs_dir)
+    found = shelf.newest()
     if not found:
         print(f"No runs in {runs_dir}. `siar demo` makes one.")
     for each in found:
         print(_line(each))
+    if older := shelf.count() - len(found):
+        print(f"{older} older runs are not listed; they are in {runs_dir}, and `siar report RUN` shows each.")
     return 0
 
 
@@ -66,41 +76,6 @@ def _line(run: RunSummary) -> str:
     verdict = None if run.verdict is None else run.verdict.sentence_en
     parts = (run.id, run.profile, who, run.state, verdict)
     return "  ".join(each for each in parts if each)
-
-
-def _prune(runs_dir: Path, *, days: float, wanted: bool) -> int:
-    """Old runs into the trash, what was there for a week away for good."""
-    kept = _written_now(runs_dir)
-    old = [run for run in retention.old_runs(runs_dir, days=days) if run != kept]
-    if not wanted:
-        for run in old:
-            print(run)
-        print(f"{len(old)} of the runs are older than {days:g} days; --yes moves them into the trash.")
-        return 0
-    trash, moved = Trash(runs_dir), 0
-    for run in old:
-        try:
-            trash.throw(run)
-        except SiarError as error:
-            print(f"{run}  stays: {error}")
-            continue
-        moved += 1
-        print(f"{run}  in the trash")
-    gone = trash.purge()
-    print(
-        f"{moved} moved into the trash, where they can be brought back for {KEPT_DAYS} days "
-        f"(siar runs restore RUN); {len(gone)} deleted for good."
-    )
-    return 0
-
-
-def _written_now(runs_dir: Path) -> str | None:
-    """The live run of a server that runs here: however old it is, phones post into it."""
-    try:
-        server_file.read(runs_dir)
-    except Unfit:
-        return None
-    return next((each.id for each in Shelf(runs_dir).newest() if each.state == "live"), None)
 
 
 def _restore(runs_dir: Path, run: str | None) -> int:

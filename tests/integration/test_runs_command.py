@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from app.archive.sizes import folder_bytes
 from app.archive.trash import DAY_S
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 from tests.support.stored_run import store_run
@@ -21,12 +22,12 @@ PROXY = "127.0.0.9"
 OLD, NEW = "2025-01-01T00-00-00-0001", "2026-01-01T00-00-00-0002"
 
 
-def siar(runs_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def siar(runs_dir: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """`./siar ...` with its runs in `runs_dir`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     return subprocess.run(
         [sys.executable, "-P", "-m", "app", *arguments],
-        env={**kept, "PYTHONPATH": str(ROOT), "SIAR_RUNS_DIR": str(runs_dir)},
+        env={**kept, "PYTHONPATH": str(ROOT), "SIAR_RUNS_DIR": str(runs_dir), **settings},
         capture_output=True,
         text=True,
         timeout=60,
@@ -52,7 +53,8 @@ def test_the_list_is_one_line_per_run_newest_first(runs_dir: Path) -> None:
 
 def test_prune_names_old_runs_and_moves_them_only_when_told_to(runs_dir: Path) -> None:
     shown = siar(runs_dir, "runs", "prune")
-    assert shown.stdout.startswith(f"{OLD}\n")
+    assert shown.stdout.startswith(f"{OLD}  100 days  ")
+    assert "1 of 2 runs are older than 30 days" in shown.stdout
     assert "--yes" in shown.stdout
     assert (runs_dir / OLD).exists()
 
@@ -66,11 +68,35 @@ def test_prune_names_old_runs_and_moves_them_only_when_told_to(runs_dir: Path) -
     assert (runs_dir / OLD / "run.sqlite").exists()
 
 
+def test_prune_by_size_takes_the_oldest_and_names_what_it_would_free(runs_dir: Path) -> None:
+    size_bytes = folder_bytes(runs_dir / NEW)
+    room = f"{round(1.5 * size_bytes)}"
+
+    shown = siar(runs_dir, "runs", "prune", "--keep", room)
+    done = siar(runs_dir, "runs", "prune", "--keep", room, "--yes")
+
+    assert [line.split()[0] for line in shown.stdout.splitlines()[:-1]] == [OLD]
+    assert "1 of 2 runs are beyond" in shown.stdout
+    assert done.returncode == 0
+    assert sorted(path.name for path in runs_dir.iterdir()) == [".trash", NEW]
+    assert "The trash takes" in done.stdout
+
+
+def test_prune_without_a_rule_takes_nothing_where_runs_are_kept_for_ever(runs_dir: Path) -> None:
+    done = siar(runs_dir, "runs", "prune", "--yes", SIAR_RETENTION_DAYS="0")
+
+    assert done.returncode == 2
+    assert "SIAR_RETENTION_DAYS is 0" in done.stderr
+    assert (runs_dir / OLD).exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
         (("prune", "--older-than", "-1"), "--older-than"),
         (("prune", "--older-than", "nan"), "--older-than"),
+        (("prune", "--keep", "much"), "2GB"),
+        (("list", "--yes"), "prune"),
         (("restore",), "RUN"),
         (("restore", "../runs"), "trash"),
         (("list", NEW), "siar report"),
