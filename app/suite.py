@@ -2,6 +2,7 @@
 
     ./siar test                  everything but the tests marked `slow`
     ./siar test --all            those too
+    ./siar test --nightly        only those marked `nightly`, which take many minutes and which --all leaves out
     ./siar test -k clock         any other argument goes to pytest, and then only pytest runs
 
 Tests marked `alone` measure time: nothing runs beside them. The others run two at a time before them. A tool that this machine lacks (Node, Chromium) skips what
@@ -71,9 +72,13 @@ def main(argv: list[str]) -> int:
         print(__doc__)
         return 0
     started_s = time.monotonic()
-    pytest_arguments = [argument for argument in argv if argument != "--all"]
-    outcomes = [] if pytest_arguments else run_checks()
-    if pytest_arguments:
+    pytest_arguments = [argument for argument in argv if argument not in ("--all", "--nightly")]
+    is_nightly = "--nightly" in argv
+    outcomes = [] if pytest_arguments or is_nightly else run_checks()
+    if is_nightly:
+        chosen = from_root(pytest_arguments) or files_that_mark("nightly")
+        outcomes.append(run_pytest("pytest, nightly", ("-m", "nightly", *chosen)))
+    elif pytest_arguments:
         outcomes.append(run_pytest("pytest", with_default_marker(argv, from_root(pytest_arguments))))
     else:
         fast = "" if "--all" in argv else " and not slow"

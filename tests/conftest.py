@@ -20,7 +20,18 @@ def _no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes many minutes runs only when it is asked for, also where pytest is called by itself."""
+    _refuse_hidden_marks(items)
+    if "nightly" in config.option.markexpr or any("::" in argument for argument in config.args):
+        return
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly:
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if item not in nightly]
+
+
+def _refuse_hidden_marks(items: list[pytest.Item]) -> None:
     """A test that is marked `alone` in a roundabout way would be run in neither half of the suite."""
     marked = {item.path for item in items if item.get_closest_marker("alone")}
     hidden = marked - set(files_that_mark("alone"))

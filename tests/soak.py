@@ -1,0 +1,217 @@
+"""Hours of use in short: `python -m tests.soak --minutes 30`.
+
+    1,000 clients of each transport --- leave and come back, 20 % of them a minute, each with its position ---.
+                                                                                                             server
+    a publisher, a notification a second --------------------------------------------------------------------'
+
+First history is filled, and everybody comes once and leaves: what is there then is the baseline. Then they come again, and
+after a warm-up the memory of the server's processes is read each second. At the end everybody must have had everything
+once and in order, and when all have left, no more green threads, connections and open files may be there than before.
+
+    --minutes M         what is measured (default 10); the warm-up comes on top
+    --warm-up-minutes W (default 2)
+    --clients N         of each transport (default 1000)
+    --json PATH         the figures as JSON
+
+The limit on the growth of memory, 1 % in ten minutes at the upper 95 % bound of a line through 20 block means, is judged
+from ten minutes on: in two, one page more is beyond it. Exit codes: 0 kept, 1 not kept, 3 this machine cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.fault.herd import room_for
+from tests.support.churn import Churn, drafts_until
+from tests.support.server import ROOT, RunningServer, running_server
+from tests.support.steadiness import slope
+from tests.support.swarm import Publisher, Swarm
+
+COMMAND = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "tests.support.census_app:app")
+
+CLIENTS = 1_000
+SHARE_PER_MINUTE = 0.2
+PERIOD_S = 1.0
+
+HISTORY_COUNT = 256
+"""Full before it begins, so that its filling is not taken for a leak; it reaches back for four minutes."""
+
+SLOPE_PERCENT_MAX = 1.0
+JUDGED_FROM_MINUTES = 10.0
+
+SAMPLE_S = 1.0
+GATHER_TIMEOUT_S = 300.0
+SETTLE_TIMEOUT_S = 180.0
+"""Long beyond need: only what never comes is a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What it came to."""
+
+    minutes: float
+    clients: int
+    """Of each transport."""
+    published: int
+    left: dict[str, int]
+    """Departures by how; those whom the server cut off came back like the others."""
+    faults: list[str]
+    """Clients that missed something, or had it twice or out of order. Must be empty."""
+    memory_mb: float
+    """Mean RSS of the server's processes together."""
+    slope_percent: float
+    slope_percent_upper: float
+    """Per ten minutes."""
+    before: dict[str, int]
+    after: dict[str, int]
+    grown: dict[str, int]
+    """By class of ours: objects more than at the baseline."""
+    log: str = field(repr=False)
+    """What the server said of errors."""
+
+    @property
+    def missed(self) -> list[str]:
+        """What was promised and not kept."""
+        more = [
+            f"{name}: {n} where {self.before[name]} were"
+            for name, n in self.after.items()
+            if n > self.before[name]
+        ]
+        grows = self.minutes >= JUDGED_FROM_MINUTES and self.slope_percent_upper >= SLOPE_PERCENT_MAX
+        return [
+            *self.faults[:5],
+            *more,
+            *([f"memory grows by up to {self.slope_percent_upper:.2f} % in 10 minutes"] if grows else []),
+            *([self.log] if self.log else []),
+        ]
+
+
+def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) -> Figures:
+    """Run it. Raises `AssertionError` when the crowd does not come in, or does not get everything."""
+    settings: dict[str, Any] = {"history_count": HISTORY_COUNT, "publish_per_s_max": 100_000}
+    with running_server(folder, command=COMMAND, **settings) as server, Swarm() as swarm:
+        for number in range(HISTORY_COUNT):
+            server.publish(f"before {number}")
+        rehearse(swarm, server, clients)
+        before, objects_before = settled(swarm, server, at_most=None)
+        crowd = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
+        crowd.gather(timeout_s=GATHER_TIMEOUT_S)
+        crowd.begin()
+        samples = attend(swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes)
+        last = server.publish("last")["offset"]
+        crowd.settle(last, timeout_s=SETTLE_TIMEOUT_S)
+        crowd.leave()
+        after, objects_after = settled(swarm, server, at_most=before)
+        growth = slope(samples)
+        return Figures(
+            minutes=minutes,
+            clients=clients,
+            published=last - HISTORY_COUNT,
+            left=dict(crowd.counts),
+            faults=crowd.faults(),
+            memory_mb=round(sum(mb for _, mb in samples) / len(samples), 1),
+            slope_percent=round(growth.percent, 3),
+            slope_percent_upper=round(growth.percent_upper, 3),
+            before=before,
+            after=after,
+            grown={
+                k: n - objects_before.get(k, 0)
+                for k, n in objects_after.items()
+                if n > objects_before.get(k, 0)
+            },
+            log=server.log()[-2000:] if "Traceback" in server.log() else "",
+        )
+
+
+def rehearse(swarm: Swarm, server: RunningServer, clients: int) -> None:
+    """Everybody comes, hears something and leaves: what is made once and kept is there from then on."""
+    crowd = Churn(swarm, server, each=clients, share_per_minute=0)
+    crowd.gather(timeout_s=GATHER_TIMEOUT_S)
+    offset = server.publish("rehearsal")["offset"]
+    crowd.settle(offset, timeout_s=SETTLE_TIMEOUT_S)
+    crowd.leave()
+
+
+def attend(
+    swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
+) -> list[tuple[float, float]]:
+    """Publish until the time is over; second and MB of memory from the warm-up's end on."""
+    family = [psutil.Process(server.process.pid)]
+    family += family[0].children(recursive=True)
+    samples: list[tuple[float, float]] = []
+    begun_s = time.monotonic()
+    publisher = Publisher(swarm, server, drafts_until(begun_s + warm_up_s + measured_s), pause_s=PERIOD_S)
+
+    def sample() -> None:
+        now_s = time.monotonic() - begun_s
+        if now_s >= warm_up_s:
+            samples.append((now_s, sum(each.memory_info().rss for each in family) / 1e6))
+        swarm.after(SAMPLE_S, sample)
+
+    sample()
+    # Twice the time, for a machine that does other things as well: no end to wait for is without a limit.
+    assert swarm.run(lambda: publisher.finished, 2 * (warm_up_s + measured_s) + 60), "publishing did not end"
+    return samples
+
+
+def settled(
+    swarm: Swarm, server: RunningServer, *, at_most: dict[str, int] | None
+) -> tuple[dict[str, int], dict[str, int]]:
+    """What lives in the server, and its objects by class: once it is no more than `at_most`, or no longer becomes less."""
+    deadline_s, found, objects = time.monotonic() + SETTLE_TIMEOUT_S, {}, {}
+    previous: dict[str, int] = {}
+    while time.monotonic() < deadline_s:
+        _status, counted = server.request("GET", "/census")
+        objects = counted.pop("objects")
+        found = {**counted, "connections": connections(server)}
+        limit = previous if at_most is None else at_most
+        if not found["connections"] and limit and all(found[name] <= limit[name] for name in found):
+            break
+        previous = found
+        swarm.run(lambda: False, 1.0)
+    return found, objects
+
+
+def connections(server: RunningServer) -> int:
+    """Subscriptions, as the service counts them itself."""
+    _status, text = server.request("GET", "/metrics")
+    lines = [line for line in text.splitlines() if line.startswith("siar_connections{")]
+    assert lines, text
+    return round(sum(float(line.rpartition(" ")[2]) for line in lines))
+
+
+def main() -> int:
+    """As a command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--warm-up-minutes", type=float, default=2.0)
+    parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    if sys.platform != "linux" or not room_for(2 * given.clients):
+        print("This needs Linux and an open file for each connection (ulimit -n).", file=sys.stderr)
+        return 3
+    with tempfile.TemporaryDirectory(prefix="siar-soak-") as folder:
+        figures = soak(
+            Path(folder), clients=given.clients, minutes=given.minutes, warm_up_minutes=given.warm_up_minutes
+        )
+    found = {**asdict(figures), "missed": figures.missed}
+    print(json.dumps(found, indent=2))
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    return 1 if figures.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
