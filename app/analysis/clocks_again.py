@@ -7,6 +7,7 @@ both bounds together at most; where they differ by more, one of them is wrong.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,9 +29,9 @@ class ClockCheck:
     """Notifications' ids, each with its device, whose posted offset cannot be true together with the probes."""
     unknown: int
     """Offsets of which the posted probes say nothing: there are none near enough."""
-    posted_bounds_us: tuple[float, ...]
-    again_bounds_us: tuple[float, ...]
-    """Of each offset that was read again, in the same order."""
+    posted_bounds_us: Sequence[float]
+    again_bounds_us: Sequence[float]
+    """Of each offset that was read again, in the same order: plain doubles, since there may be millions."""
 
     @property
     def count(self) -> int:
@@ -60,8 +61,7 @@ def check_clocks(samples: Iterable[Mapping[str, Any]], probes: Iterable[StampedP
     """Read the clock of every posted arrival that has an offset; those of devices without probes are `unknown`."""
     lives = {device: [_life(each) for each in found] for device, found in _by_device(probes)}
     contradicted: list[str] = []
-    posted_us: list[float] = []
-    again_us: list[float] = []
+    posted_us, again_us = array("d"), array("d")
     unknown = 0
     for sample in samples:
         offset_us, bound_us = sample["clock_offset_us"], sample["clock_bound_us"]
@@ -76,7 +76,7 @@ def check_clocks(samples: Iterable[Mapping[str, Any]], probes: Iterable[StampedP
         again_us.append(again.bound_us)
         if abs(again.offset_us - offset_us) > again.bound_us + bound_us:
             contradicted.append(f"{sample['id']} of {sample['device']}")
-    return ClockCheck(tuple(contradicted), unknown, tuple(posted_us), tuple(again_us))
+    return ClockCheck(tuple(contradicted), unknown, posted_us, again_us)
 
 
 def _distance(server_us: float) -> Any:

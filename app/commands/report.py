@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +25,7 @@ from app.report.contents import document_of
 from app.report.display_text import print_display
 from app.report.figure_files import WIDTH_MM, width_mm, write_figures
 from app.report.files import write_atomically
+from app.report.live_json import write_live
 from app.report.renderings import FORMS, Order
 from app.report.study_tables import print_published
 from app.report.terminal import print_live, print_result
@@ -180,10 +180,14 @@ def _console(file: TextIO) -> Console:
 
 
 def _give(text: str, output: Path | None) -> None:
+    _give_written(lambda file: file.write(text), output)
+
+
+def _give_written(write: Callable[[TextIO], object], output: Path | None) -> None:
     if output is None:
-        sys.stdout.write(text)
+        write(sys.stdout)
     else:
-        write_atomically(output, lambda file: file.write(text))
+        write_atomically(output, write)
 
 
 def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> int:
@@ -191,7 +195,7 @@ def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> i
     if arguments.format not in (TEXT, "json") or arguments.figures is not None:
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
     if arguments.format == "json":
-        _give(json.dumps({"run": run.id, "samples": store.samples()}, indent=1) + "\n", arguments.output)
+        _give_written(lambda file: write_live(file, run.id, store.each_sample()), arguments.output)
         return 0
     file = io.StringIO()
     print_live(run, live_rows(store.each_sample()), _console(file), language=arguments.language)

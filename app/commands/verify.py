@@ -62,7 +62,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _verify_clocks(folder: Path) -> int:
     """0 when no offset that a phone posted contradicts the phone's own probes; runs from before these say nothing."""
     with Store.open(folder) as store:
-        check = check_clocks(store.samples(), store.probes())
+        check = check_clocks(store.each_sample(), store.probes())
     if check.contradicted:
         print(f"{len(check.contradicted)} offsets of phones' clocks contradict their own probes:")
         for each in check.contradicted[:DIFFERENCES_SHOWN_MAX]:
