@@ -1,0 +1,36 @@
+"""What takes many minutes runs when it is asked for, and at no other time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from app import suite
+
+pytestmark = pytest.mark.slow
+
+NIGHTLY = "test_ten_minutes_of_coming_and_going_lose_nothing_and_leave_nothing_behind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_run"),
+    [
+        ((), False),
+        (("-m", "not alone"), False),  # the first half of --all
+        (("-m", "nightly"), True),
+        (("-m", "nightly and not slow"), True),
+    ],
+)
+def test_a_nightly_test_is_collected_only_by_its_mark(arguments: tuple[str, ...], is_run: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/nightly", *arguments],
+        cwd=suite.ROOT,
+        env=suite.environment(),
+        capture_output=True,
+        text=True,
+    )
+
+    assert (NIGHTLY in done.stdout) == is_run, done.stdout + done.stderr
+    assert done.returncode == (0 if is_run else 5)

@@ -1,0 +1,137 @@
+"""What README.md says is typed here, line by line, into folders of the tests' own.
+
+`./siar` is the program behind the wrapper, which would build an environment where one is older than a requirement;
+the wrapper has its own tests (test_wrapper.py). Settings that a reader may leave out choose a free port.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.components import require_tool
+from tests.support import readme
+from tests.support.commands import siar
+from tests.support.proxy import DelayProxy
+from tests.support.redis_server import redis_server
+from tests.support.server import free_port, running_server
+
+pytestmark = pytest.mark.slow
+
+SHORT = ("--blocks", "1", "--notifications", "10", "--rate", "50")
+"""A plan's own length is minutes."""
+
+SERVE = [(command, needs) for command, needs in readme.commands() if command.startswith("./siar serve")]
+DEMO = [command for command, _ in readme.commands() if command.startswith("./siar demo")]
+
+RUN_DONE_S = 300.0
+
+
+@pytest.mark.parametrize(("command", "needs"), SERVE, ids=[command for command, _ in SERVE])
+def test_a_server_that_is_started_as_the_page_says_publishes_and_ends_in_order(
+    command: str, needs: str, tmp_path: Path
+) -> None:
+    if needs == "redis":
+        require_tool("redis-server", "redis-server")
+        with redis_server(tmp_path / "redis") as redis:
+            serve(command.replace(":6379", f":{redis.port}"), tmp_path)
+    else:
+        serve(command, tmp_path)
+
+
+def serve(command: str, folder: Path) -> None:
+    with running_server(folder, command=("-m", "app", *command.split()[1:])) as server:
+        published = server.publish("Hello", "from Siar")
+        _status, history = server.request("GET", "/api/notifications?after=0")
+        server.process.send_signal(signal.SIGTERM)
+        code = server.process.wait(60)
+
+    (shown,) = [json.loads(block.text) for block in readme.blocks("json")]
+    (notification,) = history["notifications"]
+    assert code == 0, server.log()
+    assert notification["id"] == published["id"]
+    assert shapes(notification) == shapes(shown)
+    assert {name: notification[name] for name in ("title", "body", "topic", "data", "offset")} == {
+        name: shown[name] for name in ("title", "body", "topic", "data", "offset")
+    }
+    if "sqlite" in command:
+        assert (folder / "history.db").stat().st_size > 0
+
+
+def shapes(notification: dict[str, Any]) -> dict[str, type]:
+    return {name: type(value) for name, value in notification.items()}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("command", DEMO)
+def test_a_demo_is_a_run_that_every_other_command_of_the_page_takes(command: str, tmp_path: Path) -> None:
+    done = siar(tmp_path, *command.split()[1:], timeout_s=RUN_DONE_S)
+
+    assert done.returncode == 0, done.stderr + done.stdout
+    (folder,) = (tmp_path / "runs").glob("2*")
+    for name in ("run.sqlite", "report.html", "result.json", "deliveries.csv", "trials.csv"):
+        assert (folder / name).stat().st_size > 0, "the page says that it is in a run's folder"
+    assert_all_work(tmp_path, folder.name)
+
+
+def assert_all_work(folder: Path, run: str) -> None:
+    """The commands that look at a run, in the page's own words."""
+    (report,) = [
+        each
+        for each in readme.inline_commands()
+        if each.startswith("./siar report") and "--figures" in each and "[" not in each
+    ]
+    for command in (
+        "./siar runs",
+        report,
+        f"./siar verify {run}",
+        f"./siar compare {run} {run}",
+        f"./siar export {run} --output taken.zip",
+        "./siar runs prune",
+    ):
+        words = [
+            {"RUN": run, "DIR": "drawn", "DIR/figures": "drawn/figures"}.get(w, w) for w in command.split()
+        ]
+        done = siar(folder, *words[1:])
+        assert done.returncode == 0, (command, done.stderr, done.stdout)
+    assert {path.suffix for path in (folder / "drawn").iterdir()} >= {".html", ".md", ".pdf"}
+    assert {path.suffix for path in (folder / "drawn" / "figures").iterdir()} >= {".svg", ".png", ".pdf"}
+    opened = siar(folder, "import", "taken.zip", SIAR_RUNS_DIR="elsewhere")
+    assert opened.returncode == 0, opened.stderr
+
+
+@pytest.mark.parametrize("block", readme.blocks("toml"), ids=lambda block: f"line {block.line}")
+def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: Path) -> None:
+    port = free_port()
+    with DelayProxy("127.0.0.1", port, delay_s=0.0) as proxy:
+        text = block.text.replace("http://127.0.0.1:9000", proxy.url)
+        (tmp_path / "plan.toml").write_text(text)
+        done = siar(tmp_path, "run", "plan.toml", *SHORT, timeout_s=RUN_DONE_S, SIAR_PORT=str(port))
+
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(list((tmp_path / "runs").glob("2*/report.html"))) == 1
+
+
+def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Path) -> None:
+    done = siar(tmp_path, "test", str(readme.ROOT / "tests/unit/test_pacing.py"))
+
+    assert done.returncode == 0, done.stdout
+    assert "siar test: 1 of 1 steps ok" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["tests.screens", "tests.simulate_statistics", "tests.scale_report", "tests.soak"]
+)
+def test_every_module_that_the_page_names_tells_how_it_is_used(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", name, "--help"], cwd=readme.ROOT, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0
+    assert f"python -m {name}" in done.stdout

@@ -1,0 +1,46 @@
+"""What one process took: seconds by the clock, CPU seconds, and its memory at the highest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.support.server import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """By one command, start of Python included."""
+
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+    said: str
+
+
+def timed_siar(words: Sequence[str], **settings: str) -> Taken:
+    """`./siar ...`, as a user calls it. Raises `SystemExit` when it does not end with 0."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        began_s = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "app", *words],
+            env={**environment, "PYTHONPATH": str(ROOT), **settings},
+            stdout=said,
+            stderr=said,
+        )
+        # Like `wait`, and it tells what this one process has used.
+        _, status, usage = os.wait4(process.pid, 0)
+        taken_s = time.perf_counter() - began_s
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read()
+    if process.returncode:
+        raise SystemExit(f"siar {' '.join(words)} ended with {process.returncode}: {text}")
+    peak = usage.ru_maxrss / 1e6 if sys.platform == "darwin" else usage.ru_maxrss * 1024 / 1e6
+    return Taken(taken_s, usage.ru_utime + usage.ru_stime, peak, text)
