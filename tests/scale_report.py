@@ -211,6 +211,7 @@ def _report(run: Path, html: Path) -> dict[str, float]:
     report = subprocess.Popen(
         [sys.executable, "-P", "-m", "app", "report", str(run), "--format", "html", "--output", str(html)],
         cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
     )
