@@ -66,3 +66,10 @@ def test_there_is_a_name_even_when_all_are_taken() -> None:
 
 def test_an_unknown_language_gets_english() -> None:
     assert friendly_name("fr", number=5, taken=()) == friendly_name("en", number=5, taken=())
+
+
+def test_with_one_name_left_it_is_found_wherever_the_search_begins() -> None:
+    every = [friendly_name("en", number=number, taken=()).casefold() for number in range(24 * 32)]
+    last = every[500]
+
+    assert friendly_name("en", number=3, taken={*every} - {last}).casefold() == last

@@ -110,6 +110,40 @@ def test_no_function_is_longer_than_a_screen(path: Path) -> None:
     assert not long
 
 
+def loose_dataclasses(source: str) -> Iterator[str]:
+    """Names of dataclasses that take members which nobody declared, or say outright that they are not frozen."""
+    for node in ast.walk(ast.parse(source)):
+        decorators = node.decorator_list if isinstance(node, ast.ClassDef) else []
+        for decorator in decorators:
+            said = ast.unparse(decorator)
+            # What is computed once is kept in a dictionary, which slots would take away.
+            loose = "slots=True" not in said and "@cached_property" not in ast.unparse(node)
+            if said.startswith("dataclass") and (loose or "frozen=False" in said):
+                yield node.name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("decorator", "found"),
+    [
+        ("dataclass(frozen=True, slots=True)", []),
+        ("dataclass(slots=True)", []),
+        ("dataclass", ["A"]),
+        ("dataclass(frozen=True)", ["A"]),
+        ("dataclass(frozen=True, slots=False)", ["A"]),
+        ("dataclass(frozen=False, slots=True)", ["A"]),
+        ("total_ordering", []),
+    ],
+)
+def test_a_loose_dataclass_is_seen(decorator: str, found: list[str]) -> None:
+    assert list(loose_dataclasses(f"@{decorator}\nclass A: ...")) == found
+
+
+@pytest.mark.parametrize("path", python_files("app"), ids=name_of)
+def test_a_value_has_the_members_that_it_declares(path: Path) -> None:
+    """style.md, Values: slotted, and frozen but where a thing of its nature changes."""
+    assert list(loose_dataclasses(path.read_text(encoding="utf-8"))) == []
+
+
 def test_no_file_names_a_path_of_one_machine() -> None:
     texts = [path for path in ROOT.rglob("*") if is_ours(path) and path.is_file()]
 
@@ -127,7 +161,13 @@ def test_the_lock_file_names_no_registry() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["requirements.txt", "requirements-https.txt", "requirements-report.txt", "tests/requirements.txt"],
+    [
+        "requirements.txt",
+        "requirements-https.txt",
+        "requirements-report.txt",
+        "tests/requirements.txt",
+        "tests/requirements-mutants.txt",
+    ],
 )
 def test_every_requirement_is_bounded_on_both_sides_and_says_why(name: str) -> None:
     comment_above = False

@@ -30,3 +30,10 @@ def test_a_padded_notification_has_exactly_the_plan_s_length(payload_bytes: int,
 def test_a_payload_that_cannot_hold_the_rest_is_refused() -> None:
     with pytest.raises(Malformed, match="without a body it has 263 bytes"):
         padded_body({"title": "x" * 241, "body": ""}, payload_bytes=256)
+
+
+def test_a_payload_that_holds_just_the_rest_has_an_empty_body() -> None:
+    wire = {"title": "t", "body": ""}
+
+    assert padded_body(wire, payload_bytes=len(encode_json(wire))) == ""
+    assert padded_body(wire, payload_bytes=len(encode_json(wire)) + 1) == "S"

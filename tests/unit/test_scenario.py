@@ -3,7 +3,18 @@
 import pytest
 
 from app.core.errors import Malformed
-from app.core.scenario import arms_from_names, plan_from_json, plan_sha256, plan_to_json, repeat_of, schedule
+from app.core.scenario import (
+    Arm,
+    Plan,
+    arm_plan,
+    arms_from_names,
+    plan_from_json,
+    plan_sha256,
+    plan_to_json,
+    repeat_of,
+    schedule,
+    trial_s,
+)
 from tests.support import records
 
 
@@ -91,3 +102,55 @@ def test_the_same_transport_twice_is_an_a_a_run() -> None:
 def test_an_impossible_plan_is_refused_in_a_sentence(change: dict[str, object], sentence: str) -> None:
     with pytest.raises(Malformed, match=sentence):
         records.plan(**change)
+
+
+@pytest.mark.parametrize(
+    ("member", "least", "most", "step"),
+    [
+        ("blocks", 1, 1000, 1),
+        ("notifications", 1, 100_000, 1),
+        ("warmup_notifications", 0, 10_000, 1),
+        ("rate_hz", 0.01, 1000, 0.001),
+        ("payload_bytes", 256, 16_384, 1),
+        ("idle_s", 0, 600, 0.001),
+        ("settle_s", 0.03, 60, 0.001),
+        ("drain_s", 0.1, 60, 0.001),
+        ("extra_blocks_max", 0, 100, 1),
+    ],
+)
+def test_a_plan_goes_up_to_its_limits_and_no_further(
+    member: str, least: float, most: float, step: float
+) -> None:
+    assert [getattr(records.plan(**{member: value}), member) for value in (least, most)] == [least, most]
+    for value in (least - step, most + step):
+        with pytest.raises(Malformed):
+            records.plan(**{member: value})
+
+
+def test_a_count_of_clients_goes_up_to_its_limit_and_no_further() -> None:
+    assert records.plan(client_counts=(1, 20_000)).client_counts == (1, 20_000)
+    with pytest.raises(Malformed):
+        records.plan(client_counts=(1, 20_001))
+
+
+def test_what_a_plan_leaves_open_is_as_the_demo_has_it() -> None:
+    """Stored plans name every member, so that these are for whoever writes a plan by hand."""
+    plan = records.plan()
+
+    assert (plan.idle_s, plan.settle_s, plan.drain_s) == (0.4, 0.1, 5.0)
+    assert (plan.extra_blocks_max, plan.environment, plan.instrument) == (3, "loopback", False)
+
+
+def test_a_trial_lasts_from_readiness_to_its_last_notification() -> None:
+    plan = records.plan(settle_s=0.5, warmup_notifications=2, notifications=8, rate_hz=4.0)
+
+    assert trial_s(plan, plan.arms[0]) == pytest.approx(0.5 + 10 / 4)
+    assert trial_s(plan, Arm("slow", "sse", {"gap_s": 2.0})) == pytest.approx(0.5 + 10 * 2.0)
+
+
+def test_an_arm_s_factors_change_its_plan_and_nobody_else_s() -> None:
+    plan = records.plan()
+    heavy: Plan = arm_plan(plan, Arm("heavy", "sse", {"payload_bytes": 4096, "gap_s": 0.5}))
+
+    assert (heavy.payload_bytes, heavy.rate_hz) == (4096, 2.0)
+    assert arm_plan(plan, plan.arms[0]) is plan

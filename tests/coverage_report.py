@@ -1,0 +1,103 @@
+"""Lines and branches that the unit and contract tests run: `python -m tests.coverage_report [--missing]`.
+
+Of core, broker, fan-out and analysis, in a clone of the commit. Only what these tests run in their own process is
+counted: what servers do that they start is not, and so the figures are a lower bound.
+It needs `pip install -r tests/requirements-mutants.txt` beside what `./siar test` has installed.
+
+    --only PATH    a package or file instead; repeatable
+    --tests PATH   tests to run instead of those of `witnesses.TESTS`; repeatable
+    --missing      name, file by file, the lines and branches that no test runs
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coverage import Coverage
+
+from tests.mutants.copy import clone, commit, environment
+from tests.mutants.places import PACKAGES
+from tests.mutants.warm import Warm
+from tests.mutants.witnesses import TESTS, measure
+
+Summaries = Mapping[str, dict[str, Any]]
+"""What coverage.py's JSON says of each file, by path from the root."""
+
+
+def main() -> int:
+    """As a command."""
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--tests", action="append")
+    parser.add_argument("--missing", action="store_true")
+    options = parser.parse_args()
+    packages = options.only or PACKAGES
+    with clone() as copy:
+        files = _measured(copy, options.tests or TESTS)
+    print(f"Commit {commit()[:12]}.\n")
+    print("\n".join(table(files, packages)))
+    if options.missing:
+        print("\n" + "\n".join(missing(files, packages)))
+    return 0
+
+
+def _measured(copy: Path, tests: Sequence[str]) -> Summaries:
+    data, out = copy.with_name("coverage"), copy.with_name("coverage-report.json")
+    warm = Warm(environment(copy), copy)
+    try:
+        found = measure(warm, copy, data, tests)
+    finally:
+        warm.close()
+    print(f"{len(found.seconds)} tests, {len(found.failed)} of them failed {sorted(found.failed)}\n")
+    # coverage.py names files from where it is.
+    os.chdir(copy)
+    report = Coverage(data_file=data, branch=True, source=["app"], config_file=False)
+    report.load()
+    report.json_report(outfile=str(out))
+    os.chdir(copy.parent)
+    files: Summaries = json.loads(out.read_text(encoding="utf-8"))["files"]
+    return files
+
+
+def table(files: Summaries, packages: Sequence[str]) -> Iterator[str]:
+    """A row for each package, and one for all."""
+    yield "| package | lines | run | branches | taken |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for name in packages:
+        yield _row(f"`{name}`", [files[path]["summary"] for path in files if path.startswith(name)])
+    every = [files[path]["summary"] for path in files if path.startswith(tuple(packages))]
+    yield _row("together", every)
+
+
+def missing(files: Summaries, packages: Sequence[str]) -> Iterator[str]:
+    """What no test runs."""
+    for path, found in sorted(files.items()):
+        branches = [f"{start}->{end}" for start, end in found["missing_branches"]]
+        if path.startswith(tuple(packages)) and (found["missing_lines"] or branches):
+            yield f"{path}: lines {found['missing_lines']}, branches {', '.join(branches) or 'none'}"
+
+
+def _row(name: str, summaries: Sequence[dict[str, Any]]) -> str:
+    def total(member: str) -> int:
+        return sum(each[member] for each in summaries)
+
+    lines, branches = total("num_statements"), total("num_branches")
+    return (
+        f"| {name} | {lines} | {percent(total('covered_lines'), lines)} "
+        f"| {branches} | {percent(total('covered_branches'), branches)} |"
+    )
+
+
+def percent(part: int, whole: int) -> str:
+    """With one digit, and nothing where there is nothing to be run."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

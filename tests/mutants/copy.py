@@ -1,0 +1,42 @@
+"""A clone of the commit to work in: eight people may be editing the checkout, and a mutant must never be in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextlib.contextmanager
+def clone(ref: str = "HEAD") -> Iterator[Path]:
+    """A folder with what is committed there, which goes when the block ends."""
+    with tempfile.TemporaryDirectory(prefix="siar-mutants-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / "copy"
+        subprocess.run(["git", "clone", "-q", "--shared", "--no-checkout", ROOT, copy], check=True)
+        subprocess.run(["git", "checkout", "-q", "--detach", commit(ref)], cwd=copy, check=True)
+        yield copy
+
+
+def commit(ref: str = "HEAD") -> str:
+    """Its full name."""
+    command = ["git", "rev-parse", "--verify", f"{ref}^{{commit}}"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def environment(copy: Path) -> dict[str, str]:
+    """For processes that test the copy: its modules come first, and byte code of a mutant is never kept."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SIAR_"))}
+    others = os.environ.get("PYTHONPATH")
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join([str(copy), *([others] if others else [])]),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # Two runs beside each other on two cores: more threads for the same sums only cost.
+        "OPENBLAS_NUM_THREADS": "1",
+    }

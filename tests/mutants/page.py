@@ -1,0 +1,48 @@
+"""The figures as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from tests.mutants.judge import HUNG, KILLED, Verdict
+from tests.mutants.places import PACKAGES
+
+
+def share(verdicts: Sequence[Verdict]) -> float:
+    """How many of them were noticed, in percent."""
+    return 100 * sum(each.is_noticed for each in verdicts) / len(verdicts) if verdicts else 0.0
+
+
+def table(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """A row for each package."""
+    yield "| package | mutants | killed | hung | not noticed | noticed |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for name in PACKAGES:
+        of = [each for each in verdicts if each.path.startswith(name)]
+        if of:
+            yield _row(f"`{name}`", of)
+    yield _row("together", verdicts)
+
+
+def survivors(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """A row for each mutant that nobody noticed; why, a person must say."""
+    yield "| where | was | became | outcome | why it lives |"
+    yield "| --- | --- | --- | --- | --- |"
+    for each in sorted(verdicts, key=lambda verdict: (verdict.path, verdict.line)):
+        if not each.is_noticed:
+            was, became = _code(each.before), _code(each.after)
+            yield f"| `{each.path}:{each.line}` | {was} | {became} | {each.outcome} | |"
+
+
+def _row(name: str, verdicts: Sequence[Verdict]) -> str:
+    count = Counter(each.outcome for each in verdicts)
+    lived = len(verdicts) - count[KILLED] - count[HUNG]
+    return (
+        f"| {name} | {len(verdicts)} | {count[KILLED]} | {count[HUNG]} | {lived} | {share(verdicts):.1f} % |"
+    )
+
+
+def _code(text: str) -> str:
+    one_line = " ".join(text.split()).replace("|", "\\|")
+    return f"`{one_line}`" if one_line else "(nothing)"

@@ -1,0 +1,163 @@
+"""Which small changes there are in a file, and which of them are drawn."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import itertools
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.operators.provider import OperatorProvider
+
+PACKAGES = ("app/core", "app/broker", "app/fanout.py", "app/analysis")
+"""What the issue names."""
+
+NOT_OF_INTEREST = ("VariableReplacer", "VariableInserter")
+"""These want names to be given, and put random numbers in."""
+
+SIGNATURES = {"parameters", "lambdef"}
+"""A lone star there is no multiplication, which Cosmic Ray takes it for."""
+
+NOTHING_TO_DO = {"name", "string", "newline", "endmarker"}
+"""Most nodes, which no operator changes: asking two hundred operators each takes long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One small change."""
+
+    path: str
+    line: int
+    operator: str
+    before: str
+    after: str
+    code: str
+    """The whole file, changed."""
+
+    @property
+    def name(self) -> str:
+        """Where it is and what it does."""
+        return f"{self.path}:{self.line} {self.operator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node that can be changed, and the changes: (operator, the how many-th of its kind in the file)."""
+
+    path: str
+    line: int
+    column: int
+    text: str
+    twin: int
+    """How many lines above it in the file read the same."""
+    changes: tuple[tuple[str, int], ...]
+
+    def rank(self, seed: int) -> str:
+        """Where it stands in the draw. It hangs on the line's own text, so an edit elsewhere moves nothing."""
+        return _hash(seed, self.path, self.text, self.twin, self.column)
+
+
+def sample(root: Path, *, seed: int, count: int, packages: Sequence[str] = PACKAGES) -> list[Mutant]:
+    """So many mutants, every place as likely as any other, and one change of each place that is drawn."""
+    places = sorted(
+        (place for path in files(root, packages) for place in places_in(root, path)),
+        key=lambda place: place.rank(seed),
+    )
+    made = (mutant_at(root, place, seed) for place in places)
+    return list(itertools.islice((mutant for mutant in made if mutant is not None), count))
+
+
+def files(root: Path, packages: Sequence[str]) -> list[str]:
+    """The modules in these packages, as paths from the root."""
+    found = [path for name in packages for path in sorted([root / name, *(root / name).rglob("*.py")])]
+    return [path.relative_to(root).as_posix() for path in found if path.suffix == ".py"]
+
+
+def places_in(root: Path, path: str) -> Iterator[Place]:
+    """Every place in a file at which at least one operator has something to do."""
+    source = (root / path).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    changes: dict[tuple[int, int], list[tuple[str, int]]] = defaultdict(list)
+    seen: dict[str, int] = defaultdict(int)
+    for node in ast_nodes(get_ast(source)):
+        if node.type in NOTHING_TO_DO:
+            continue
+        for name, operator in OPERATORS.items():
+            for start, _end in operator.mutation_positions(node):
+                if getattr(node.parent, "type", "") not in SIGNATURES:
+                    changes[start].append((name, seen[name]))
+                seen[name] += 1
+    for (line, column), found in changes.items():
+        text = lines[line - 1]
+        yield Place(path, line, column, text, lines[: line - 1].count(text), tuple(found))
+
+
+def mutant_at(root: Path, place: Place, seed: int) -> Mutant | None:
+    """One of the place's changes, drawn, or `None` where none of them means anything to Python."""
+    source = (root / place.path).read_text(encoding="utf-8")
+    meant = meaning(source)
+    drawn = sorted(place.changes, key=lambda change: _hash(seed, place.rank(seed), *change))
+    for name, occurrence in drawn:
+        code = mutate_code(source, OPERATORS[name], occurrence)
+        if code is not None and meaning(code) not in (None, meant):
+            before, after = _difference(source, code)
+            return Mutant(place.path, place.line, name, before, after, code)
+    return None
+
+
+def meaning(source: str) -> str | None:
+    """The program without annotations, which nothing reads when it runs; `None` if Python does not take it in silence."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compile(source, "mutant", "exec", dont_inherit=True)
+    except SyntaxError:
+        return None
+    return ast.dump(_WithoutAnnotations().visit(ast.parse(source)))
+
+
+class _WithoutAnnotations(ast.NodeTransformer):
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        node.annotation = ast.Constant(0)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+
+def _difference(before: str, after: str) -> tuple[str, str]:
+    """The lines that differ, without what surrounds them."""
+    old, new = before.splitlines(), after.splitlines()
+    start = next(index for index, pair in enumerate(itertools.zip_longest(old, new)) if pair[0] != pair[1])
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return (
+        "\n".join(old[start : len(old) - end]).strip(),
+        "\n".join(new[start : len(new) - end]).strip(),
+    )
+
+
+def _hash(*words: object) -> str:
+    return hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()
+
+
+def _operators() -> dict[str, Any]:
+    provider = OperatorProvider()
+    return {name: provider[name]() for name in provider if name not in NOT_OF_INTEREST}
+
+
+OPERATORS = _operators()
+"""Cosmic Ray's, by name."""

@@ -1,0 +1,132 @@
+"""Connections and framings of a test's own below the real fan-out, on socket pairs: no server, no transport."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+from app.broker.base import Filter, Replay
+from app.broker.memory import MemoryBroker
+from app.core.notification import Notification
+from app.fanout import Connection, Fanout
+from app.serving.broadcaster import Broadcaster
+from app.serving.loop import Loop
+from app.serving.outlet import Outlet
+from app.serving.takeover import RawSocket
+
+END = b"!"
+"""Ends each frame; nothing that these tests publish holds it."""
+
+READ_TIMEOUT_S = 30.0
+
+
+class Framing:
+    """Frames that can be told apart, and a note of who was handed what in the stock way."""
+
+    def __init__(self) -> None:
+        self.framed: list[tuple[int, str]] = []
+        """Offset and form of every frame that was made."""
+        self.handed: list[tuple[int, list[Connection]]] = []
+        self.noticed: list[tuple[str, str, list[Connection]]] = []
+
+    def frame(self, notification: Notification, form: str) -> bytes:
+        self.framed.append((notification.offset, form))
+        return f"{form}{notification.body}".encode() + END
+
+    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
+        self.handed.append((notification.offset, list(connections)))
+
+    def frame_notice(self, event: str, json: str) -> bytes:
+        return f"{event}{json}".encode() + END
+
+    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+        self.noticed.append((event, json, list(connections)))
+
+
+class Stock:
+    """A connection in the libraries' way."""
+
+    def __init__(self, wanted: Filter) -> None:
+        self.wanted = wanted
+        self.replays: list[Replay] = []
+        self.ended: list[str] = []
+
+    def start(self, replay: Replay) -> None:
+        self.replays.append(replay)
+
+    def end(self, reason: str) -> None:
+        self.ended.append(reason)
+
+
+class Direct(Outlet):
+    """A connection that was taken over, and its peer."""
+
+    __slots__ = ("_fanout", "_read", "leaves_at_start", "peer", "reasons", "replays", "wanted")
+
+    def __init__(self, fanout: Fanout, wanted: Filter, *, leaves_at_start: bool = False) -> None:
+        ours, self.peer = socket.socketpair()
+        self.peer.settimeout(READ_TIMEOUT_S)
+        ours.setblocking(False)
+        super().__init__(fanout.broadcaster, RawSocket(fileno=ours.detach()))
+        self._fanout = fanout
+        self._read = b""
+        self.wanted = wanted
+        self.leaves_at_start = leaves_at_start
+        self.replays: list[Replay] = []
+        self.reasons: list[str] = []
+        self.open()
+
+    def start(self, replay: Replay) -> None:
+        self.replays.append(replay)
+        if self.leaves_at_start:
+            self.drop("left")
+
+    def end(self, reason: str) -> None:
+        self.finish(b"bye" + END, reason)
+
+    def on_data(self, data: bytes) -> None:
+        """Peers only listen here."""
+
+    def on_closed(self, reason: str) -> None:
+        self.reasons.append(reason)
+        self._fanout.unsubscribe(self, reason)
+
+    def next_frame(self) -> str:
+        """What the peer reads next; waits for it."""
+        while END not in self._read:
+            data = self.peer.recv(4096)
+            assert data, "the connection ended before a frame came"
+            self._read += data
+        frame, _, self._read = self._read.partition(END)
+        return frame.decode()
+
+
+class Stage:
+    """A broker and a fan-out, with a framing for each transport."""
+
+    def __init__(self) -> None:
+        self.broker = MemoryBroker(count_max=1000, bytes_max=10**9, age_max_us=10**12)
+        self.fanout = Fanout(self.broker, Broadcaster(Loop(), frames_max=1000, bytes_max=10**6))
+        self.sse, self.socketio = Framing(), Framing()
+        self.fanout.register("sse", self.sse)
+        self.fanout.register("socketio", self.socketio)
+        self._made: list[Direct] = []
+
+    def direct(self, wanted: Filter = Filter("sse"), form: str = "", **more: bool) -> Direct:
+        """A connection of our own kind, subscribed."""
+        made = Direct(self.fanout, wanted, **more)
+        self._made.append(made)
+        self.fanout.subscribe(made, None, form)
+        return made
+
+    def stock(self, wanted: Filter = Filter("sse")) -> Stock:
+        """A connection of the libraries' kind, subscribed."""
+        made = Stock(wanted)
+        self.fanout.subscribe(made, None)
+        return made
+
+    def close(self) -> None:
+        """End every connection on both sides."""
+        for each in self._made:
+            each.drop("over")
+            each.peer.close()

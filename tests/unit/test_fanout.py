@@ -1,0 +1,323 @@
+"""Who gets a notification, in one process, over a real broadcaster and socket pairs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from app import clock
+from app.broker.base import Filter
+from app.core.notification import Targets
+from app.fanout import CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_LOST, CLOSED_OPERATOR, CLOSED_SLOW
+from app.serving.recording import Recording
+from tests.support.audience import Direct, Stage, Stock
+from tests.support.brokers import publish
+
+SSE, SOCKETIO = Filter("sse"), Filter("socketio")
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.close()
+
+
+def test_a_frame_is_made_once_for_everyone_who_gets_the_same_bytes(stage: Stage) -> None:
+    peers = [stage.direct(), stage.direct(), stage.direct(form="recover:")]
+
+    published = publish(stage.broker, "hello")
+
+    assert [peer.next_frame() for peer in peers] == ["hello", "hello", "recover:hello"]
+    assert sorted(stage.sse.framed) == [(1, ""), (1, "recover:")]
+    assert published.recipients == {"sse": 3, "socketio": 0}
+
+
+def test_a_frame_is_made_once_for_all_choices_of_topics(stage: Stage) -> None:
+    everything, some = stage.direct(), stage.direct(Filter("sse", frozenset({"default"})))
+
+    publish(stage.broker, "hello")
+
+    assert [everything.next_frame(), some.next_frame()] == ["hello", "hello"]
+    assert stage.sse.framed == [(1, "")]
+
+
+def test_every_transport_frames_for_its_own_connections(stage: Stage) -> None:
+    sse, socketio = stage.direct(SSE), stage.direct(SOCKETIO, form="2:")
+
+    published = publish(stage.broker, "hello")
+
+    assert [sse.next_frame(), socketio.next_frame()] == ["hello", "2:hello"]
+    assert published.recipients == {"sse": 1, "socketio": 1}
+    assert (stage.sse.framed, stage.socketio.framed) == ([(1, "")], [(1, "2:")])
+
+
+@pytest.mark.parametrize(
+    ("topic", "targets", "gets_it"),
+    [
+        ("default", Targets(), True),
+        ("other", Targets(), False),
+        ("default", Targets(transport="sse"), True),
+        ("default", Targets(transport="socketio"), False),
+        ("default", Targets(devices=frozenset({"mine", "another"})), True),
+        ("default", Targets(devices=frozenset({"another"})), False),
+    ],
+)
+def test_only_who_wants_it_and_is_meant_gets_it(
+    stage: Stage, topic: str, targets: Targets, gets_it: bool
+) -> None:
+    wanted = Filter("sse", frozenset({"default"}), "mine")
+    direct, stock = stage.direct(wanted), stage.stock(wanted)
+
+    published = publish(stage.broker, "first", topic=topic, targets=targets)
+    publish(stage.broker, "second")
+
+    assert direct.next_frame() == ("first" if gets_it else "second")
+    assert published.recipients["sse"] == (2 if gets_it else 0)
+    assert [offset for offset, _ in stage.sse.handed] == ([1, 2] if gets_it else [2])
+    assert {tuple(connections) for _, connections in stage.sse.handed} == {(stock,)}
+
+
+def test_a_device_is_written_to_alone_among_those_who_share_its_stream(stage: Stage) -> None:
+    mine, another, nobody = (stage.direct(Filter("sse", None, name)) for name in ("mine", "another", None))
+
+    one = publish(stage.broker, "for mine", targets=Targets(devices=frozenset({"mine"})))
+    publish(stage.broker, "for all")
+
+    assert [mine.next_frame(), mine.next_frame()] == ["for mine", "for all"]
+    assert [another.next_frame(), nobody.next_frame()] == ["for all", "for all"]
+    assert one.recipients["sse"] == 1
+
+
+def test_in_the_stock_way_another_one_is_first_each_time_and_nobody_is_left_out(stage: Stage) -> None:
+    crowd = [stage.stock() for _ in range(3)]
+
+    for _ in range(6):
+        publish(stage.broker)
+
+    handed = [connections for _, connections in stage.sse.handed]
+    assert {connections[0] for connections in handed} == set(crowd)
+    for connections in handed:
+        start = crowd.index(connections[0])  # type: ignore[arg-type]
+        assert connections == crowd[start:] + crowd[:start]
+
+
+def test_groups_take_turns_in_being_first(stage: Stage) -> None:
+    for form in ("a", "b", "c"):
+        stage.direct(form=form)
+
+    for _ in range(6):
+        publish(stage.broker)
+
+    first = {stage.sse.framed[at][1] for at in range(0, len(stage.sse.framed), 3)}
+    assert len(stage.sse.framed) == 18
+    assert len(first) > 1
+
+
+def test_connections_are_counted_by_transport_and_by_path(stage: Stage) -> None:
+    for wanted in (SSE, SSE, SOCKETIO):
+        stage.direct(wanted)
+    for wanted in (SSE, SOCKETIO, SOCKETIO):
+        stage.stock(wanted)
+    stage.direct(SSE, form="another")
+
+    assert stage.fanout.counts() == {"sse": 4, "socketio": 3}
+    assert stage.fanout.paths() == {
+        ("sse", "direct"): 3,
+        ("sse", "stock"): 1,
+        ("socketio", "direct"): 1,
+        ("socketio", "stock"): 2,
+    }
+
+
+def test_what_was_sent_is_added_up(stage: Stage) -> None:
+    stage.direct(SSE)
+    stage.stock(SSE)
+    stage.stock(SOCKETIO)
+
+    publish(stage.broker)
+    publish(stage.broker)
+
+    assert stage.fanout.sent == {"sse": 4, "socketio": 2}
+
+
+def test_everyone_is_listed_with_the_moment_in_which_they_came(stage: Stage) -> None:
+    before_us = clock.now_us()
+    crowd = {stage.direct(), stage.stock()}
+    after_us = clock.now_us()
+
+    listed = stage.fanout.connections()
+
+    assert {connection for connection, _ in listed} == crowd
+    assert all(before_us <= since_us <= after_us for _, since_us in listed)
+
+
+@pytest.mark.parametrize("make", [Stage.direct, Stage.stock])
+def test_only_the_first_reason_of_an_end_counts(stage: Stage, make: object) -> None:
+    connection = make(stage)  # type: ignore[operator]
+
+    stage.fanout.unsubscribe(connection, CLOSED_LOST)
+    stage.fanout.unsubscribe(connection, CLOSED_DRAIN)
+
+    assert stage.fanout.closed == {("sse", CLOSED_LOST): 1}
+    assert stage.fanout.counts() == {"sse": 0, "socketio": 0}
+    assert publish(stage.broker).recipients == {"sse": 0, "socketio": 0}
+
+
+def test_a_group_lasts_as_long_as_somebody_is_in_it(stage: Stage) -> None:
+    first, second = stage.direct(), stage.direct()
+
+    stage.fanout.unsubscribe(first, CLOSED_LOST)
+    with_one = [len(group.members) for group in stage.fanout.groups("sse")]
+    stage.fanout.unsubscribe(second, CLOSED_LOST)
+
+    assert with_one == [1]
+    assert stage.fanout.groups("sse") == []
+
+
+def test_a_client_that_does_not_read_is_named_in_the_log_and_others_are_not(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow, lost = stage.stock(), stage.stock()
+
+    with caplog.at_level(logging.INFO, logger="siar.fanout"):
+        stage.fanout.unsubscribe(lost, CLOSED_LOST)
+        stage.fanout.unsubscribe(slow, CLOSED_SLOW)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "A sse client was cut off: it does not read."
+    ]
+
+
+def test_an_outlet_that_leaves_while_it_is_answered_is_not_counted_in(stage: Stage) -> None:
+    left = stage.direct(leaves_at_start=True)
+
+    assert len(left.replays) == 1
+    assert stage.fanout.connections() == []
+    assert stage.fanout.groups("sse") == []
+
+
+def test_a_connection_that_becomes_an_outlet_misses_nothing_and_is_counted_once(stage: Stage) -> None:
+    stock = stage.stock()
+    publish(stage.broker, "before")
+    outlet = Direct(stage.fanout, SSE)
+
+    stage.fanout.move(stock, outlet, "moved:")
+    after = publish(stage.broker, "after")
+
+    assert outlet.next_frame() == "moved:after"
+    assert [offset for offset, _ in stage.sse.handed] == [1]
+    assert after.recipients["sse"] == 1
+    assert stage.fanout.paths() == {("sse", "direct"): 1}
+    outlet.drop("over")
+    outlet.peer.close()
+
+
+@pytest.mark.parametrize("who_left", ["connection", "outlet"])
+def test_who_has_left_is_not_moved(stage: Stage, who_left: str) -> None:
+    stock, outlet = stage.stock(), Direct(stage.fanout, SSE)
+    if who_left == "connection":
+        stage.fanout.unsubscribe(stock, CLOSED_LOST)
+    else:
+        outlet.drop(CLOSED_LOST)
+
+    stage.fanout.move(stock, outlet, "")
+
+    assert stage.fanout.groups("sse") == []
+    assert stage.fanout.counts()["sse"] == (0 if who_left == "connection" else 1)
+    outlet.drop("over")
+    outlet.peer.close()
+
+
+@pytest.mark.parametrize(("end", "reason"), [("drain", CLOSED_DRAIN), ("on_broken", CLOSED_HISTORY)])
+def test_everyone_is_ended_behind_what_waits_and_told_why(stage: Stage, end: str, reason: str) -> None:
+    direct, stock = stage.direct(), stage.stock(SOCKETIO)
+    publish(stage.broker, "last")
+
+    getattr(stage.fanout, end)()
+
+    assert [direct.next_frame(), direct.next_frame()] == ["last", "bye"]
+    assert (direct.reasons, stock.ended) == ([reason], [reason])
+    assert stage.fanout.closed == {("sse", reason): 1, ("socketio", reason): 1}
+    assert stage.fanout.connections() == []
+
+
+def test_one_connection_is_cut_and_the_others_stay(stage: Stage) -> None:
+    cut, stays = stage.stock(), stage.stock()
+
+    stage.fanout.cut(cut, CLOSED_OPERATOR)
+
+    assert (cut.ended, stays.ended) == ([CLOSED_OPERATOR], [])
+    assert [connection for connection, _ in stage.fanout.connections()] == [stays]
+
+
+@pytest.mark.parametrize(("is_away", "state"), [(True, "away"), (False, "back")])
+def test_everyone_is_told_when_nothing_can_be_published_and_when_it_can_again(
+    stage: Stage, is_away: bool, state: str
+) -> None:
+    direct, stock = stage.direct(SSE), stage.stock(SSE)
+    json = f'{{"state":"{state}"}}'
+
+    stage.fanout.on_away(is_away=is_away)
+
+    assert direct.next_frame() == f"service{json}"
+    assert stage.sse.noticed == [("service", json, [stock])]
+    assert stage.socketio.noticed == []
+    assert stage.fanout.counts()["sse"] == 2
+
+
+def test_bytes_for_one_group_reach_only_that_group(stage: Stage) -> None:
+    beating, other = stage.direct(SSE), stage.direct(SOCKETIO)
+    [group] = stage.fanout.groups("sse")
+
+    stage.fanout.append(group, b"beat!")
+    stage.fanout.broadcaster.write()
+    publish(stage.broker, "hello")
+
+    assert [beating.next_frame(), beating.next_frame()] == ["beat", "hello"]
+    assert other.next_frame() == "hello"
+
+
+def test_a_recording_sees_connections_of_its_transport_from_before_and_after_it_began(stage: Stage) -> None:
+    recording = Recording(notifications=10, connections=4)
+    before, foreign = stage.direct(SSE), stage.direct(SOCKETIO)
+
+    stage.fanout.record("sse", recording)
+    after, in_a_new_group = stage.direct(SSE), stage.direct(SSE, form="new:")
+    publish(stage.broker)
+    for peer in (before, foreign, after, in_a_new_group):
+        peer.next_frame()
+    stage.fanout.record("sse", None)
+    publish(stage.broker)
+    for peer in (before, foreign, after, in_a_new_group):
+        peer.next_frame()
+
+    noted = {outlet: [offset for offset, _ in stamps] for outlet, stamps in recording.accepted()}
+    assert noted == {before: [1], after: [1], in_a_new_group: [1]}
+
+
+def test_the_newest_recording_is_the_one_that_is_kept(stage: Stage) -> None:
+    old, new = (Recording(notifications=10, connections=4) for _ in range(2))
+    peer = stage.direct(SSE)
+
+    stage.fanout.record("sse", old)
+    stage.fanout.record("sse", new)
+    publish(stage.broker)
+    peer.next_frame()
+
+    assert [[offset for offset, _ in stamps] for _, stamps in old.accepted()] == [[]]
+    assert [[offset for offset, _ in stamps] for _, stamps in new.accepted()] == [[1]]
+
+
+def test_what_was_missed_comes_before_what_is_live(stage: Stage) -> None:
+    since = stage.broker.position()
+    publish(stage.broker, "missed")
+
+    late = Stock(SSE)
+    stage.fanout.subscribe(late, since)
+    publish(stage.broker, "live")
+
+    assert [[each.body for each in replay.notifications] for replay in late.replays] == [["missed"]]
+    assert [offset for offset, _ in stage.sse.handed] == [2]
