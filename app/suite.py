@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
     is_nightly = "--nightly" in argv
     outcomes = [] if pytest_arguments or is_nightly else run_checks()
     if is_nightly:
-        chosen = from_root(pytest_arguments) or files_that_mark("nightly")
+        chosen = from_root(pytest_arguments) or [str(each) for each in files_that_mark("nightly")]
         outcomes.append(run_pytest("pytest, nightly", ("-m", "nightly", *chosen)))
     elif pytest_arguments:
         outcomes.append(run_pytest("pytest", with_default_marker(argv, from_root(pytest_arguments))))
