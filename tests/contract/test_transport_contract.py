@@ -1,0 +1,179 @@
+"""What every transport promises to a client, held against the real ones and the toy of docs/transports.md.
+
+1. A client is told the position when it is let in, and gets from then on what it wants: each once, in order.
+2. The object is the same on every transport, and in history.
+3. A client that names a position gets what it missed and then what is live; nothing is missing and nothing twice.
+4. Any position is let in, also a foreign one.
+5. A filter by topic holds for what was missed and for what is live.
+6. A malformed filter is refused.
+7. A client that leaves is noticed, and its place is free.
+8. A server that ends ends the stream: its client learns of it.
+9. A client that does not read is cut off at the limit, and the others are not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.core.errors import MalformedFrame
+from app.core.speech import SPEECHES, Subscription
+from app.core.wire import TRANSPORTS
+from tests.support import toy
+from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.server import ROOT, RunningServer, running_server
+from tests.support.speaking import MakeSpeech, Speaker, speaking
+from tests.support.toy.speech import LinesSpeech
+
+MAKERS: dict[str, MakeSpeech] = {**{name: SPEECHES[name] for name in TRANSPORTS}, toy.NAME: LinesSpeech}
+
+APP = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "tests.support.toy.app:app")
+
+WAIT_S = 30.0
+
+
+@pytest.fixture(scope="module", params=FANOUTS)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("contract")
+    with running_server(folder, command=APP, recorder=0, **fanout_settings(request.param)) as running:
+        yield running
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def connections(server: RunningServer, transport: str) -> float:
+    line = f'siar_connections{{transport="{transport}"}} '
+    text: str = server.request("GET", "/metrics")[1]
+    return next((float(each.removeprefix(line)) for each in text.splitlines() if each.startswith(line)), 0.0)
+
+
+def await_connections(server: RunningServer, transport: str, count: int) -> None:
+    deadline_s = time.monotonic() + WAIT_S
+    while connections(server, transport) != count:
+        assert time.monotonic() < deadline_s, f"{connections(server, transport)} connections, not {count}"
+
+
+def test_what_is_published_comes_once_and_in_order(server: RunningServer, transport: str) -> None:
+    with speaking(server.port, MAKERS[transport]) as client:
+        offsets = [server.publish(str(number))["offset"] for number in range(20)]
+
+        assert [each["offset"] for each in client.notifications(20)] == offsets
+        assert not client.heard
+
+
+def test_the_object_is_that_of_history_on_every_transport(server: RunningServer, transport: str) -> None:
+    with speaking(server.port, MAKERS[transport]) as client:
+        answer = server.publish("Ümlaut \u2028 <&>", "two\nlines", data={"a": [1, None]})
+
+        [heard] = client.notifications(1)
+    listed = server.request("GET", f"/api/notifications?after={answer['offset'] - 1}")[1]["notifications"]
+    assert heard == listed[0]
+    assert answer["recipients"][transport] == 1
+
+
+def test_who_comes_back_misses_nothing_and_gets_nothing_twice(server: RunningServer, transport: str) -> None:
+    with speaking(server.port, MAKERS[transport]) as client:
+        server.publish("heard")
+        position = client.notifications(1)[0]["id"]
+    for number in range(5):
+        server.publish(f"missed {number}")
+
+    with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
+        server.publish("live")
+
+        titles = [each["title"] for each in client.notifications(6)]
+    assert titles == [*(f"missed {number}" for number in range(5)), "live"]
+
+
+def test_who_broke_off_before_the_first_notification_resumes_too(
+    server: RunningServer, transport: str
+) -> None:
+    with speaking(server.port, MAKERS[transport]) as client:
+        position = client.speech.position
+    server.publish("missed")
+
+    with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
+        assert [each["title"] for each in client.notifications(1)] == ["missed"]
+
+
+@pytest.mark.parametrize("position", ["00000000.7", "never seen"])
+def test_a_foreign_position_is_let_in(server: RunningServer, transport: str, position: str) -> None:
+    with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
+        offset = server.publish("live")["offset"]
+
+        client.hear_until(lambda: any(each["offset"] == offset for each in client.heard))
+
+
+def test_a_filter_holds_for_what_was_missed_and_what_is_live(server: RunningServer, transport: str) -> None:
+    with speaking(server.port, MAKERS[transport]) as client:
+        position = client.speech.position
+    server.publish("wanted 1", topic="wanted")
+    server.publish("other 1", topic="other")
+
+    with speaking(server.port, MAKERS[transport], topics=("wanted",), last_event_id=position) as client:
+        server.publish("other 2", topic="other")
+        server.publish("wanted 2", topic="wanted")
+
+        assert [each["title"] for each in client.notifications(2)] == ["wanted 1", "wanted 2"]
+
+
+def test_a_malformed_filter_is_refused(server: RunningServer, transport: str) -> None:
+    with (
+        pytest.raises((MalformedFrame, AssertionError)),
+        speaking(server.port, MAKERS[transport], topics=("no topic",)),
+    ):
+        pass
+    await_connections(server, transport, 0)
+
+
+def test_a_client_that_leaves_is_noticed(server: RunningServer, transport: str) -> None:
+    with speaking(server.port, MAKERS[transport]):
+        await_connections(server, transport, 1)
+
+    await_connections(server, transport, 0)
+    assert server.publish("nobody")["recipients"][transport] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fanout", ["direct", "stock"])
+def test_a_server_that_ends_ends_every_stream(tmp_path: Path, fanout: str) -> None:
+    with running_server(tmp_path, command=APP, recorder=0, fanout=fanout) as server:
+        clients = [Speaker(server.port, make(Subscription(server.url))) for make in MAKERS.values()]
+        for client in clients:
+            client.hear_until(lambda client=client: client.speech.position is not None)  # type: ignore[misc]
+
+        server.process.terminate()
+
+        for client in clients:
+            while client.hear_some():
+                pass
+            client.sock.close()
+        assert server.process.wait(WAIT_S) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fanout", ["direct", "stock"])
+def test_who_does_not_read_is_cut_off_and_others_are_not(tmp_path: Path, transport: str, fanout: str) -> None:
+    limits = {"queue_notifications_max": 50, "send_buffer_bytes": 8192, "recorder": 0, "fanout": fanout}
+    with (
+        running_server(tmp_path, command=APP, **limits) as server,
+        speaking(server.port, MAKERS[transport]),
+        speaking(server.port, MAKERS[transport]) as reader,
+    ):
+        count = 0
+        while connections(server, transport) == 2:
+            count += 1
+            assert count < 2_000
+            server.publish(str(count), "x" * 20_000)
+            reader.notifications(1)
+
+        server.publish("last")
+        assert reader.notifications(1)[0]["title"] == "last"

@@ -1,0 +1,133 @@
+"""The framing of lines, and how their streams begin and end. It would be app/transports/lines.py."""
+
+from __future__ import annotations
+
+import json
+import queue
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from app.broker.base import Broker, Filter, Replay
+from app.core.admission import Admission
+from app.core.notification import Notification, encode_json
+from app.core.position import Position
+from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
+from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout
+from app.serving.outlet import Outlet
+from app.serving.peer import address_of, cut, peer_socket
+from app.serving.takeover import SocketOptions, Taken, set_options, take_over
+from tests.support.toy import NAME
+
+
+def line(event: str, data: str) -> bytes:
+    """An event's bytes; `data` is JSON already, encoded once for all transports."""
+    return f'{{"event":"{event}","data":{data}}}\n'.encode()
+
+
+class LinesConnection(Outlet):
+    """A client's stream on a socket of our own."""
+
+    __slots__ = ("_address", "_head", "_transport", "wanted")
+
+    def __init__(self, transport: LinesTransport, wanted: Filter, taken: Taken, head: bytes, address: str):
+        super().__init__(transport.fanout.broadcaster, taken.sock)
+        self._transport, self._head, self._address = transport, head, address
+        self.wanted = wanted
+
+    def start(self, replay: Replay) -> None:
+        self.write(self._head + self._transport.opening(replay))
+
+    def end(self, reason: str) -> None:
+        if reason == CLOSED_SLOW:
+            self.drop(reason)
+        else:
+            self.finish(b"", reason)
+
+    def on_data(self, data: bytes) -> None:
+        """Nothing is expected of a client."""
+        self.drop(CLOSED_BY_CLIENT)
+
+    def on_closed(self, reason: str) -> None:
+        self._transport.fanout.unsubscribe(self, reason)
+        self._transport.admission.leave(self._address)
+
+
+class LinesQueue:
+    """The stock way: a queue on which the request's green thread sleeps; `None` ends the stream."""
+
+    def __init__(self, transport: LinesTransport, wanted: Filter, environ: dict[str, Any]) -> None:
+        self._transport = transport
+        self.wanted = wanted
+        self.address = address_of(environ)
+        self._sock = peer_socket(environ)
+        self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    def start(self, replay: Replay) -> None:
+        self.queue.put(self._transport.opening(replay))
+
+    def end(self, reason: str) -> None:
+        if reason == CLOSED_SLOW:
+            cut(self._sock)
+        self.queue.put(None)
+
+
+class LinesTransport:
+    """`app.fanout.Framing`, and what a view asks for."""
+
+    def __init__(
+        self, fanout: Fanout, broker: Broker, admission: Admission, options: SocketOptions, queue_max: int
+    ) -> None:
+        self.fanout, self.admission = fanout, admission
+        self._broker, self._options, self._queue_max = broker, options, queue_max
+        fanout.register(NAME, self)
+
+    def frame(self, notification: Notification, form: str) -> bytes:
+        """The bytes of a notification, the same for everyone."""
+        return line(EVENT_NOTIFICATION, notification.json)
+
+    def frame_notice(self, event: str, json: str) -> bytes:
+        """An event that moves nobody's position."""
+        return line(event, json)
+
+    def opening(self, replay: Replay) -> bytes:
+        """The position first, so that a client that breaks off at once can resume; then the gap, then what was missed."""
+        first = line("position", json.dumps(str(self._broker.position())))
+        gap = b"" if replay.gap is None else line(EVENT_GAP, encode_json(replay.gap.wire()))
+        return first + gap + b"".join(self.frame(each, "") for each in replay.notifications)
+
+    def open(self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes) -> None:
+        """Take an admitted request's connection, answer on it, subscribe it."""
+        taken = take_over(environ, self._options)
+        connection = LinesConnection(self, wanted, taken, head, address_of(environ))
+        connection.open()
+        self.fanout.subscribe(connection, since)
+
+    def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
+        """The stock way: queue everywhere; who has too much waiting is cut off and resumes from history."""
+        for connection in cast(Sequence[LinesQueue], connections):
+            if connection.queue.qsize() >= self._queue_max:
+                self.fanout.unsubscribe(connection, CLOSED_SLOW)
+                connection.end(CLOSED_SLOW)
+            else:
+                connection.queue.put(self.frame(notification, ""))
+
+    def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
+        for connection in cast(Sequence[LinesQueue], connections):
+            connection.queue.put(self.frame_notice(event, json))
+
+    def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> LinesQueue:
+        """The same in the stock way, on the server's connection."""
+        set_options(peer_socket(environ), self._options)
+        connection = LinesQueue(self, wanted, environ)
+        self.fanout.subscribe(connection, since)
+        return connection
+
+    def stream(self, connection: LinesQueue) -> Iterator[bytes]:
+        """The stock response's body."""
+        while (chunk := connection.queue.get()) is not None:
+            yield chunk
+
+    def closed(self, connection: LinesQueue) -> None:
+        """The end of the stock response, whatever ended it."""
+        self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
+        self.admission.leave(connection.address)

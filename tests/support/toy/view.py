@@ -1,0 +1,39 @@
+"""`GET /lines`. It would be app/web/lines.py."""
+
+from __future__ import annotations
+
+import flask
+
+from app.broker.base import Filter
+from app.core.position import position_or_unknown
+from app.deliveries import COOKIE
+from app.serving.peer import address_of
+from app.transports.base import parse_topics
+from app.web.detached import DetachedResponse
+from app.web.here import services
+from tests.support.toy import NAME
+from tests.support.toy.transport import LinesTransport
+
+blueprint = flask.Blueprint(NAME, __name__)
+
+CONTENT_TYPE = "application/x-ndjson"
+
+
+@blueprint.get("/lines")
+def lines() -> flask.Response:
+    """Subscribe; the response ends when one side goes away."""
+    request, environ = flask.request, flask.request.environ
+    topics = parse_topics(request.args.getlist("topic"), count_max=services().settings.topics_per_client_max)
+    wanted = Filter(NAME, topics, services().devices.from_cookie(request.cookies.get(COOKIE)))
+    text = request.args.get("last_event_id")
+    since = position_or_unknown(text) if text else None
+    transport: LinesTransport = flask.current_app.extensions[NAME]
+    services().admission.enter(address_of(environ))
+    if services().takes_over(environ):
+        return DetachedResponse(
+            lambda environ, head: transport.open(wanted, since, environ, head), content_type=CONTENT_TYPE
+        )
+    connection = transport.open_queue(wanted, since, environ)
+    response = flask.Response(transport.stream(connection), content_type=CONTENT_TYPE)
+    response.call_on_close(lambda: transport.closed(connection))
+    return response
