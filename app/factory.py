@@ -34,6 +34,7 @@ from app.web import (
     runs,
     screen_data,
     screen_downloads,
+    self_test,
     sessions,
     shared_broker,
     trials,
@@ -99,6 +100,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         screen_data,
         screen_downloads,
         comparisons,
+        self_test,
     ):
         app.register_blueprint(view.blueprint)
     app.wsgi_app = Guard(  # type: ignore[method-assign]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app import clock
+from app.archive import self_tests
 from app.archive.device_facts import delete_facts
 from app.archive.folders import RUN_ID, read_file, replace_file
 from app.archive.retention import NAMES_FILE
@@ -53,6 +54,8 @@ class Removal:
     """Batches in spools; most of them are rows as well."""
     results: int = 0
     """The phone's own result pages."""
+    self_tests: int = 0
+    """Records of `/selftest`."""
     failed: list[str] = field(default_factory=list)
     """Runs that could not be written; somebody has to look."""
 
@@ -68,6 +71,10 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
         else:
             if found:
                 removal.runs.append(folder.name)
+    try:
+        removal.self_tests += self_tests.forget(runs_dir, device)
+    except OSError:
+        removal.failed.append(self_tests.FOLDER)
     return removal
 
 

@@ -12,6 +12,7 @@ import flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
+from app.archive.self_tests import SelfTestsFull
 from app.catalogues import REFUSAL, in_language, recognised, refusal
 from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
@@ -34,6 +35,7 @@ _STATUSES: dict[type[SiarError], int] = {
     StoreError: 500,
     SpoolFull: 507,
     DeviceFull: 413,
+    SelfTestsFull: 507,
 }
 """Errors whose own sentence is the answer."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.web import assignment, participants, room_bodies
+from app.web import assignment, participants, room_bodies, self_test
 
 _JSON = "application/json"
 
@@ -15,6 +15,7 @@ BODIES: dict[tuple[str, str], type] = {
     ("put", "/api/room/trial"): room_bodies.TrialForPhones,
     ("put", "/api/room/progress"): room_bodies.Progress,
     ("post", "/api/room/finish"): room_bodies.Finish,
+    ("post", "/api/selftest"): self_test.SelfTest,
 }
 
 SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
@@ -45,15 +46,18 @@ SUMMARIES: dict[tuple[str, str], tuple[str, str, str]] = {
     ),
     ("get", "/api/devices"): ("Who is connected (operator)", "200", _JSON),
     ("delete", "/api/devices/{device}"): ("Cut a device off (operator)", "200", _JSON),
+    ("get", "/selftest"): ("The self-test of a phone, as a page", "200", "text/html"),
+    ("post", "/api/selftest"): ("Keep what this device answered (device)", "200", _JSON),
+    ("get", "/api/selftests"): ("What all devices answered (operator)", "200", _JSON),
     ("get", "/api/notifications/{id}/receipt"): ("Who got a notification (operator)", "200", _JSON),
 }
 
 OPERATOR = frozenset(
     path
     for _method, path in SUMMARIES
-    if path.startswith(("/api/room", "/api/devices/", "/api/notifications/"))
+    if path.startswith(("/api/room", "/api/devices/", "/api/notifications/", "/api/selftests"))
 )
-DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignment"})
+DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignment", "/api/selftest"})
 """Paths that an operator, or a registered device, proves itself for; registering itself needs nothing."""
 
 _STRING = {"schema": {"type": "string"}}

@@ -79,6 +79,19 @@ class Photographer:
         self._take_operators("admin-new")
         self._take_screens("screen-closed")
         self._listening()
+        self._self_test()
+
+    def _self_test(self) -> None:
+        for language in LANGUAGES:
+            page = self._open(f"{self._site}/selftest?lang={language}", PIXEL, language)
+            page.wait_for("globalThis.siarSelfTest !== undefined")
+            self._take(page, "selftest-begin", language, PHONE)
+            for step, act in (("qr", "yes"), ("sse", "start")):
+                page.click(f"[data-key={step}] [data-part={act}]")
+            page.wait_for("document.querySelector('[data-key=receive]').ariaCurrent === 'step'")
+            page.click("[data-key=receive] [data-part=start]")
+            self._take(page, "selftest-under-way", language, PHONE)
+            page.close()
 
     def _listening(self) -> None:
         for language in LANGUAGES:

@@ -24,6 +24,7 @@ def test_axe_finds_nothing_all_fits_and_thumbs_hit_on_any_screen_of_a_classroom(
 
     assert {
         "phone-join",
+        "selftest-under-way",
         "phone-finished",
         "screen-lobby",
         "screen-finished",
