@@ -23,6 +23,7 @@ FILES = {
     "requirements-https.txt": "For `serve --https`, installed on its first use.",
     "requirements-report.txt": "For further formats of reports, installed on their first use.",
     "tests/requirements.txt": "For the test suite only.",
+    "tests/requirements-mutants.txt": "For `python -m tests.mutants` and `python -m tests.coverage_report`, installed by hand.",
 }
 """By the order of reach: what an earlier file brings is not listed again under a later one."""
 

@@ -8,9 +8,11 @@ It needs `pip install -r tests/requirements-mutants.txt` beside what `./siar tes
     --only PATH      a package or file instead of core, broker, fan-out and analysis; repeatable
     --tests PATH     tests to choose witnesses from instead of those of `witnesses.TESTS`; repeatable
     --limit-s N      for the tests of one mutant (default 120); what takes longer counts as noticed
+    --minutes N      begin no mutant later than that (default: none); those that were tried are a sample all the same,
+                     since they are drawn in random order
     --processes N    beside each other (default 2)
     --again PATH     try only what an earlier --json lists as not noticed, and keep its other verdicts
-    --json PATH      every verdict
+    --json PATH      every verdict, written as they come
     --list           only print the mutants
 
 Exit code 1 when less than 85 % are noticed.
@@ -20,9 +22,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import queue
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,10 +60,12 @@ def main() -> int:
         for further in copies[1:]:
             # With the byte code that the run has left, the tests' own included.
             shutil.copytree(copy, further, symlinks=True)
-        verdicts = [*kept, *_judged(copies, witnesses, mutants, options.limit_s)]
+        verdicts = kept
+        for verdict in _judged(copies, witnesses, mutants, options):
+            verdicts.append(verdict)
+            if options.json:
+                options.json.write_text(json.dumps([each.to_json() for each in verdicts], indent=1) + "\n")
     print("\n".join(["", *page.table(verdicts), "", *page.survivors(verdicts)]))
-    if options.json:
-        options.json.write_text(json.dumps([each.to_json() for each in verdicts], indent=1) + "\n")
     return 0 if page.share(verdicts) >= NOTICED_MIN_PERCENT else 1
 
 
@@ -70,6 +76,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", action="append")
     parser.add_argument("--tests", action="append")
     parser.add_argument("--limit-s", type=float, default=120.0)
+    parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--again", type=Path)
     parser.add_argument("--json", type=Path)
@@ -103,15 +110,18 @@ def _witnesses(copy: Path, tests: Sequence[str]) -> Witnesses:
 
 
 def _judged(
-    copies: Sequence[Path], witnesses: Witnesses, mutants: Sequence[Mutant], limit_s: float
+    copies: Sequence[Path], witnesses: Witnesses, mutants: Sequence[Mutant], options: argparse.Namespace
 ) -> Iterator[Verdict]:
     """Every verdict, printed as it comes."""
+    end_s = time.monotonic() + 60 * options.minutes
     free: queue.Queue[Judge] = queue.Queue()
-    judges = [Judge(copy, witnesses, limit_s=limit_s) for copy in copies]
+    judges = [Judge(copy, witnesses, limit_s=options.limit_s) for copy in copies]
     for each in judges:
         free.put(each)
 
-    def judged(mutant: Mutant) -> Verdict:
+    def judged(mutant: Mutant) -> Verdict | None:
+        if time.monotonic() > end_s:
+            return None
         judge = free.get()
         try:
             return judge.judge(mutant)
@@ -120,9 +130,12 @@ def _judged(
 
     with ThreadPoolExecutor(len(judges)) as pool:
         for number, verdict in enumerate(pool.map(judged, mutants), 1):
-            print(f"{number} {verdict.outcome} {verdict.path}:{verdict.line} {verdict.operator} {verdict.by}")
-            sys.stdout.flush()
-            yield verdict
+            if verdict is not None:
+                print(
+                    f"{number} {verdict.outcome} {verdict.path}:{verdict.line} {verdict.operator} {verdict.by}"
+                )
+                sys.stdout.flush()
+                yield verdict
     for each in judges:
         each.close()
 

@@ -16,7 +16,7 @@ KILLED, HUNG, SURVIVED, UNSEEN, UNCLEAR = "killed", "hung", "survived", "unseen"
 NOTICED = (KILLED, HUNG)
 """A suite that never ends is noticed as well as one that fails."""
 
-BUDGET_S = 20.0
+BUDGET_S = 10.0
 """Of tests for one mutant, as long as they took with their lines noted."""
 
 FAILED = (1, 2)

@@ -15,7 +15,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-LIBRARIES = ("numpy", "scipy.stats", "msgspec", "requests", "rich.console", "psutil", "pytest")
+LIBRARIES = (
+    "numpy",
+    "scipy.stats",
+    "msgspec",
+    "requests",
+    "rich.console",
+    "psutil",
+    "pytest",
+    "hypothesis",
+    "redis",
+)
 """What takes long to load and is the same for every mutant."""
 
 

@@ -20,7 +20,12 @@ TESTS = ("tests/unit", "tests/contract", "tests/integration/test_redis_broker.py
 QUICK = ("-m", "not slow and not alone and not browser")
 """Tests of seconds, and tests that want the machine, are not run hundreds of times."""
 
-ARGUMENTS = ("-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", *QUICK)
+ARGUMENTS = (
+    *("-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0"),
+    # Hypothesis is there before pytest could rewrite its assertions, which nobody needs.
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    *QUICK,
+)
 
 MEASURED_LIMIT_S = 1800.0
 
