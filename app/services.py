@@ -13,7 +13,8 @@ from app import clock
 from app.archive.shelf import Shelf
 from app.archive.trash import Trash
 from app.broker.base import Broker
-from app.broker.make import make_broker
+from app.broker.history_cache import HistoryCache
+from app.broker.make import make_broker, make_history_cache
 from app.core.admission import Admission
 from app.core.guesses import Guesses
 from app.core.rate import Rate
@@ -62,6 +63,8 @@ class Services:
 
     settings: Settings
     broker: Broker
+    history_cache: HistoryCache | None
+    """`None`: every answer is made from this process's own memory."""
     fanout: Fanout
     sse: SseTransport
     socketio: SocketIoTransport
@@ -99,6 +102,7 @@ class Services:
         self.runners.end()
         self.fanout.drain()
         self.socketio.end_all()
+        self.broker.leave_rooms()
 
     def is_drained(self) -> bool:
         """Whether the kernel has taken everything that was written to connections which end."""
@@ -126,6 +130,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     return Services(
         settings=settings,
         broker=broker,
+        history_cache=make_history_cache(settings, broker),
         fanout=fanout,
         sse=sse,
         socketio=socketio,

@@ -66,6 +66,8 @@ class Settings:
     broker: str = "memory://"
     """Where order and history live: `memory://`; a file that outlives the server, `sqlite:///history.db`; or what several
     servers share, `redis://127.0.0.1:6379`."""
+    broker_ca: str = ""
+    """PEM file with who vouches for a `rediss://` broker. Empty: whom the system trusts."""
     workers: int = 1
     """Server processes behind the one port. Several need a shared broker, and leave out what one process remembers."""
     history_count: int = 10_000
@@ -74,6 +76,9 @@ class Settings:
     """Their encoded size in all; bounds memory whatever the bodies."""
     history_age_s: int = 24 * 3600
     """Older ones are dropped: a phone that comes back after a day wants today's."""
+    history_cache_ttl_s: float = 0
+    """How long Redis may keep an answer to who asks for history, which the next publish ends anyway. 0: none is kept,
+    since every server has the history in its memory."""
     heartbeat_s: float = 15.0
     """Pause after which an idle event stream gets a comment; below the 30-60 s after which proxies cut it."""
     retry_ms: int = 1000
@@ -157,6 +162,7 @@ class Settings:
             ("history_count", 1, 10_000_000),
             ("history_bytes", 1024, 2**40),
             ("history_age_s", 1, 10**9),
+            ("history_cache_ttl_s", 0, 3600),
             ("heartbeat_s", 0.05, 3600),
             ("retry_ms", 10, 600_000),
             ("ping_interval_s", 0.1, 3600),
@@ -186,6 +192,10 @@ class Settings:
             raise SettingError(
                 f"{self.workers} server processes need a shared broker: give --broker redis://HOST:PORT "
                 "(SIAR_BROKER), or serve with one (--workers 1)."
+            )
+        if self.history_cache_ttl_s and not parse_broker_url(self.broker).is_shared:
+            raise SettingError(
+                "SIAR_HISTORY_CACHE_TTL_S keeps answers in Redis: give --broker redis://HOST:PORT (SIAR_BROKER)."
             )
         if bool(self.tls_cert) != bool(self.tls_key):
             raise SettingError("SIAR_TLS_CERT and SIAR_TLS_KEY belong together: set both, or neither.")

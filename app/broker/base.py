@@ -121,6 +121,15 @@ class Watcher(Protocol):
 class Broker(Protocol):
     """Order and history, as promised above."""
 
+    @property
+    def has_rooms(self) -> bool:
+        """Whether rooms may be opened here: of several servers on a shared broker one has them."""
+        ...
+
+    def leave_rooms(self) -> None:
+        """This server ends: another one may have them."""
+        ...
+
     durability: str
     """How safe is what was published, in words, where that is not ours to decide; otherwise empty."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
+from pathlib import Path
 
+from app import clock
 from app.broker.base import Broker
+from app.broker.history_cache import HistoryCache
 from app.broker.journal import Journal
 from app.broker.memory import MemoryBroker
 from app.broker.sqlite import SqliteBroker
 from app.core.broker_url import RedisAddress, parse_broker_url
-from app.core.errors import BrokerAway, Unfit
+from app.core.errors import BrokerAway, SettingError, Unfit
 from app.settings import Settings
 
 HANDOVER_S = 12.0
@@ -40,7 +43,9 @@ def make_broker(settings: Settings) -> Broker:
         "age_max_us": settings.history_age_s * 1_000_000,
     }
     if url.redis is not None:
-        return _shared(url.redis, bounds)
+        # Several processes have no rooms at all; the worker that takes another's place has that one's.
+        server = clock.timebase() if settings.workers == 1 else ""
+        return _shared(url.redis, settings.broker_ca, bounds, server)
     if url.path is None:
         return MemoryBroker(**bounds)
     journal = Journal(url.path, synchronous=url.synchronous, wait_s=HANDOVER_S)
@@ -51,26 +56,38 @@ def make_broker(settings: Settings) -> Broker:
         raise
 
 
+def make_history_cache(settings: Settings, broker: Broker) -> HistoryCache | None:
+    """Where answers to who asks for history are kept, if the settings ask for it."""
+    if not settings.history_cache_ttl_s:
+        return None
+    from app.broker.redis_broker import RedisBroker
+
+    assert isinstance(broker, RedisBroker)  # as the settings have been checked for
+    return broker.history_cache(ttl_s=settings.history_cache_ttl_s)
+
+
 def check_broker(settings: Settings) -> None:
     """Raise now, in words, what `make_broker` would raise in a worker, where nobody reads it."""
     url = parse_broker_url(settings.broker)
+    if settings.broker_ca and not Path(settings.broker_ca).is_file():
+        raise SettingError(f"SIAR_BROKER_CA is {settings.broker_ca}: there is no such file.")
     if url.redis is not None:
-        _check_redis(url.redis)
+        _check_redis(url.redis, settings.broker_ca)
     elif url.path is not None:
         journal = Journal(url.path, synchronous=url.synchronous, wait_s=CHECK_S)
         journal.close(journal.state)
 
 
-def _shared(address: RedisAddress, bounds: dict[str, int]) -> Broker:
+def _shared(address: RedisAddress, ca_file: str, bounds: dict[str, int], server: str) -> Broker:
     # Not at the top: who serves from one process needs neither the library nor the time to load it.
     from app.broker.redis_broker import RedisBroker
     from app.broker.redis_link import RedisLink
 
     is_told = False
     while True:
-        link = RedisLink(address)
+        link = RedisLink(address, ca_file=ca_file)
         try:
-            return RedisBroker(link, **bounds)
+            return RedisBroker(link, **bounds, server=server)
         except BrokerAway as error:
             link.hang_up()
             if not is_told:
@@ -79,10 +96,10 @@ def _shared(address: RedisAddress, bounds: dict[str, int]) -> Broker:
             time.sleep(TRY_AGAIN_S)
 
 
-def _check_redis(address: RedisAddress) -> None:
+def _check_redis(address: RedisAddress, ca_file: str) -> None:
     from app.broker.redis_link import RedisLink
 
-    link = RedisLink(address)
+    link = RedisLink(address, ca_file=ca_file)
     try:
         for tries_left in reversed(range(round(REDIS_START_S / TRY_AGAIN_S))):
             try:

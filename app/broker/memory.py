@@ -67,6 +67,14 @@ class MemoryBroker:
                 self._keys.remember(draft.idempotency_key, use_of(draft, notification, recipients))
             return Published(notification, recipients)
 
+    @property
+    def has_rooms(self) -> bool:
+        """Always: nobody else is there."""
+        return True
+
+    def leave_rooms(self) -> None:
+        """Nobody waits for them."""
+
     def close(self) -> None:
         """Nothing outlives the process."""
 

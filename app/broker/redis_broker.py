@@ -23,6 +23,7 @@ from dataclasses import astuple
 
 from app import clock
 from app.broker.base import Draft, Published
+from app.broker.history_cache import HistoryCache
 from app.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 from app.broker.memory import TRIAL_HISTORY_COUNT, MemoryBroker
 from app.broker.redis_entries import Entry, Kept, entry_of, kept_of, offset_of, use_from, use_text
@@ -30,6 +31,7 @@ from app.broker.redis_follow import Follower
 from app.broker.redis_link import ADVICE, RedisLink
 from app.broker.redis_load import Bounds, load
 from app.broker.redis_pages import PAGE_ENTRIES, Page, page_of
+from app.broker.redis_rooms import Rooms
 from app.core.errors import BrokerAway, Conflict
 from app.core.wire import TRANSPORTS
 
@@ -45,8 +47,10 @@ logger = logging.getLogger("siar.broker")
 class RedisBroker(MemoryBroker):
     """`redis://`: one order and one history for all servers that name the same Redis and prefix."""
 
-    def __init__(self, link: RedisLink, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
-        """Raises `BrokerAway` and `StoreError` in words."""
+    def __init__(
+        self, link: RedisLink, *, count_max: int, bytes_max: int, age_max_us: int, server: str = ""
+    ) -> None:
+        """`server`: the name under which it asks for the rooms; empty: it wants none. Raises `BrokerAway`, `StoreError`."""
         super().__init__(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
         self._link = link
         self._bounds = {
@@ -59,10 +63,21 @@ class RedisBroker(MemoryBroker):
         """Held by who loads a history: others wait for it instead of loading it too."""
         self._epoch = ""
         self._follower = Follower(self)
+        self._rooms = Rooms(link, server)
         self.durability = link.check()
         self._load()
+        self._rooms.keep()
         self._follower.start()
         logger.info("Redis %s, %s.", link.address, self.durability)
+
+    @property
+    def has_rooms(self) -> bool:
+        """Whether no other server on the same Redis has them."""
+        return self._rooms.are_here
+
+    def leave_rooms(self) -> None:
+        """Let another server have them."""
+        self._rooms.leave()
 
     def close(self) -> None:
         """End in order. The broker must not be used any more."""
@@ -71,6 +86,10 @@ class RedisBroker(MemoryBroker):
     def hang_up(self) -> None:
         """Close the connections."""
         self._link.hang_up()
+
+    def history_cache(self, *, ttl_s: float) -> HistoryCache:
+        """Where answers to who asks for history are kept."""
+        return HistoryCache(self._link, ttl_ms=round(1000 * ttl_s), is_away=lambda: self._follower.is_away)
 
     def publish(self, draft: Draft) -> Published:
         """Order, keep and hand on. Raises `Conflict`, `NotKept`, and `BrokerAway`: at once while Redis is away."""
@@ -109,6 +128,7 @@ class RedisBroker(MemoryBroker):
 
     def follow(self) -> None:
         """Wait for what is new for a while, and take it. Raises as `catch_up` does."""
+        self._rooms.keep()
         _, known, _ = self._stand()
         answer = self._link.wait(known)
         # What this server published itself comes here too, and was taken long ago: not worth decoding.

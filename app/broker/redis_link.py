@@ -42,14 +42,15 @@ _GONE = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, MasterN
 class RedisLink:
     """A pool of connections for asking, and one connection for waiting."""
 
-    def __init__(self, address: RedisAddress) -> None:
+    def __init__(self, address: RedisAddress, *, ca_file: str = "") -> None:
+        """`ca_file`: who vouches for a Redis that speaks TLS (PEM); empty: whom the system trusts."""
         self.address = address
-        self._asking = _client(address)
-        self._waiting = _client(address)
+        self._asking = _client(address, ca_file)
+        self._waiting = _client(address, ca_file)
         self._keys = scripts.keys_of(address)
         self._scripts = {
             name: self._asking.register_script(getattr(scripts, name.upper()))
-            for name in ("join", "renew", "read", "append")
+            for name in ("join", "renew", "read", "append", "keep", "claim", "leave")
         }
 
     def ask(self, script: str, *arguments: str | int) -> list[Any]:
@@ -71,6 +72,12 @@ class RedisLink:
             for _stream, entries in answer or ()
             for id, fields in entries
         ]
+
+    def kept_answer(self, question: str) -> bytes | None:
+        """What is kept of an answer; `None`: nothing. Raises `BrokerAway`, `NotKept` and `StoreError`."""
+        with self._translated():
+            found: Any = self._asking.hget(self._keys[5], question)
+        return found if isinstance(found, bytes) else None
 
     def check(self) -> str:
         """How safe is what Redis has acknowledged, in words. Raises `BrokerAway` and `StoreError` (too old)."""
@@ -120,8 +127,17 @@ class RedisLink:
             raise NotKept(f"Not published: Redis ({self.address}) refused it ({error}).") from error
 
 
-def _client(address: RedisAddress) -> redis.Redis:
+def _client(address: RedisAddress, ca_file: str) -> redis.Redis:
+    # The library checks certificate and name unless it is told not to; here that is written down.
+    tls = {
+        "ssl": True,
+        "ssl_cert_reqs": "required",
+        "ssl_check_hostname": True,
+        "ssl_ca_certs": ca_file or None,
+    }
+    encrypted: dict[str, Any] = tls if address.tls else {}
     options: dict[str, Any] = {
+        **encrypted,
         "db": address.db,
         "username": address.username,
         "password": address.password,
@@ -137,6 +153,7 @@ def _client(address: RedisAddress) -> redis.Redis:
         host, port = address.hosts[0]
         return redis.Redis(host=host, port=port, **options)
     hosts = list(address.hosts)
-    sentinel: Any = Sentinel(hosts, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)  # type: ignore[no-untyped-call]
+    patience = {"socket_timeout": PATIENCE_S, "socket_connect_timeout": PATIENCE_S}
+    sentinel: Any = Sentinel(hosts, **encrypted, **patience)  # type: ignore[no-untyped-call]
     found: redis.Redis = sentinel.master_for(address.service, **options)
     return found

@@ -5,6 +5,8 @@
     PREFIX:trials     stream of the trials' notifications        } over both, counted in the state
     PREFIX:keys       hash: what each idempotency key was used for
     PREFIX:key-order  list: the keys, newest in front
+    PREFIX:cache      hash: answers to who asks for history, as it is now; gone with the next notification
+    PREFIX:rooms      string, for a few seconds: the server that has the rooms
 
 A *mark* is drawn at random for each notification. Whoever asks says how far it has read and the mark that it saw there;
 where Redis has another one, or ends before it, entries were lost (a failover, a crash without fsync), and what the
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 from app.core.broker_url import RedisAddress
 
-NAMES = ("state", "operator", "trials", "keys", "key-order")
+NAMES = ("state", "operator", "trials", "keys", "key-order", "cache", "rooms")
 
 
 def keys_of(address: RedisAddress) -> list[str]:
@@ -54,7 +56,10 @@ return redis.call('HMGET', KEYS[1], 'epoch', 'offset', 'mark', 'operator_lost', 
 RENEW = """
 -- ARGV: the epoch in which entries were lost, the one that takes its place. Only the first who asks changes it.
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
-if epoch == ARGV[1] then redis.call('HSET', KEYS[1], 'epoch', ARGV[2]) end
+if epoch == ARGV[1] then
+  redis.call('HSET', KEYS[1], 'epoch', ARGV[2])
+  redis.call('DEL', KEYS[6])
+end
 return redis.call('HGET', KEYS[1], 'epoch')
 """
 
@@ -97,6 +102,7 @@ local id = offset .. '-0'
 redis.call('XADD', stream, id, 'mark', ARGV[6], 'sent', ARGV[7], 'wire', ARGV[5], 'beside', ARGV[14])
 -- Only now: a script that fails is not undone, and an entry that was not taken must not leave a hole in the order.
 redis.call('HSET', KEYS[1], 'offset', offset, 'mark', ARGV[6])
+redis.call('DEL', KEYS[6])
 local bytes = redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', size(id, ARGV[5]))
 local count = redis.call('XLEN', stream)
 local sent_min = tonumber(ARGV[7]) - tonumber(ARGV[10])
@@ -118,3 +124,30 @@ end
 return {'ok', offset}
 """
 )
+
+KEEP = """
+-- ARGV: 1 epoch and 2 offset at which an answer holds, 3 the question, 4 the answer, 5 how long it may be kept (ms),
+-- 6 answers at most. It is kept only if nothing was published since: here nobody can publish in between.
+local state = redis.call('HMGET', KEYS[1], 'epoch', 'offset')
+if state[1] ~= ARGV[1] or (state[2] or '0') ~= ARGV[2] then return {'old'} end
+if redis.call('HLEN', KEYS[6]) >= tonumber(ARGV[6]) then return {'full'} end
+redis.call('HSET', KEYS[6], ARGV[3], ARGV[4])
+-- One time for all of them, the shortest: fields with a time of their own came with Redis 7.4.
+local left = redis.call('PTTL', KEYS[6])
+if left < 0 or left > tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[6], ARGV[5]) end
+return {'kept'}
+"""
+
+CLAIM = """
+-- ARGV: a server, and for how long (ms). Answers whether it has the rooms now.
+local holder = redis.call('GET', KEYS[7])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[7], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+
+LEAVE = """
+-- ARGV: a server, which wants them no longer.
+if redis.call('GET', KEYS[7]) == ARGV[1] then redis.call('DEL', KEYS[7]) end
+return 1
+"""

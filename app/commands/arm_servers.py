@@ -37,7 +37,7 @@ def started(
         for broker in brokers:
             url = _of_the_run(broker, run_id)
             if url != broker:
-                stack.callback(_forget, url)
+                stack.callback(_forget, url, settings.get("SIAR_BROKER_CA", ""))
             own = {**settings, **clock_settings(), "SIAR_BROKER": url, "SIAR_WORKERS": "1"}
             servers[broker] = stack.enter_context(
                 server_process.start(runs_dir=runs_dir, settings=own)
@@ -51,13 +51,13 @@ def _of_the_run(broker: str, run_id: str) -> str:
     return f"{broker}?prefix=siar-{run_id}"
 
 
-def _forget(url: str) -> None:
+def _forget(url: str, ca_file: str) -> None:
     # Only here: runs without Redis need not load its library.
     from app.broker.redis_link import RedisLink
 
     address = parse_broker_url(url).redis
     assert address is not None
-    link = RedisLink(address)
+    link = RedisLink(address, ca_file=ca_file)
     try:
         link.forget()
     except SiarError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import ssl
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,13 @@ from app import settings as settings_module
 from app.broker.make import check_broker
 from app.catalogues import LANGUAGES, Words, terminal_language
 from app.commands import announcement, certificate
+from app.core.broker_url import parse_broker_url
 from app.core.errors import Unfit
 from app.doctor import disk, examine, port
 from app.doctor.finding import Finding, State
 from app.doctor.machine import Machine
 from app.doctor.subject import Subject, subject_of
-from app.settings import environment_name
+from app.settings import Settings, environment_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +28,7 @@ OPERATOR_KEY_BYTES = 16
 """128 random bits."""
 
 HANDED_DOWN = (
-    *("host", "port", "admin_token", "broker", "workers", "operator_key", "language"),
+    *("host", "port", "admin_token", "broker", "broker_ca", "workers", "operator_key", "language"),
     *("tls_cert", "tls_key", "tls_authority", "admin_over_http", "join_code"),
 )
 """Settings that flags or this command decide on, as text."""
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--broker",
         metavar="URL",
         help="where order and history live: memory:// (default), sqlite:///FILE, which outlives the server, "
-        "or redis://HOST:PORT, which several share",
+        "or redis://HOST:PORT, which several share (rediss:// over TLS; SIAR_BROKER_CA: who vouches for it)",
     )
     parser.add_argument(
         "--workers",
@@ -92,6 +94,7 @@ def execute(arguments: argparse.Namespace) -> int:
     findings = [free, *_look(subject_of(settings), check=not arguments.no_check)]
     _end_if_unfit(findings, words)
     check_broker(settings)
+    settings = _who_vouches_for_redis(settings)
     settings, files = certificate.with_certificate(settings, arguments)
     subject = subject_of(settings)
     if not arguments.no_check:
@@ -105,10 +108,18 @@ def execute(arguments: argparse.Namespace) -> int:
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     if files is not None and files.trusted is not None:
         # For what this server starts and what speaks to it over TLS: a runner, the check of itself. Nothing of it
-        # speaks to anybody else, who would be known by the system's file.
+        # speaks to anybody else who would be known by the system's file, but to Redis (`_who_vouches_for_redis`).
         environment["SSL_CERT_FILE"] = str(files.trusted)
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, command, environment)
+
+
+def _who_vouches_for_redis(settings: Settings) -> Settings:
+    """With the system's file named for a Redis over TLS: what is set below stands in that file's place otherwise."""
+    redis = parse_broker_url(settings.broker).redis
+    if redis is None or not redis.tls or settings.broker_ca:
+        return settings
+    return replace(settings, broker_ca=ssl.get_default_verify_paths().cafile or "")
 
 
 def _look(subject: Subject, *, check: bool) -> list[Finding]:

@@ -4,6 +4,7 @@ memory://                                            in the process
 sqlite:///relative.db  sqlite:////absolute.db        in a file of one server
 redis://[USER:PASSWORD@]HOST[:PORT][/DB]             in Redis or Valkey, for several servers
 redis+sentinel://[...@]HOST[:PORT],HOST.../SERVICE[/DB]   the same, found by its sentinels
+rediss://  rediss+sentinel://                        both over TLS, sentinels too; the certificate is always checked
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ DEFAULT_PREFIX = "siar"
 
 FORMS = (
     'It must be "memory://", "sqlite:///FOLDER/FILE.db", "sqlite:////ABSOLUTE/FOLDER/FILE.db", '
-    '"redis://HOST:PORT/DB" or "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE".'
+    '"redis://HOST:PORT/DB" or "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE" (over TLS: "rediss").'
 )
+
+_REDIS = ("redis", "redis+sentinel", "rediss", "rediss+sentinel")
 
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVICE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_PASSWORD = re.compile(r"(://[^/@]*:)[^@]*@")
+_CREDENTIALS = re.compile(r"://.*@")
+"""Greedy: a password that should have been percent-encoded may hold an @ of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +46,15 @@ class RedisAddress:
     service: str | None = None
     """The name under which sentinels know the master; `None`: the host is Redis."""
     db: int = 0
-    username: str | None = None
+    username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     prefix: str = DEFAULT_PREFIX
     """Begins every key: who shares it shares one order and one history."""
+    tls: bool = False
+    """Whether the way there is encrypted, and who answers there is checked."""
 
     def __str__(self) -> str:
-        """For people and logs: without the password."""
+        """For people and logs: without user and password."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return f"{self.service} of the sentinels {hosts}" if self.service else hosts
 
@@ -68,7 +74,13 @@ class BrokerUrl:
     def kind(self) -> str:
         """What a stranger may know of it, and a run records: neither path nor address."""
         if self.redis is not None:
-            return "redis" if self.redis.service is None else "redis, sentinels"
+            return ", ".join(
+                (
+                    "redis",
+                    *(["TLS"] if self.redis.tls else []),
+                    *(["sentinels"] if self.redis.service else []),
+                )
+            )
         return "memory" if self.path is None else f"sqlite, synchronous={self.synchronous}"
 
     @property
@@ -85,7 +97,7 @@ def parse_broker_url(text: str) -> BrokerUrl:
         parts = urlsplit(text)
     except ValueError as error:
         raise _wrong(text, "which is no URL") from error
-    if parts.scheme in ("redis", "redis+sentinel"):
+    if parts.scheme in _REDIS:
         return BrokerUrl(redis=_redis(text, parts))
     return _sqlite(text, parts)
 
@@ -108,11 +120,12 @@ def _sqlite(text: str, parts: SplitResult) -> BrokerUrl:
 def _redis(text: str, parts: SplitResult) -> RedisAddress:
     credentials, _, places = parts.netloc.rpartition("@")
     username, _, password = credentials.partition(":")
-    by_sentinels = parts.scheme == "redis+sentinel"
+    kind, _, found_by = parts.scheme.partition("+")
+    by_sentinels = found_by == "sentinel"
     default_port = SENTINEL_PORT if by_sentinels else REDIS_PORT
     hosts = tuple(_host(text, place, default_port) for place in places.split(","))
     if len(hosts) > 1 and not by_sentinels:
-        raise _wrong(text, "which names several hosts; those of sentinels are given as redis+sentinel://")
+        raise _wrong(text, f"which names several hosts; those of sentinels are given as {kind}+sentinel://")
     steps = [step for step in unquote(parts.path).split("/") if step]
     service = None
     if by_sentinels:
@@ -135,6 +148,7 @@ def _redis(text: str, parts: SplitResult) -> RedisAddress:
         username=unquote(username) or None,
         password=unquote(password) or None,
         prefix=prefix,
+        tls=kind == "rediss",
     )
 
 
@@ -154,5 +168,5 @@ def _wrong(text: str, what: str) -> SettingError:
 
 
 def without_password(text: str) -> str:
-    """A URL as it may be shown."""
-    return _PASSWORD.sub(r"\1...@", text)
+    """A URL as it may be shown: without user and password."""
+    return _CREDENTIALS.sub("://...@", text)

@@ -147,7 +147,7 @@ def _check_broker(value: Any) -> None:
         url = parse_broker_url(value if isinstance(value, str) else "")
     except SettingError as error:
         raise Malformed(refusal("factor_broker", reason=str(error))) from error
-    if url.redis is not None and url.redis.password:
+    if url.redis is not None and (url.redis.password or url.redis.username):
         raise Malformed(refusal("factor_broker_password"))
 
 

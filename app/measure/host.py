@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from app.core.broker_url import without_password
 from app.measure.cpu import usable_cores
 
 PACKAGES = (
@@ -49,7 +50,11 @@ def conditions(*, settings: Mapping[str, object], server: Mapping[str, object]) 
         "git_commit": _git("rev-parse", "HEAD"),
         "git_changed": _git_changed(),
         "browser": None,
-        "settings": dict(settings),
+        # A broker's URL may hold a password, and what is written here is also shown.
+        "settings": {
+            name: without_password(value) if isinstance(value, str) else value
+            for name, value in settings.items()
+        },
         "server": dict(server),
     }
 

@@ -1,4 +1,4 @@
-"""What changes when several processes serve: what one process alone remembers is refused, in words.
+"""What changes when several processes or servers share a broker: what one process alone remembers is refused, in words.
 
 Everything that goes through the broker is as it was: publishing, history, both transports, resuming on any process.
 A room with its phones, a trial's source, a running experiment, an operator's session and a receipt live in the memory
@@ -22,6 +22,9 @@ NEEDS_ONE_PROCESS = frozenset(
 )
 """Blueprints. A phone's own (`assignment`, `participants`, `devices`) stay: with no room they have little to say."""
 
+NEEDS_ROOMS = frozenset({"room.open_room", "room.practise", "runs.start", "participants.join"})
+"""What puts phones into a room, or asks for one. Of several servers on one Redis, only one has rooms (`redis_rooms`)."""
+
 TRY_AGAIN_S = 1
 
 
@@ -33,6 +36,11 @@ def register(app: flask.Flask, *, workers: int) -> None:
         response = problem(503, refusal("broker_away"))
         response.headers["Retry-After"] = str(TRY_AGAIN_S)
         return response
+
+    @app.before_request
+    def one_server_only() -> None:
+        if flask.request.endpoint in NEEDS_ROOMS and not services().broker.has_rooms:
+            raise Conflict(refusal("rooms_elsewhere"))
 
     if workers > 1:
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from app.broker.make import check_broker
 from app.core.broker_url import RedisAddress, parse_broker_url
 from app.core.errors import SettingError
+from app.measure import host
 from app.settings import Settings
 
 
@@ -21,6 +23,11 @@ from app.settings import Settings
         (
             "redis+sentinel://a,b:27000/main/1",
             RedisAddress((("a", 26379), ("b", 27000)), service="main", db=1),
+        ),
+        ("rediss://h:6380/2", RedisAddress((("h", 6380),), db=2, tls=True)),
+        (
+            "rediss+sentinel://me:pw@a/main",
+            RedisAddress((("a", 26379),), service="main", username="me", password="pw", tls=True),
         ),
     ],
 )
@@ -42,7 +49,8 @@ def test_the_url_says_which_redis_and_which_history_in_it(text: str, expected: R
         ("redis://h?timeout=1", "prefix"),
         ("redis://h?prefix=a%20b", "prefix"),
         ("redis+sentinel://h", "service"),
-        ("rediss://h", "must be"),
+        ("rediss://a,b", r"rediss\+sentinel"),
+        ("amqps://h", "must be"),
     ],
 )
 def test_a_url_that_names_no_redis_is_refused_in_words(text: str, reason: str) -> None:
@@ -50,18 +58,55 @@ def test_a_url_that_names_no_redis_is_refused_in_words(text: str, reason: str) -
         parse_broker_url(text)
 
 
-@pytest.mark.parametrize("text", ["redis://me:hunter2@h/x", "redis://:hunter2@h?y=1", "rediss://a:hunter2@h"])
-def test_no_password_is_shown_in_a_refusal(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://somebody:hunter2@h/x",
+        "redis://:hunter2@h?y=1",
+        "rediss://somebody:hunter2@h/x",
+        "amqp://somebody:hunter2@h",
+        "redis://somebody:an@sign-hunter2@h/x",
+    ],
+)
+def test_no_user_and_no_password_is_shown_in_a_refusal(text: str) -> None:
     with pytest.raises(SettingError) as refused:
         parse_broker_url(text)
 
     assert "hunter2" not in str(refused.value)
+    assert "somebody" not in str(refused.value)
 
 
-def test_no_password_is_shown_with_the_address() -> None:
-    address = parse_broker_url("redis://me:hunter2@h").redis
+def test_no_user_and_no_password_is_shown_with_the_address() -> None:
+    address = parse_broker_url("rediss://somebody:hunter2@h").redis
 
     assert "hunter2" not in f"{address} {address!r}"
+    assert "somebody" not in f"{address} {address!r}"
+
+
+def test_no_user_and_no_password_gets_into_what_a_run_records() -> None:
+    settings = {"SIAR_BROKER": "rediss://somebody:hunter2@redis.example:6380/1", "SIAR_WORKERS": "1"}
+
+    recorded = host.conditions(settings=settings, server={})["settings"]
+
+    assert recorded == {"SIAR_BROKER": "rediss://...@redis.example:6380/1", "SIAR_WORKERS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("redis://me:pw@h", "redis"),
+        ("rediss://me:pw@h", "redis, TLS"),
+        ("redis+sentinel://h/main", "redis, sentinels"),
+        ("rediss+sentinel://h/main", "redis, TLS, sentinels"),
+    ],
+)
+def test_strangers_are_told_the_kind_only(text: str, kind: str) -> None:
+    assert parse_broker_url(text).kind == kind
+
+
+def test_an_authority_that_is_not_there_is_refused_before_anything_starts() -> None:
+    with pytest.raises(SettingError, match="SIAR_BROKER_CA"):
+        check_broker(Settings(broker="rediss://h", broker_ca="nowhere.pem"))
 
 
 @pytest.mark.parametrize("broker", ["memory://", "sqlite:///h.db"])

@@ -1,0 +1,106 @@
+"""`rediss://` against a real Redis that speaks TLS only: who answers is checked, and nobody reads user and password."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+from app.broker.make import check_broker
+from app.broker.redis_broker import RedisBroker
+from app.broker.redis_link import RedisLink
+from app.core.broker_url import parse_broker_url
+from app.core.errors import BrokerAway, Unfit
+from app.settings import Settings
+from app.tls import keep
+from tests.support.brokers import publish
+from tests.support.followers import following, wait_for
+from tests.support.redis_tls import PASSWORD, USER, EncryptedRedis, encrypted_redis
+from tests.support.server import running_server
+
+
+def link_to(url: str, ca_file: str) -> RedisLink:
+    address = parse_broker_url(url).redis
+    assert address is not None
+    return RedisLink(address, ca_file=ca_file)
+
+
+def broker_on(redis: EncryptedRedis, prefix: str) -> RedisBroker:
+    link = link_to(f"{redis.url}?prefix={prefix}", redis.ca_file)
+    return RedisBroker(link, count_max=100, bytes_max=10**9, age_max_us=10**12)
+
+
+def test_two_servers_share_an_order_over_tls(tmp_path: Path) -> None:
+    prefix = secrets.token_hex(4)
+    with encrypted_redis(tmp_path) as redis:
+        one, other = broker_on(redis, prefix), broker_on(redis, prefix)
+        try:
+            published = [publish(each).notification.offset for each in (one, other, one)]
+            wait_for(lambda: other.position().offset == 3, redis.log)
+        finally:
+            one.close()
+            other.close()
+
+    assert published == [1, 2, 3]
+
+
+def test_a_redis_that_nobody_vouches_for_gets_no_password(tmp_path: Path) -> None:
+    stranger = keep.make(keep.CA, tmp_path / "stranger", ["127.0.0.1"]).authority
+
+    with encrypted_redis(tmp_path / "redis") as redis:
+        for ca_file in ("", str(stranger)):
+            link = link_to(redis.url, ca_file)
+            with pytest.raises(BrokerAway) as refused:
+                link.check()
+            link.hang_up()
+
+            assert "certificate verify failed" in str(refused.value.__cause__)
+        # Redis counts whom it knew: nobody came as far as saying who they are.
+        link = link_to(redis.url, redis.ca_file)
+        link.check()
+        link.hang_up()
+
+
+@pytest.mark.slow
+def test_a_server_does_not_start_on_a_redis_that_nobody_vouches_for_and_says_so(tmp_path: Path) -> None:
+    with encrypted_redis(tmp_path) as redis, pytest.raises(Unfit) as refused:
+        check_broker(Settings(broker=redis.url))
+
+    assert "certificate verify failed" in str(refused.value)
+    assert USER not in str(refused.value)
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("green_threads", ["eventlet", "gevent"])
+def test_a_server_publishes_and_delivers_over_an_encrypted_broker(tmp_path: Path, green_threads: str) -> None:
+    with (
+        encrypted_redis(tmp_path / "redis") as redis,
+        running_server(
+            tmp_path,
+            broker=redis.url,
+            broker_ca=redis.ca_file,
+            green_threads=green_threads,
+            recorder=0,
+            log_level="info",
+        ) as server,
+        following(server.port, ("sse", "socketio")) as followers,
+    ):
+        for title in ("a", "b"):
+            server.publish(title)
+        wait_for(lambda: all(len(each.titles) == 2 for each in followers), server.log)
+        redis.kill()
+        wait_for(lambda: all(each.told == ["away"] for each in followers), server.log)
+        redis.start()
+        wait_for(lambda: all(each.told == ["away", "back"] for each in followers), server.log)
+        server.publish("c")
+        wait_for(lambda: all(len(each.titles) == 3 for each in followers), server.log)
+        _status, version = server.request("GET", "/version")
+        said = server.log()
+
+    assert [each.titles for each in followers] == [["a", "b", "c"]] * 2
+    assert "TLS" in str(version)
+    for secret in (USER, PASSWORD):
+        assert secret not in said
+        assert secret not in str(version)
