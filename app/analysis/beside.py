@@ -3,7 +3,7 @@
 effect       A12 and Cliff's delta on trial medians
 normality    Shapiro-Wilk on the block differences: information
 pooled       the library study's tests on pooled samples, with what they ignore
-study        the SSE study's method: one trial, means, clocks set once; for every block as if it had been the only one
+study        the SSE study's method: one trial, means, clocks not corrected; for every block as if it had been the only one
 needed       how many blocks 80 % power takes, for a difference of the size seen and for equivalence
 """
 
@@ -20,12 +20,16 @@ from app.analysis.kept import kept
 from app.analysis.pooled import PooledTests, pooled_tests
 from app.analysis.power import blocks_for, blocks_for_equivalence
 from app.analysis.shapiro import Normality, shapiro_wilk
-from app.analysis.study_method import StudyMethod, study_methods
+from app.analysis.study_method import Stamps, StudyMethod, study_methods
 from app.analysis.words import arm_title, count_of
 from app.core.scenario import Arm
 
 POOLED_MAX = 100_000
 """Of more deliveries every so-many-th is pooled: beyond, p is 0 whatever the difference."""
+
+
+CLOCKS = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
+"""How clocks were treated, as the study's method has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def once_sentences(analysis: Analysis) -> list[str]:
     """What single measurements by the study's method would have said, a sentence for each comparison with blocks."""
     found = studies(analysis)
     return [
-        f"Measured once, clocks set once, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
+        f"Measured once, {CLOCKS[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
         f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
         f"{study.b_lower} {arm_title(each.b)}."
         for each in analysis.verdicts

@@ -23,11 +23,6 @@ from app.analysis.telemetry import LevelRow, level_row
 from app.core.course import Opening
 from app.core.trial import TrialRecord
 
-CLIENTS_APART_MIN = 50
-"""Resident memory comes in pages and arenas: below that many connections more, its difference is not theirs."""
-
-KIB = 1024
-
 
 @dataclass(frozen=True, slots=True)
 class CourseRow:
@@ -127,30 +122,6 @@ def recoveries_of(record: TrialRecord) -> list[float]:
         if 0 < place < len(own_us):
             found.append(float(own_us[place] - own_us[place - 1]) / 1000)
     return found
-
-
-def memory_kib_per_connection(trials: Sequence[AnalysedTrial]) -> float | None:
-    """Slope of resident memory over clients, least squares within repetitions, median of these.
-
-    Within, since a server's memory also grows with its age. `None` where counts lie too close together.
-    """
-    by_repetition: dict[int, list[tuple[int, int]]] = {}
-    for each in trials:
-        if each.cpu.rss_bytes is not None:
-            spec = each.record.spec
-            by_repetition.setdefault(spec.block, []).append((spec.clients, each.cpu.rss_bytes))
-    slopes = [slope for points in by_repetition.values() if (slope := _slope(points)) is not None]
-    middle = median(slopes)
-    return None if middle is None else middle / KIB
-
-
-def _slope(points: Sequence[tuple[int, int]]) -> float | None:
-    counts = [count for count, _ in points]
-    if max(counts) - min(counts) < CLIENTS_APART_MIN:
-        return None
-    count_mean, bytes_mean = mean(counts) or 0.0, mean([size for _, size in points]) or 0.0
-    across = sum((count - count_mean) * (size - bytes_mean) for count, size in points)
-    return across / sum((count - count_mean) ** 2 for count in counts)
 
 
 def process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:

@@ -36,3 +36,5 @@ class Figure:
     formula: str
     source: str
     value: Value
+    cell: Callable[[SummaryRow, FurtherRow], str] | None = None
+    """How a table says it where a number alone would not do."""

@@ -89,9 +89,10 @@ COURSE_FIGURES: tuple[Figure, ...] = (
         _USE,
         "memory per connection",
         "KiB",
-        "slope of resident memory over clients; needs 50 apart",
+        "slope of resident memory over clients; too small where a server kept what it had used",
         "measurement, section 6",
-        lambda _, f: f.memory_kib_per_connection,
+        lambda _, f: f.memory.kib,
+        lambda _, f: f.memory.words,
     ),
     Figure(
         "up_kbps_mean",

@@ -10,8 +10,9 @@ import numpy as np
 from app.analysis.analyse import Analysis
 from app.analysis.arrivals import ArrivalFigures, arrival_figures, pooled
 from app.analysis.columns import columns_of
-from app.analysis.course import CourseRow, course_row, memory_kib_per_connection
+from app.analysis.course import CourseRow, course_row
 from app.analysis.kept import kept
+from app.analysis.memory import MemoryPerConnection, memory_per_connection
 from app.analysis.metrics import delay_figures
 from app.analysis.positions import PositionFigures
 from app.analysis.shapes import places as places_of
@@ -56,7 +57,7 @@ class FurtherRow:
     first_share_max: float | None
     rss_bytes: float | None
     """Resident memory of the server's process tree at the trials' ends, their mean."""
-    memory_kib_per_connection: float | None
+    memory: MemoryPerConnection
     """Of the arm over all its counts of clients, and so the same in each of its rows."""
     course: CourseRow
     instrument: InstrumentErrors
@@ -105,9 +106,7 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
         effect_us_per_place=_median([each.effect_us_per_place for each in places]),
         first_share_max=_median([each.first_share_max for each in places]),
         rss_bytes=_mean_rss(own),
-        memory_kib_per_connection=memory_kib_per_connection(
-            [each for each in arm_trials if each.in_comparison]
-        ),
+        memory=memory_per_connection([each for each in arm_trials if each.in_comparison]),
         course=course_row(own, all_own),
         instrument=_instrument(own),
     )

@@ -26,6 +26,9 @@ class Conduct:
     events: tuple[tuple[float, str], ...] = ()
     """Changes of its page's life: when, on its own clock in microseconds, and what. That clock begins anew with a
     `reload`, behind which the page went on with what the page before it had put down."""
+    wall_ahead_us: float | None = None
+    """How far its wall clock was ahead of its own clock, in microseconds since 1970: what a page that stamps with
+    `Date.now()` would have said of an arrival is its stamp and this. No delay is measured by it."""
 
     @property
     def reload_count(self) -> int:

@@ -119,6 +119,7 @@ def _conduct(client: int, said: Mapping[str, Any]) -> Conduct:
         expected_count=int(said.get("expected_count") or 0),
         received_count=int(said.get("received_count") or 0),
         events=tuple(events),
+        wall_ahead_us=None if (ahead_us := said.get("wall_ahead_us")) is None else float(ahead_us),
     )
 
 

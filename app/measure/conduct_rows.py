@@ -13,6 +13,9 @@ from app.measure.database import quoted
 
 COLUMNS = tuple(each.name for each in fields(Conduct))
 
+SINCE = {"wall_ahead_us": schema.WALL_SINCE}
+"""The version that brought a column; the others were there from the first."""
+
 
 def values(trial: int, conduct: Conduct) -> tuple[Any, ...]:
     """The row of table `conduct`, in the order of its columns."""
@@ -22,11 +25,13 @@ def values(trial: int, conduct: Conduct) -> tuple[Any, ...]:
 
 def read(database: sqlite3.Connection, trial: int) -> tuple[tuple[int, ...], tuple[Conduct, ...]]:
     """Participants of a trial and their conduct, by client; both empty in files from before there was any."""
-    if database.execute("PRAGMA user_version").fetchone()[0] < schema.CONDUCT_SINCE:
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version < schema.CONDUCT_SINCE:
         return (), ()
+    columns = [name for name in COLUMNS if SINCE.get(name, 0) <= version]
     participants = database.execute("SELECT client FROM participant WHERE trial = ? ORDER BY rowid", (trial,))
     conducts = database.execute(
-        f"SELECT {quoted(COLUMNS)} FROM conduct WHERE trial = ? ORDER BY client", (trial,)
+        f"SELECT {quoted(columns)} FROM conduct WHERE trial = ? ORDER BY client", (trial,)
     )
     return (
         tuple(row["client"] for row in participants),

@@ -9,6 +9,7 @@ microseconds; a column has the name of the field that it keeps (`app/core/delive
     version 3   and participant, conduct: which phones took part in a trial and how they behaved; delivery and
                 client_sample have `lifecycle`, client_batch has `conduct` as it was posted
     version 4   and course, cpu_second, opening, upload: how a trial went second by second
+    version 5   conduct has `wall_ahead_us`: where a phone's wall clock stood, by which the published study measured
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x53494152
 """`PRAGMA application_id`, "SIAR": tells a run's database from any other SQLite file."""
 
-VERSION = 4
+VERSION = 5
 """`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones; a writer brings the file up to it."""
 
 TABLES = {
@@ -179,7 +180,7 @@ TABLES = {
         clock_steps INTEGER NOT NULL,
         expected_count INTEGER NOT NULL,
         received_count INTEGER NOT NULL,
-        events TEXT NOT NULL,           -- JSON array of client_us, kind
+        events TEXT NOT NULL<added>,    -- JSON array of client_us, kind
         PRIMARY KEY (trial, client)
     """,
     "course": """
@@ -225,12 +226,14 @@ ADDED = {
     "delivery": {"lifecycle TEXT NOT NULL DEFAULT 'visible'": 3},
     "client_sample": {"lifecycle TEXT": 3},
     "client_batch": {"conduct TEXT": 3},
+    "conduct": {"wall_ahead_us REAL": 5},
 }
 """Columns that came to a table later, with the version that brought them: last, or where `<added>` stands."""
 
 INSTRUMENT_SINCE = 2
 CONDUCT_SINCE = 3
 COURSE_SINCE = 4
+WALL_SINCE = 5
 
 INDEXES = (
     "CREATE INDEX delivery_of_trial ON delivery (trial, client, seq)",

@@ -34,12 +34,12 @@ from app.report.figure import Figure
 from app.report.further_tables import (
     METHODS_NOTE,
     SECONDS_NOTE,
-    STUDY_NOTE,
     characteristic_tables,
     formulas_table,
     intervals_table,
     levels_table,
     methods_table,
+    study_note,
     study_table,
 )
 from app.report.method import method, settings_line
@@ -216,7 +216,7 @@ def _others(analysis: Analysis) -> Iterator[Block]:
     if once.rows:
         yield Heading("Had it been measured once, as in the study")
         yield Numbers("The study's method beside the corrected one", once)
-        yield Paragraph(STUDY_NOTE, Kind.CAPTION)
+        yield Paragraph(study_note(rows), Kind.CAPTION)
     yield Heading("Effect size, normality, pooled test and power")
     yield Numbers("Other statistics beside the verdict", methods)
     yield Paragraph(METHODS_NOTE, Kind.CAPTION)

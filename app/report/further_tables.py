@@ -10,15 +10,29 @@ from app.analysis.analyse import Analysis
 from app.analysis.beside import Beside
 from app.analysis.characteristics import COUNTED, Characteristic, Figure, of
 from app.analysis.further import FurtherRow
+from app.analysis.study_method import Stamps
+from app.analysis.summary import SummaryRow
 from app.analysis.telemetry import LevelRow
 from app.analysis.words import arm_title, count_of, number
 from app.report.statements import verdict_words
 from app.report.tables import Table
 
+CLOCKS_PART = (
+    " Clocks' part: what of that one difference goes once the same arrivals are read by corrected clocks."
+)
+
 STUDY_NOTE = (
     "The published study's method on this run's raw stamps: one trial of each, clocks set once at a client's first "
     "arrival and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
     "measurement would have said. Setting the clocks once is kinder than the study, which never did."
+    + CLOCKS_PART
+)
+
+WALL_NOTE = (
+    "The published study's method on this run's raw stamps: one trial of each, arrivals by the phones' own wall clocks, "
+    "never set and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
+    "measurement would have said. A wall clock that is off shifts both means alike, and can make them negative; one that "
+    "drifts or is set in between moves the difference." + CLOCKS_PART
 )
 
 METHODS_NOTE = (
@@ -41,8 +55,16 @@ def study_table(rows: Sequence[Beside]) -> Table:
     headings = (
         *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
         *("blocks that say first lower", "second lower", "clock drift ms", "corrected verdict", "agrees"),
+        *("clocks' part ms", "wall clock off by ms"),
     )
-    return Table(headings, [_study(each) for each in rows if each.study], frozenset({3, 7, 8}))
+    shown = slice(None if _is_by_wall_clocks(rows) else -1)
+    cells = [_study(each)[shown] for each in rows if each.study]
+    return Table(headings[shown], cells, frozenset({3, 7, 8}))
+
+
+def study_note(rows: Sequence[Beside]) -> str:
+    """What was done to the clocks in that table."""
+    return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
 
 
 def methods_table(rows: Sequence[Beside]) -> Table:
@@ -67,7 +89,7 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
                 [
                     (
                         *(figure.title, figure.unit),
-                        *(_value(figure, figure.value(summary, further)) for summary, further in pairs),
+                        *(_cell(figure, summary, further) for summary, further in pairs),
                     )
                     for figure in of(characteristic)
                 ],
@@ -160,7 +182,11 @@ def further_json(row: FurtherRow) -> dict[str, Any]:
     """Plain values, of the summary's row that they stand with."""
     values = asdict(row)
     del values["arm"], values["clients"]
-    return values
+    return {**values, "memory_kib_per_connection": row.memory.kib}
+
+
+def _is_by_wall_clocks(rows: Sequence[Beside]) -> bool:
+    return any(each.study is not None and each.study.stamps is Stamps.WALL for each in rows)
 
 
 def _study(row: Beside) -> tuple[str, ...]:
@@ -173,6 +199,7 @@ def _study(row: Beside) -> tuple[str, ...]:
         f"{arm_title(lower)} faster",
         *(f"{study.a_lower} of {len(study.blocks)}", f"{study.b_lower} of {len(study.blocks)}"),
         *(number(study.drift_ms_max), verdict_words(row.comparison), agrees),
+        *(number(study.first.clocks_ms), number(study.wall_error_ms_max)),
     )
 
 
@@ -190,8 +217,11 @@ def _methods(row: Beside) -> tuple[str, ...]:
     )
 
 
-def _value(figure: Figure, value: float | None) -> str:
+def _cell(figure: Figure, summary: SummaryRow, further: FurtherRow) -> str:
     """Counts as whole numbers, the rest as everywhere."""
+    if figure.cell is not None:
+        return figure.cell(summary, further)
+    value = figure.value(summary, further)
     return str(round(value)) if value is not None and figure.unit in COUNTED else number(value)
 
 

@@ -15,7 +15,7 @@ from app.catalogues import refusal
 from app.core.clean_name import clean_name
 from app.core.delivery import SampleState
 from app.core.errors import Conflict, Malformed, StoreError, Unknown
-from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX
+from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX, Transport
 from app.deliveries import COOKIE
 from app.practice import is_practice
 from app.room.phases import UNDER_WAY, Phase
@@ -68,7 +68,7 @@ class Sample(msgspec.Struct, forbid_unknown_fields=True):
     """One arrival; the names and units of core/delivery.py."""
 
     id: Annotated[str, msgspec.Meta(min_length=3, max_length=64)]
-    transport: Literal["sse", "socketio"]
+    transport: Transport
     due_us: _Stamp
     sent_us: _Stamp
     received_client_us: _ClientStamp
@@ -117,6 +117,8 @@ class Conduct(msgspec.Struct, forbid_unknown_fields=True):
     device: ConductDevice
     events: Annotated[list[tuple[_ClientStamp, _Kind]], msgspec.Meta(max_length=EVENTS_MAX)] = []
     """When which lifecycle event came, on the client's own clock."""
+    wall_ahead_us: _ClientStamp | None = None
+    """How far the phone's wall clock was ahead of its own clock; nothing is corrected by it."""
 
 
 class Batch(msgspec.Struct, forbid_unknown_fields=True):

@@ -31,6 +31,8 @@ export class ConductRecord {
   #gapUs = 0;
   #suspendedUs = 0;
   #disconnects = 0;
+  /** @type {number | null} */
+  #wallAheadUs = null;
   #left;
 
   /**
@@ -84,12 +86,23 @@ export class ConductRecord {
   }
 
   /**
+   * The wall clock was read beside ours. It shows whole milliseconds, never too many: of many readings the largest is the
+   * nearest. No delay is measured by it; the report shows what somebody who had used it would have found.
+   *
+   * @param {number} aheadUs how far it was ahead of ours
+   */
+  noteWallClock(aheadUs) {
+    this.#wallAheadUs = Math.max(this.#wallAheadUs ?? -Infinity, aheadUs);
+  }
+
+  /**
    * The wall clock was set; nothing here is measured with it.
    *
    * @param {number} atUs
    */
   noteWallStep(atUs) {
     this.#log("wall_step", atUs);
+    this.#wallAheadUs = null;
   }
 
   /** @param {number} atUs */
@@ -130,6 +143,7 @@ export class ConductRecord {
       hidden_ms: Math.round(hiddenUs / 1000) + (left?.hidden_ms ?? 0),
       frozen_ms: Math.round(frozenUs / 1000) + (left?.frozen_ms ?? 0),
       suspended_ms: Math.round(this.#suspendedUs / 1000) + (left?.suspended_ms ?? 0),
+      wall_ahead_us: this.#wallAheadUs,
       events: this.#events.slice(),
     };
   }

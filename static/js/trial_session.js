@@ -45,7 +45,7 @@ const ARRIVALS_SPARE = 500;
  *   onArrival: (arrival: {id: string, count: number}) => void,
  *   onChange: () => void,
  *   onTimeOver: () => void,
- *   nowUs: () => number, timers: import("./types.js").Timers, random: () => number,
+ *   nowUs: () => number, wallUs: () => number, timers: import("./types.js").Timers, random: () => number,
  * }} TrialDependencies `onTimeOver`: everything has come, or nothing more will; whoever holds the trial ends it
  */
 
@@ -250,6 +250,8 @@ export class TrialSession {
       displayed_client_us: null,
     });
     this.#lastId = notification.id;
+    const { nowUs, wallUs } = this.#dependencies;
+    this.#conduct.noteWallClock(wallUs() - nowUs());
     // The stamp is taken, and the next one is a while away.
     if (receivedUs - this.#keptUs >= PIECE_PERIOD_US) this.#keep();
     this.#foresee(notification.due_us, seq);

@@ -117,7 +117,7 @@
  *
  * @typedef {{
  *   disconnects: number, hidden_ms: number, frozen_ms: number, suspended_ms: number, clock_steps: number,
- *   expected_count: number, received_count: number, events: [number, string][],
+ *   wall_ahead_us: number | null, expected_count: number, received_count: number, events: [number, string][],
  *   device: DeviceFacts & {rtt_ms: number | null, radio_jitter_ms: number | null},
  * }} Conduct
  */

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app.analysis.study_method import RawClocks, Stamps
 from app.commands import measuring, verify
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
@@ -88,6 +89,18 @@ def test_every_phone_measures_every_notification_by_its_own_clock(run: RunRecord
             assert each.clock_offset_us is not None
             assert each.clock_bound_us is not None
             assert each.clock_bound_us < 5000
+
+
+def test_the_study_s_method_takes_the_phones_wall_clocks_as_wrong_as_they_were(run: RunRecord) -> None:
+    trials = [trial for trial in run.trials if not trial.spec.idle]
+    clocks = RawClocks(Stamps.WALL)
+
+    found = [means for trial in trials if (means := clocks.means_ms(trial)) is not None]
+
+    # The delay itself is below a second, and a machine's wall clock may be set a little in between.
+    assert [each.raw_ms for each in found] == [pytest.approx(SHIFT_US / 1000, abs=2000)] * 2
+    assert [each.wrong_ms for each in found] == [pytest.approx(SHIFT_US / 1000, abs=1000)] * 2
+    assert clocks.wall_error_ms_max == pytest.approx(SHIFT_US / 1000, abs=1000)
 
 
 def test_the_server_s_cpu_is_measured_with_phones_connected_and_idle(run: RunRecord) -> None:

@@ -15,8 +15,21 @@ test("a phone that stayed in front has nothing to tell", () => {
     hidden_ms: 0,
     frozen_ms: 0,
     suspended_ms: 0,
+    wall_ahead_us: null,
     events: [],
   });
+});
+
+test("the wall clock, cut to milliseconds, is known by its largest reading, and anew once it was set", () => {
+  const conduct = record();
+  const aheadUs = () => conduct.read(9 * S).wall_ahead_us;
+
+  for (const readUs of [5_000_200, 5_000_900, 5_000_400]) conduct.noteWallClock(readUs);
+  assert.equal(aheadUs(), 5_000_900);
+  conduct.noteWallStep(3 * S);
+  assert.equal(aheadUs(), null);
+  conduct.noteWallClock(-7_000_000);
+  assert.equal(aheadUs(), -7_000_000);
 });
 
 test("time hidden adds up, and runs on while the page is hidden", () => {

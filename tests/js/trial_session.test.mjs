@@ -29,6 +29,8 @@ const TRIAL = {
   ends_us: null,
 };
 
+const WALL_AHEAD_US = 1_700_000_000 * S;
+
 const FACTS = { secure_context: false, wake_lock: false, timer_step_us: 5 };
 
 /** A trial on a phone whose clock is the server's. */
@@ -93,6 +95,7 @@ function makeTrial({
       onChange: () => {},
       onTimeOver: () => (world.over += 1),
       nowUs: time.nowUs,
+      wallUs: () => time.now_us + WALL_AHEAD_US,
       timers: time.timers,
       random: () => 0,
     },
@@ -238,6 +241,7 @@ test("at the end it closes, asks the clock once more, and posts samples and cond
         hidden_ms: 1000,
         frozen_ms: 0,
         suspended_ms: 0,
+        wall_ahead_us: WALL_AHEAD_US,
         events: [
           [1 * S, "hidden"],
           [2 * S, "visible"],

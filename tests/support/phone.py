@@ -297,6 +297,8 @@ class SimulatedPhone(threading.Thread):
             "expected_count": trial.expected_count,
             "received_count": len(trial.seen),
             "events": [],
+            # Its wall clock goes wrong with its own.
+            "wall_ahead_us": clock.now_us() - clock.monotonic_us(),
             "device": {
                 "model": MODEL,
                 "browser": "none",

@@ -2,11 +2,13 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
 from app.analysis.factors import Trial, contributions, factor_names, factor_table
-from app.analysis.study_method import study_methods
+from app.analysis.study_method import Stamps, study_methods
+from app.core.conduct import Conduct
 from app.core.delivery import Delivery
 from app.core.scenario import Arm
 from app.core.trial import TrialRecord
@@ -182,6 +184,57 @@ def test_with_clocks_that_drift_the_later_trial_wins_or_loses_by_its_place() -> 
     assert (found.a_lower, found.b_lower) == (2, 2)
     assert found.drift_ms_max == pytest.approx(42.0, rel=0.01)  # 7 minutes at 100 ppm
     assert abs(found.first.difference_ms) == pytest.approx(3.0, rel=0.01)  # a minute's, over two phones
+
+
+def told(record: TrialRecord, *, late_ms: tuple[float, float]) -> TrialRecord:
+    """The same trial of phones whose wall clocks are so much too far on."""
+    conducts = tuple(
+        Conduct(client, wall_ahead_us=EPOCH_US - CLIENT_CLOCK_US + wrong_ms * 1000)
+        for client, wrong_ms in enumerate(late_ms)
+    )
+    return replace(record, participants=(0, 1), conducts=conducts)
+
+
+def test_phones_are_read_by_their_wall_clocks_however_wrong_those_are() -> None:
+    wrong_ms = (2000.0, -5000.0)
+    records = [
+        told(record(name, 0, place, delays=delays, drift_ppm=0.0), late_ms=wrong_ms)
+        for place, (name, delays) in enumerate(zip(NAMES, ((1.0, 3.0), (2.0, 5.0)), strict=True))
+    ]
+
+    (found,) = study_methods(records, *NAMES, counting={(2, 0)})
+
+    assert found.stamps is Stamps.WALL
+    assert (found.first.a_mean_ms, found.first.b_mean_ms) == pytest.approx((2.0 - 1500.0, 3.5 - 1500.0))
+    assert found.first.clocks_ms == pytest.approx(0.0, abs=1e-3)
+    assert found.wall_error_ms_max == pytest.approx(5000.0)
+    assert found.drift_ms_max == pytest.approx(0.0, abs=1e-3)
+
+
+def test_a_wall_clock_that_is_set_between_two_trials_decides_what_the_study_would_have_found() -> None:
+    trials = [
+        told(record(name, 0, place, delays=(1.0, 1.0), drift_ppm=0.0), late_ms=(0.0, 100.0 * place))
+        for place, name in enumerate(NAMES)
+    ]
+
+    (found,) = study_methods(trials, *NAMES, counting={(2, 0)})
+
+    assert found.first.difference_ms == pytest.approx(50.0)  # Over two phones.
+    assert found.first.clocks_ms == pytest.approx(50.0)
+    assert found.drift_ms_max == pytest.approx(100.0)
+
+
+def test_with_one_wall_clock_unknown_all_clocks_are_set_once() -> None:
+    both = [
+        told(record(name, 0, place, delays=(1.0, 1.0), drift_ppm=0.0), late_ms=(0.0, 9000.0))
+        for place, name in enumerate(NAMES)
+    ]
+    silent = replace(both[1], conducts=(both[1].conducts[0], Conduct(1)))
+
+    (found,) = study_methods([both[0], silent], *NAMES, counting={(2, 0)})
+
+    assert (found.stamps, found.wall_error_ms_max) == (Stamps.SET_ONCE, None)
+    assert found.first.a_mean_ms == pytest.approx(1.0)
 
 
 def test_blocks_that_do_not_count_are_left_out_and_a_new_clock_is_set_anew() -> None:

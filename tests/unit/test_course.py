@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from app.analysis.analyse import Analysis, analyse
-from app.analysis.course import memory_kib_per_connection
 from app.analysis.further import FurtherRow, further
 from app.core.course import Course, CpuSecond, Opening, Upload
 from app.core.trial import TrialRecord
@@ -21,7 +20,7 @@ from app.measure.store import Store
 from app.report.csv_files import write_trials
 from app.report.result import result_json
 from tests.support import records
-from tests.unit.support_run import CLIENT_CLOCK_US, RunMaker, a_plan, a_trial, cpu_use
+from tests.unit.support_run import CLIENT_CLOCK_US, RunMaker, a_plan, a_trial
 from tests.unit.test_store import head
 
 SECONDS = (CpuSecond(0, 1.0, 0.1, 0.06, 0.3), CpuSecond(1, 1.0, 0.3, 0.02, 0.4))
@@ -145,23 +144,6 @@ def test_a_run_of_before_has_none_of_it() -> None:
     assert (row.course.connections, row.course.setup_ms_p50, row.course.recovery_ms_p50) == (0, None, None)
     assert row.course.cpu_process_percent.mean is None
     assert row.up_kbps.mean is None
-
-
-@pytest.mark.parametrize(("counts", "expected"), [((1, 101), 12.0), ((1, 6), None)])
-def test_memory_per_connection_needs_counts_that_lie_apart(
-    counts: tuple[int, int], expected: float | None
-) -> None:
-    def grown(record: TrialRecord) -> TrialRecord:
-        # Older repetitions left 5 MB behind, which is nobody's connection.
-        size = 60_000_000 + 5_000_000 * record.spec.block + record.spec.clients * 12 * 1024
-        return replace(record, cpu=replace(cpu_use(total_s=0.01), rss_bytes=size))
-
-    plan = a_plan(client_counts=counts, blocks=2, notifications=2)
-    analysis = analyse(RunMaker(plan, alter=grown).run())
-
-    found = memory_kib_per_connection(analysis.trials)
-
-    assert found == (None if expected is None else pytest.approx(expected))
 
 
 def test_a_trial_without_a_course_is_as_before() -> None:

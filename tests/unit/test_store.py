@@ -72,7 +72,10 @@ def test_who_took_part_and_how_each_behaved_comes_back_the_same(tmp_path: Path) 
     trial = replace(
         records.trial(),
         participants=(4, 1),
-        conducts=(Conduct(1), Conduct(4, 2, 3.5, 4.5, 5.5, 1, 12, 11, ((7.25, "freeze"), (9.0, "resume")))),
+        conducts=(
+            Conduct(1),
+            Conduct(4, 2, 3.5, 4.5, 5.5, 1, 12, 11, ((7.25, "freeze"), (9.0, "resume")), 1.5e15),
+        ),
         deliveries=(records.delivery(client=4, visible=False, lifecycle=Lifecycle.HIDDEN),),
     )
 
@@ -98,6 +101,23 @@ def test_deliveries_from_before_there_was_a_lifecycle_were_visible(tmp_path: Pat
 
     assert trial.deliveries[0].lifecycle is Lifecycle.VISIBLE
     assert (trial.participants, trial.conducts) == ((), ())
+
+
+def test_how_phones_behaved_before_they_told_their_wall_clock_is_read(tmp_path: Path) -> None:
+    make_old(tmp_path / "run", 4)
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / FILE_NAME)) as database, database:
+        database.execute(
+            "INSERT INTO trial VALUES (0, 0, 1, ?, 0, 1, 2, 1, '[]', NULL, NULL, 0, 0, 1, '[]')",
+            ('{"name": "sse", "transport": "sse", "factors": {}}',),
+        )
+        database.execute(
+            "INSERT INTO conduct VALUES (0, 3, 1, 2.0, 0.0, 0.0, 0, 12, 11, '[[7.5, \"hidden\"]]')"
+        )
+
+    with Store.open(tmp_path / "run") as store:
+        (trial,) = store.load().trials
+
+    assert trial.conducts == (Conduct(3, 1, 2.0, 0.0, 0.0, 0, 12, 11, ((7.5, "hidden"),)),)
 
 
 def make_old(folder: Path, version: int) -> None:
