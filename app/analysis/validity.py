@@ -26,7 +26,7 @@ from app.analysis.metrics import TrialMetrics, measure
 from app.analysis.signatures import CODES as SIGNATURES
 from app.analysis.signatures import signatures
 from app.analysis.split import Split, split
-from app.analysis.words import count_of, listing, number, pseudonym
+from app.analysis.words import count_of, listing, number, pseudonym, states
 from app.core.delivery import SampleState
 from app.core.scenario import Plan
 from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
@@ -237,10 +237,9 @@ def _samples(record: TrialRecord, figures: TrialFigures) -> Iterator[TrialWarnin
     }:
         share = sum(left_out.values()) / metrics.delivered
         make = _void if share > LEFT_OUT_SHARE_VOID else _note
-        states = listing([f"{count} {state}" for state, count in left_out.items()])
         yield make(
             "samples_left_out",
-            f"Of {metrics.delivered} arrivals some have no usable delay: {states}.",
+            f"Of {metrics.delivered} arrivals some have no usable delay: {listing(states(left_out))}.",
             "Keep the page visible, the screen on and the connection up.",
         )
     yield from _kernel_stamps(columns)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.core.delivery import SampleState
 from app.core.scenario import Arm
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
 
@@ -35,6 +36,22 @@ METRIC_WORDS = {
     ),
     "jitter_ms": MetricWords("Jitter (RFC 3550)", "jitter", "ms", "steadier", " of jitter"),
 }
+
+STATE_WORDS: Mapping[str, str] = {
+    SampleState.NO_CLOCK: "without a clock",
+    SampleState.WIDE_U: "with too wide a bound",
+    SampleState.HIDDEN: "while hidden",
+    SampleState.EPOCH_BREAK: "around a break of the clock",
+    SampleState.WARMUP: "for warming up",
+    SampleState.REPLAY: "replayed",
+    SampleState.POLLING: "by polling",
+}
+"""Why an arrival's delay is not used, behind how many there are."""
+
+
+def states(counts: Mapping[str, int]) -> list[str]:
+    """How many arrivals are not used for which reason, in words."""
+    return [f"{count} {STATE_WORDS.get(state, state)}" for state, count in counts.items()]
 
 
 def number(value: float | None) -> str:

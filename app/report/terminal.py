@@ -18,7 +18,7 @@ from app.analysis.comparison import Comparison
 from app.analysis.live import LiveRow
 from app.analysis.sentences import sentence
 from app.analysis.summary import SummaryRow
-from app.analysis.words import METRIC_WORDS, TRANSPORT_TITLES, arm_title, interval, listing, number
+from app.analysis.words import METRIC_WORDS, TRANSPORT_TITLES, arm_title, interval, number, states
 from app.catalogues import LANGUAGES
 from app.core.trial import RunRecord, Severity
 from app.report.statements import headline, pair_title, verdict_words, warning_lines
@@ -131,9 +131,7 @@ def live_cells(row: LiveRow) -> tuple[str, ...]:
         *(str(count) for count in (row.devices, row.arrivals, row.used)),
         *(number(value) for value in (row.delay_ms_p50, row.delay_ms_p95, row.clock_bound_ms)),
         *(str(count) for count in (row.late, row.replayed, row.duplicates)),
-        listing([f"{count} {state}" for state, count in sorted(row.left_out.items())])
-        if row.left_out
-        else "-",
+        "; ".join(states(dict(sorted(row.left_out.items())))) or "-",
     )
 
 

@@ -44,7 +44,7 @@ _JOINED = ("list", "ns")
 NAMES = frozenset(
     {
         *("arm", "list", "ns", "run", "started", "command", "hash", "code", "study", "environment"),
-        *("path", "paths", "reason", "states", "factor", "from", "to"),
+        *("path", "paths", "reason", "factor", "from", "to"),
     }
 )
 """Places for what was named by somebody, and stays as it is where the catalogue does not know it."""

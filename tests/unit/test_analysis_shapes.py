@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,39 +11,18 @@ from app.analysis.analyse import Analysis, analyse
 from app.analysis.metrics import broadcasts_min, is_sample
 from app.analysis.shapes import HALF, boxes, places, share_of, tails
 from app.analysis.summary import SummaryRow
-from app.core.instrument import ConnectionRecord, InstrumentRecord
-from app.core.trial import TrialRecord
 from app.report.shape_figures import boxes_figure, nines_figure, places_figure
+from tests.support.recorded import recorded
 from tests.unit.support_run import RunMaker, a_plan
 
 STEP_US = 12
 """What each further client waits more."""
 
 
-def recorded(record: TrialRecord) -> TrialRecord:
-    """Written to in the order of the clients."""
-    if record.spec.idle:
-        return record
-    connections = tuple(
-        ConnectionRecord(
-            client,
-            "127.0.0.1",
-            4000 + client,
-            tuple(
-                (each.seq, (each.sent_us or 0) + 150 + STEP_US * client)
-                for each in record.deliveries
-                if each.client == client
-            ),
-        )
-        for client in range(record.spec.clients)
-    )
-    return replace(record, instrument=InstrumentRecord(None, 0, connections))
-
-
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
     plan = a_plan(client_counts=(3,), blocks=3, notifications=40)
-    return analyse(RunMaker(plan, alter=recorded).run())
+    return analyse(RunMaker(plan, alter=partial(recorded, step_us=STEP_US)).run())
 
 
 def delays_ms(analysis: Analysis, row: SummaryRow, client: int | None = None) -> list[float]:

@@ -13,18 +13,20 @@ import pytest
 from rich.console import Console
 
 from app.analysis.analyse import Analysis, analyse
+from app.analysis.live import LiveRow
 from app.analysis.validity import OWN_CODES
 from app.catalogues import LANGUAGES
 from app.core.conduct import Conduct
-from app.core.instrument import ConnectionRecord, InstrumentRecord
+from app.core.delivery import SampleState
 from app.core.trial import RunRecord, TrialRecord
 from app.report.contents import document_of
 from app.report.document import Findings
 from app.report.html import html_of
 from app.report.result import result_text
-from app.report.terminal import print_result
+from app.report.terminal import live_cells, print_result
 from app.report.translation import in_language, known, texts_of, translator
-from tests.unit.support_run import RunMaker, a_plan
+from tests.support.recorded import recorded
+from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 
 APP = Path(__file__).resolve().parents[2] / "app"
 
@@ -53,24 +55,6 @@ def with_trouble(record: TrialRecord) -> TrialRecord:
     return record
 
 
-def recorded(record: TrialRecord) -> TrialRecord:
-    """The trial with the kernel's times of every delivery."""
-    if record.spec.idle:
-        return record
-    connections = tuple(
-        ConnectionRecord(
-            client,
-            "127.0.0.1",
-            4000 + client,
-            tuple(
-                (each.seq, (each.sent_us or 0) + 150) for each in record.deliveries if each.client == client
-            ),
-        )
-        for client in range(record.spec.clients)
-    )
-    return replace(record, instrument=InstrumentRecord(None, 0, connections))
-
-
 def with_phones(run: RunRecord) -> RunRecord:
     participants = [{"client": 0, "pseudonym": "P1", "secure_context": True, "wake_lock": False}]
 
@@ -78,7 +62,8 @@ def with_phones(run: RunRecord) -> RunRecord:
         if record.spec.idle:
             return record
         count = len(record.deliveries)
-        conduct = Conduct(client=0, expected_count=count, received_count=count)
+        ahead_us = EPOCH_US - CLIENT_CLOCK_US + 2_000_000
+        conduct = Conduct(0, expected_count=count, received_count=count, wall_ahead_us=ahead_us)
         return replace(record, participants=(0,), conducts=(conduct,))
 
     return replace(
@@ -138,6 +123,17 @@ def test_nothing_on_a_terminal_stays_english(name: str) -> None:
     assert said
     missing = [line.strip() for line in said if not known(line.strip()) and "rich.table" not in line]
     assert not missing
+
+
+def test_why_arrivals_of_a_live_run_are_not_used_is_said_in_indonesian() -> None:
+    left_out = {state.value: 3 for state in SampleState if state is not SampleState.OK}
+    row = LiveRow("sse", 1, 30, 9, 1.5, None, 0.5, 0, 0, 0, left_out)
+
+    reasons = live_cells(row)[-1]
+
+    assert reasons.count("; ") == len(left_out) - 1
+    assert all(known(each) and indonesian(each) != each for each in reasons.split("; "))
+    assert indonesian("2 replayed; 1 without a clock") == "2 putar ulang; 1 tanpa jam"
 
 
 @pytest.mark.parametrize("file", WARNERS)

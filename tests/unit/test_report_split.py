@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+from functools import partial
 
 import pytest
 from rich.console import Console
 
 from app.analysis.analyse import Analysis, analyse
-from app.core.instrument import ConnectionRecord, InstrumentRecord
-from app.core.trial import TrialRecord
 from app.report.csv_files import write_deliveries, write_trials
 from app.report.html import report_html
 from app.report.result import result_json
 from app.report.terminal import print_result
+from tests.support.recorded import recorded
 from tests.unit.support_run import RunMaker, a_plan
 
 SERVER_US = 150
@@ -24,30 +23,10 @@ SERVER_US = 150
 HEADING = "Where the delay was spent"
 
 
-def recorded(trial: TrialRecord) -> TrialRecord:
-    """The trial with every delivery's time."""
-    if trial.spec.idle:
-        return trial
-    connections = tuple(
-        ConnectionRecord(
-            client,
-            "127.0.0.1",
-            4000 + client,
-            tuple(
-                (each.seq, (each.sent_us or 0) + SERVER_US + 10 * client)
-                for each in trial.deliveries
-                if each.client == client
-            ),
-        )
-        for client in range(trial.spec.clients)
-    )
-    return replace(trial, instrument=InstrumentRecord(None, 0, connections))
-
-
 @pytest.fixture(scope="module")
 def with_split() -> Analysis:
-    run = RunMaker(a_plan(client_counts=(3,))).run()
-    return analyse(replace(run, trials=tuple(map(recorded, run.trials))))
+    plan = a_plan(client_counts=(3,))
+    return analyse(RunMaker(plan, alter=partial(recorded, server_us=SERVER_US, step_us=10)).run())
 
 
 @pytest.fixture(scope="module")
