@@ -105,12 +105,13 @@ class Churn:
         self._swarm.after(self._pause_s(), self._send_one_away)
 
     def _look(self) -> None:
+        if not self._goes_on:
+            return
         for client in self.clients:
             if not client.is_connected and client not in self._away:
                 self.counts["cut off by the server"] += 1
                 self._back_later(client)
-        if self._goes_on:
-            self._swarm.after(LOOK_S, self._look)
+        self._swarm.after(LOOK_S, self._look)
 
     def _back_later(self, client: Subscriber) -> None:
         self._away.add(client)
