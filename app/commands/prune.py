@@ -27,7 +27,7 @@ def prune(
     rules = " or ".join(
         [
             *([f"older than {days:g} days"] if days is not None else []),
-            *([f"beyond {size_text(bytes_max)}"] if bytes_max is not None else []),
+            *([f"more than {size_text(bytes_max)} together"] if bytes_max is not None else []),
         ]
     )
     if wanted:
@@ -35,8 +35,8 @@ def prune(
     for run in going:
         print(f"{run.id}  {run.age_s / DAY_S:.0f} days  {size_text(run.size_bytes)}")
     print(
-        f"{len(going)} of {len(runs)} runs are {rules}: {_total(going)} of {_total(runs)}. "
-        "--yes moves them into the trash."
+        f"{rules[0].upper()}{rules[1:]}: {len(going)} of {len(runs)} runs, {_total(going)} of {_total(runs)}."
+        + (" --yes moves them into the trash." if going else "")
     )
     return 0
 

@@ -54,7 +54,7 @@ def test_the_list_is_one_line_per_run_newest_first(runs_dir: Path) -> None:
 def test_prune_names_old_runs_and_moves_them_only_when_told_to(runs_dir: Path) -> None:
     shown = siar(runs_dir, "runs", "prune")
     assert shown.stdout.startswith(f"{OLD}  100 days  ")
-    assert "1 of 2 runs are older than 30 days" in shown.stdout
+    assert "Older than 30 days: 1 of 2 runs, " in shown.stdout
     assert "--yes" in shown.stdout
     assert (runs_dir / OLD).exists()
 
@@ -76,7 +76,7 @@ def test_prune_by_size_takes_the_oldest_and_names_what_it_would_free(runs_dir: P
     done = siar(runs_dir, "runs", "prune", "--keep", room, "--yes")
 
     assert [line.split()[0] for line in shown.stdout.splitlines()[:-1]] == [OLD]
-    assert "1 of 2 runs are beyond" in shown.stdout
+    assert " together: 1 of 2 runs, " in shown.stdout
     assert done.returncode == 0
     assert sorted(path.name for path in runs_dir.iterdir()) == [".trash", NEW]
     assert "The trash takes" in done.stdout
