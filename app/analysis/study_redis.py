@@ -51,10 +51,10 @@ CACHE: tuple[tuple[str, str, str], ...] = (
 
 STRESS_NOTE = (
     "C1: broadcast within the process; C2: over Redis; C3: over Redis, with a warmed HTTP cache. Round trips to a broker, "
-    "the event loop of Node.js and HTTP failures have no counterpart in the run."
+    "the event loop and HTTP failures are measured by `./siar load --preset vps` and not by this run."
 )
 
-CACHE_NOTE = "Siar has no HTTP cache in the way of notifications, so nothing of this was measured."
+CACHE_NOTE = "No cache is in the way of notifications; `./siar load --preset vps` measures one for who asks for history."
 
 DIFFERENCES = (
     "Its server is one vCPU behind nginx with TLS, and where its load came from is said in two ways, once the same machine.",

@@ -42,6 +42,9 @@ UNDER_WAY_MAX = 32
 
 NO_CACHE = "none"
 
+NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
+"""What asking ends with when nobody answers, or nobody who knows what was asked."""
+
 _COUNTED = re.compile(r'^siar_history_answers(_seconds)?_total\{outcome="(\w+)"\} (\S+)$', re.MULTILINE)
 
 
@@ -126,15 +129,16 @@ class Probes:
     def _ask_history(self, due: int) -> None:
         try:
             status, told, _ = self._get("/api/notifications")
-            took_us = clock.monotonic_us() - due
-            failure = None if status == 200 else f"status {status}"
         except (OSError, http.client.HTTPException) as error:
-            failure = type(error).__name__
+            with self._lock:
+                self._failures[type(error).__name__] += 1
+            return
+        took_us = clock.monotonic_us() - due
         with self._lock:
-            if failure is not None:
-                self._failures[failure] += 1
-            else:
+            if status == 200:
                 self._answers_us.setdefault(told, []).append(took_us)
+            else:
+                self._failures[f"status {status}"] += 1
 
     def _get(self, path: str) -> tuple[int, str, bytes]:
         """Status, what is said of the cache, and the body. Raises `OSError` and `HTTPException`."""
@@ -167,7 +171,7 @@ class _Kept:
         self._connection: _Clock | _Ping | None = None
         self.us: list[int] = []
         self.failures = 0
-        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+        with contextlib.suppress(*NO_ANSWER):
             # The first answer on a connection has its handshake in it.
             self._asked()
 
@@ -175,7 +179,7 @@ class _Kept:
         """Once."""
         try:
             self.us.append(self._asked())
-        except (OSError, ValueError, KeyError, http.client.HTTPException):
+        except NO_ANSWER:
             self.failures += 1
             self.close()
 

@@ -18,6 +18,8 @@ class Cell:
 
     level: Level
     probes: tuple[Probed, ...]
+    believed: tuple[Probed, ...]
+    """Of those beside trials whose delays only the server can have spoilt: durations are theirs, counts are all windows'."""
     rate_hz: float
 
     def total(self, count: Callable[[Probed], int]) -> int:
@@ -25,8 +27,12 @@ class Cell:
         return sum(map(count, self.probes))
 
     def ms(self, durations_us: Callable[[Probed], Sequence[int]]) -> list[float]:
-        """Durations of all windows, milliseconds."""
-        return [us / 1000 for each in self.probes for us in durations_us(each)]
+        """Durations, milliseconds."""
+        return [us / 1000 for each in self.believed for us in durations_us(each)]
+
+    def answers(self, outcome: str) -> int:
+        """How many answers there were of one outcome."""
+        return self.total(lambda each: len(each.answers_us.get(outcome, ())))
 
     def answers_ms(self, outcome: str) -> list[float]:
         """Answers to who asked for history, of one outcome."""
@@ -34,7 +40,7 @@ class Cell:
 
     def in_server_ms(self, outcome: str) -> float | None:
         """The mean of the server's own time for answers of one outcome."""
-        told = [each.in_server_s[outcome] for each in self.probes if outcome in each.in_server_s]
+        told = [each.in_server_s[outcome] for each in self.believed if outcome in each.in_server_s]
         count = sum(n for n, _ in told)
         return 1000 * sum(seconds for _, seconds in told) / count if count else None
 
@@ -149,10 +155,7 @@ CACHE: tuple[Row, ...] = (
         None,
         "cache hits, of all answers",
         "share",
-        _share(
-            lambda cell: len(cell.answers_ms("hit")),
-            lambda cell: len(cell.answers_ms("hit")) + len(cell.answers_ms("miss")),
-        ),
+        _share(lambda cell: cell.answers("hit"), lambda cell: cell.answers("hit") + cell.answers("miss")),
     ),
     (
         "requests_per_s",

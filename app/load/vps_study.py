@@ -36,9 +36,8 @@ def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[P
     """The study's tables at each count of users, the largest first."""
     cells: dict[tuple[int, str], list[Cell]] = {}
     for level in levels:
-        own = tuple(each.probed for each in probes if (each.arm, each.users) == (level.arm, level.users))
         cells.setdefault((level.users, level.transport), []).append(
-            Cell(level, own, analysis.run.plan.rate_hz)
+            _cell(level, probes, analysis.run.plan.rate_hz)
         )
     tables = []
     for users, transport in sorted(cells, reverse=True):
@@ -47,6 +46,17 @@ def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[P
         tables.append(_table(f"Table 3: stress, {words}", "stress", STRESS, columns, STRESS_NOTE))
         tables.append(_table(f"Table 4: HTTP cache, {words}", "http_cache", CACHE, columns, CACHE_NOTE))
     return Study(hops_of(analysis, levels), tuple(tables))
+
+
+def _cell(level: Level, probes: Sequence[ProbeLine], rate_hz: float) -> Cell:
+    own = [each for each in probes if (each.arm, each.users) == (level.arm, level.users)]
+    believed = {each.trial for each in level.believed}
+    return Cell(
+        level,
+        tuple(each.probed for each in own),
+        tuple(each.probed for each in own if each.trial in believed),
+        rate_hz,
+    )
 
 
 def _table(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import flask
 import msgspec
 
 from app import clock
 from app.broker.base import Draft
+from app.broker.history_cache import ANSWER_CHARS_MAX, AWAY, HIT, MISS, HistoryCache
 from app.catalogues import refusal
 from app.core.errors import Malformed
 from app.core.notification import EVERYONE, Notification, Targets, encode_json
-from app.core.position import parse_position
+from app.core.position import Position, parse_position
 from app.core.wire import (
     BODY_CHARS_MAX,
     DATA_BYTES_MAX,
@@ -21,6 +22,7 @@ from app.core.wire import (
     OFFSET_MAX,
     TITLE_CHARS_MAX,
     TOPIC_PATTERN,
+    Transport,
 )
 from app.web import body
 from app.web.auth import require_operator
@@ -39,11 +41,14 @@ TTL_S_MAX = 30 * 24 * 3600
 
 DEVICES_MAX = 1000
 
+CACHE_STATUS = {HIT: "hit", MISS: "fwd=miss", AWAY: "fwd=bypass"}
+"""RFC 9211, section 2: by what became of the question to Redis."""
+
 
 class PublishTargets(msgspec.Struct, forbid_unknown_fields=True):
     """Whom a notification is for."""
 
-    transport: Literal["sse", "socketio"] | None = None
+    transport: Transport | None = None
     devices: (
         Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=DEVICES_MAX)]
         | None
@@ -100,16 +105,53 @@ def publish() -> flask.Response:
 def history() -> flask.Response:
     """The operator's notifications to everyone after an offset or position, oldest first."""
     limit = _limit(flask.request.args.get("limit", "100"))
-    broker = services().broker
-    position = broker.position()
+    parts = services()
+    position = parts.broker.position()
     after = _after(flask.request.args.get("after", "0"), epoch=position.epoch)
-    found = broker.history(after, limit)
+    if parts.history_cache is not None:
+        return _from_cache(parts.history_cache, after, limit)
+    return _listed(position, parts.broker.history(after, limit))
+
+
+def _listed(position: Position, found: Sequence[Notification]) -> flask.Response:
     text = _pieces(str(position), found)
-    headers = {"Cache-Control": "no-store"}
     if len(found) <= LISTED_AT_ONCE:
-        return flask.Response("".join(text), content_type="application/json", headers=headers)
+        return _json("".join(text))
     # Piece by piece: strangers who ask for all of history and do not read must not each hold a copy of it.
-    return flask.Response(text, content_type="application/json", headers=headers)
+    return _json(text)
+
+
+def _from_cache(cache: HistoryCache, after: int, limit: int) -> flask.Response:
+    """What Redis keeps, or else what is made here and then kept there; the header of RFC 9211 says which it was."""
+    begun_us = clock.monotonic_us()
+    question = f"{after}:{limit}"
+    outcome, kept = cache.find(question)
+    response = _made(cache, outcome, after, limit, question) if kept is None else _json(kept)
+    cache.count(outcome, clock.monotonic_us() - begun_us)
+    response.headers["Cache-Status"] = "siar; " + CACHE_STATUS[outcome]
+    return response
+
+
+def _made(cache: HistoryCache, outcome: str, after: int, limit: int, question: str) -> flask.Response:
+    broker = services().broker
+    # Before the list: a notification that comes in between is told twice then, and never not at all.
+    position = broker.position()
+    found = broker.history(after, limit)
+    if outcome == AWAY or sum(len(each.json) for each in found) > ANSWER_CHARS_MAX:
+        return _listed(position, found)
+    text = "".join(_pieces(str(position), found))
+    cache.keep(question, text, position=position, left_us=_left_us(found))
+    return _json(text)
+
+
+def _json(text: str | Iterator[str]) -> flask.Response:
+    return flask.Response(text, content_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _left_us(found: Sequence[Notification]) -> int | None:
+    """Until the first of them may not be shown any more; `None`: all stay."""
+    ends_us = [each.expires_us for each in found if each.expires_us is not None]
+    return min(ends_us) - clock.now_us() if ends_us else None
 
 
 def _pieces(position: str, found: Sequence[Notification]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app import clock
+from app.broker.history_cache import HistoryCache
 from app.core.totals import Numbers, total
 from app.services import Services
 from app.serving import board
@@ -45,6 +46,8 @@ FAMILIES = (
     _Family("siar_closed_connections", "Ended", ("transport", "reason"), is_counter=True),
     _Family("siar_notifications", "Notifications published in this epoch", is_counter=True),
     _Family("siar_http_requests", "HTTP requests, transports included", is_counter=True),
+    _Family("siar_history_answers", "History answered through the cache", ("outcome",), is_counter=True),
+    _Family("siar_history_answers_seconds", "Time until they were there", ("outcome",), is_counter=True),
     _Family("siar_uptime_seconds", "Time since start"),
     _Family("siar_processes", "Server processes that are counted here"),
 )
@@ -63,8 +66,18 @@ def of_this_process(parts: Services) -> Numbers:
         "siar_closed_connections": sorted(fanout.closed.items()),
         "siar_notifications": [((), parts.broker.position().offset)],
         "siar_http_requests": [((), parts.requests.answered())],
+        **_of_the_cache(parts.history_cache),
         "siar_uptime_seconds": [((), (clock.now_us() - parts.started_us) / 1_000_000)],
         "siar_processes": [((), 1)],
+    }
+
+
+def _of_the_cache(cache: HistoryCache | None) -> Numbers:
+    if cache is None:
+        return {}
+    return {
+        "siar_history_answers": [((name,), count) for name, count in sorted(cache.answers.items())],
+        "siar_history_answers_seconds": [((name,), us / 1e6) for name, us in sorted(cache.took_us.items())],
     }
 
 

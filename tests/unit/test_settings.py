@@ -109,6 +109,7 @@ def test_every_setting_can_be_read_from_its_variable() -> None:
         "trusted_proxies": "10.0.0.7, fd00::/64",
         "language": "id",
         "workers": "1",
+        "history_cache_ttl_s": "0",
     }
     environment = {
         environment_name(each.name): special.get(each.name, texts.get(str(each.type), "a,B"))
