@@ -13,6 +13,8 @@ from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
 from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout
+from app.serving import epoll
+from app.serving.loop import Loop
 from app.serving.outlet import Outlet
 from app.serving.peer import address_of, cut, peer_socket
 from app.serving.takeover import SocketOptions, Taken, set_options, take_over
@@ -60,7 +62,26 @@ class LinesQueue:
         self.wanted = wanted
         self.address = address_of(environ)
         self._sock = peer_socket(environ)
+        self._fd = -1
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    def watch(self, loop: Loop) -> None:
+        """Notice a client that leaves: the queue's green thread sleeps, and would at the next write but one."""
+        if self._sock is not None and loop.is_possible:
+            self._fd = self._sock.fileno()
+            loop.watch(self._fd, self, read=False)
+
+    def forget(self, loop: Loop) -> None:
+        """The server is about to close the connection."""
+        if self._fd >= 0:
+            loop.forget(self._fd)
+            self._fd = -1
+
+    def on_events(self, events: int) -> None:
+        """The client has left."""
+        if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
+            self.forget(self._transport.fanout.broadcaster.loop)
+            self.queue.put(None)
 
     def start(self, replay: Replay) -> None:
         self.queue.put(self._transport.opening(replay))
@@ -120,6 +141,7 @@ class LinesTransport:
         set_options(peer_socket(environ), self._options)
         connection = LinesQueue(self, wanted, environ)
         self.fanout.subscribe(connection, since)
+        connection.watch(self.fanout.broadcaster.loop)
         return connection
 
     def stream(self, connection: LinesQueue) -> Iterator[bytes]:
@@ -129,5 +151,6 @@ class LinesTransport:
 
     def closed(self, connection: LinesQueue) -> None:
         """The end of the stock response, whatever ended it."""
+        connection.forget(self.fanout.broadcaster.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)
