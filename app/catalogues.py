@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.core.sentence import Sentence
 
@@ -39,10 +40,11 @@ def terminal_language(environment: Mapping[str, str], asked: str | None = None) 
 
 
 SERVER = "server"
-"""The part with everything that the server says by a code: why it refused something, and what a runner noted."""
+"""The part with what the server says by a code: why it refused something, what a runner noted, and how it ended."""
 
 REFUSAL = "refusal."
 REMARK = "remark."
+ENDING = "ending."
 
 
 def refusal(code: str, /, **places: object) -> Sentence:
@@ -53,6 +55,11 @@ def refusal(code: str, /, **places: object) -> Sentence:
 def remark(code: str, /, **places: object) -> Sentence:
     """What a runner lets people know. Raises `KeyError` for a code that there is not."""
     return _sentence(REMARK + code, places)
+
+
+def ending(code: str, /, **places: object) -> Sentence:
+    """Why a runner ended before its plan was done. Raises `KeyError` for a code that there is not."""
+    return _sentence(ENDING + code, places)
 
 
 def is_remark(code: str) -> bool:
@@ -75,8 +82,24 @@ def recognised(text: str) -> Sentence | None:
 def in_language(language: str, sentence: Sentence) -> str:
     """The same sentence in another language; a place may hold a word that is in the catalogue too (`phase.closed`)."""
     words = catalogue(language, SERVER)
-    places = {name: words.get(f"{name}.{value}", value) for name, value in sentence.places.items()}
+    places = {
+        name: in_language(language, value)
+        if isinstance(value, Sentence)
+        else words.get(f"{name}.{value}", value)
+        for name, value in sentence.places.items()
+    }
     return words[sentence.code].format(**places)
+
+
+def from_json(said: Mapping[str, Any]) -> str:
+    """What `app.core.sentence.to_json` made in another process. Raises `KeyError`, `TypeError`, `ValueError`."""
+    if "code" not in said:
+        return str(said["text"])
+    places = {
+        name: from_json(value) if isinstance(value, Mapping) else value
+        for name, value in dict(said["parameters"]).items()
+    }
+    return _sentence(said["code"], places)
 
 
 def _sentence(key: str, places: Mapping[str, object]) -> Sentence:

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from app import clock
-from app.catalogues import refusal
+from app.catalogues import ENDING, ending, from_json, in_language, refusal
 from app.core.errors import Conflict
+from app.core.sentence import Sentence, parameters
 from app.serving import mode
 from app.serving.spawn import spawn
 
@@ -110,14 +111,22 @@ class Runner:
                 self.process.stdin.close()
         self.log.close()
 
-    def to_json(self) -> dict[str, Any]:
-        """What the operator is told of it."""
+    def to_json(self, language: str) -> dict[str, Any]:
+        """What the operator is told of it: how it ended in the reader's language, the log as it was written."""
+        words, said = _parted(self.last_words())
+        exit_code = self.process.poll()
+        if said is None and exit_code is not None and exit_code < 0:
+            said = ending("killed", signal=-exit_code)
         return {
-            "state": "ended" if self.is_over else "running" if self.stop_asked_us is None else "stopping",
-            "exit_code": self.process.poll(),
+            "state": "ended" if exit_code is not None else self._state(),
+            "exit_code": exit_code,
             "phones": self.order.phones,
-            "last_words": self.last_words(),
+            "last_words": words,
+            "ending": None if said is None or exit_code is None else _told(said, language),
         }
+
+    def _state(self) -> str:
+        return "running" if self.stop_asked_us is None else "stopping"
 
 
 class Runners:
@@ -185,6 +194,24 @@ class Runners:
             runner.bury()
         finally:  # Or the room would stay as it was, with phones that wait in it.
             self._on_end(runner)
+
+
+def _parted(words: str) -> tuple[str, Sentence | None]:
+    """The log without its last line, where that says for the server how the runner ended (app/experiment/room_runner.py)."""
+    before, _, last = words.rpartition("\n")
+    try:
+        said = from_json(json.loads(last)["ending"])
+    except (ValueError, KeyError, TypeError):
+        return words, None
+    return (before.rstrip(), said) if isinstance(said, Sentence) else (words, None)
+
+
+def _told(said: Sentence, language: str) -> dict[str, Any]:
+    return {
+        "code": said.code.removeprefix(ENDING),
+        "parameters": parameters(said.places),
+        "text": in_language(language, said),
+    }
 
 
 def _spawn(order: Order, command: Sequence[str]) -> Runner:

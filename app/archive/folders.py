@@ -43,12 +43,13 @@ def read_file(path: Path, *, bytes_max: int) -> bytes:
     except FileNotFoundError:
         raise Unknown(refusal("run_without_file", file=path.name)) from None
     except OSError as error:
-        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        raise StoreError(f"{path.name} of this run cannot be read: {reason}.") from error
+        if error.errno == errno.ELOOP:
+            raise StoreError(refusal("run_file_a_link", file=path.name)) from error
+        raise StoreError(refusal("run_file_unreadable", file=path.name, reason=error.strerror)) from error
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size > bytes_max:
-            raise StoreError(f"{path.name} of this run is no file of at most {bytes_max} bytes.")
+            raise StoreError(refusal("run_file_strange", file=path.name, count=bytes_max))
         return file.read(bytes_max)
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from app.archive.folders import LIVE_PREFIX, read_file
+from app.catalogues import refusal
 from app.core.errors import SiarError, StoreError
 from app.core.scenario import LIVE_PROFILE
+from app.core.sentence import words_of
 from app.measure import database
 
 DATABASE = "run.sqlite"
@@ -48,7 +50,9 @@ class RunSummary:
     verdict: RunVerdict | None
     """What was found at the largest count of clients."""
     problem: str | None = None
-    """What is wrong with a damaged run."""
+    """What is wrong with a damaged run; a `Sentence` (app/core/sentence.py) where it has a code."""
+    problem_code: str | None = None
+    """The same for programs, as the server tells it."""
 
 
 class _Run(msgspec.Struct):
@@ -97,7 +101,7 @@ def summarise(folder: Path) -> RunSummary:
             return _finished(folder)
         return _unfinished(folder)
     except SiarError as error:
-        return _line(folder, state="damaged", problem=str(error).replace(str(folder), folder.name))
+        return _line(folder, state="damaged", problem=words_of(error))
 
 
 def plan_of(folder: Path) -> dict[str, Any] | None:
@@ -114,7 +118,7 @@ def _finished(folder: Path) -> RunSummary:
     try:
         result = _result.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreError(f"{RESULT} is damaged: {error}.") from error
+        raise StoreError(refusal("run_result_damaged", file=RESULT, reason=error)) from error
     return _line(
         folder,
         state="complete" if result.run.complete else "incomplete",
@@ -130,15 +134,15 @@ def _unfinished(folder: Path) -> RunSummary:
     """A run whose runner has not written its result: what it wrote at its start."""
     path = folder / DATABASE
     if not path.is_file() or path.is_symlink():
-        raise StoreError(f"{folder} is not the folder of a run: it has no {DATABASE}.")
-    with database.in_words(path):
+        raise StoreError(refusal("run_database_missing", folder=folder.name, file=DATABASE))
+    with database.in_words(path, name=DATABASE):
         connection = database.connect(path, write=False)
         try:
             row = connection.execute("SELECT started, plan, simulated FROM run").fetchone()
         finally:
             connection.close()
         if row is None:
-            raise StoreError(f"{folder} holds no run: its runner died before the first word.")
+            raise StoreError(refusal("run_without_word", folder=folder.name))
         profile = msgspec.json.decode(row["plan"], type=_Plan).profile
         is_live = profile == LIVE_PROFILE
         return _line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
 class Sentence(str):
@@ -29,3 +30,17 @@ def parameters(places: Mapping[str, object]) -> dict[str, str | int | float]:
         for name, value in places.items()
         if value is not None
     }
+
+
+def words_of(error: Exception) -> str:
+    """What an error says: a `Sentence` where it has a code."""
+    said = error.args[0] if error.args else None
+    return said if isinstance(said, Sentence) else str(error)
+
+
+def to_json(text: str) -> dict[str, Any]:
+    """What another process needs to say it again: code and places, sentences among them alike; else the text."""
+    if not isinstance(text, Sentence):
+        return {"text": text}
+    said = {name: to_json(value) for name, value in text.places.items() if isinstance(value, Sentence)}
+    return {"code": text.code, "parameters": parameters(text.places) | said}

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import requests
 import urllib3
 
+from app.catalogues import REFUSAL, ending, from_json
 from app.core.errors import Conflict, Malformed, SiarError, Unfit, Unknown
 from app.core.wire import USER_AGENT
 from app.settings import is_loopback
@@ -89,9 +90,9 @@ def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server
     try:
         status, version = ask("GET", f"{base}/version")
     except (OSError, ValueError) as error:
-        raise Unfit(f"No server answers at {base}: {error}.") from error
+        raise Unfit(ending("server_unreachable", url=base, reason=error)) from error
     if status != 200 or not isinstance(version, dict) or "timebase" not in version:
-        raise Unfit(f"What answers at {base} is not a Siar server (GET /version: {status}).")
+        raise Unfit(ending("server_strange", url=base, status=status))
     return Server(base, admin_token, version.get("clock_port") or None, version, pid)
 
 
@@ -138,12 +139,21 @@ class Operator:
         try:
             status, answer = ask(method, self._server.url + path, token=self._server.admin_token, body=body)
         except OSError as error:
-            raise Unfit(f"The server at {self._server.url} no longer answers: {error}.") from error
+            raise Unfit(ending("server_gone", url=self._server.url, reason=error)) from error
         if status not in ((expected,) if isinstance(expected, int) else expected):
-            problem = answer if isinstance(answer, dict) else {}
-            detail = problem.get("detail") or problem.get("title") or "no reason given"
-            raise _ERRORS.get(status, Unfit)(f"The server refused {method} {path} with {status}: {detail}")
+            detail = _detail(answer if isinstance(answer, dict) else {})
+            raise _ERRORS.get(status, Unfit)(
+                ending("server_refused", request=f"{method} {path}", status=status, detail=detail)
+            )
         return answer
+
+
+def _detail(problem: Mapping[str, Any]) -> str:
+    """Why: the server's own sentence, which its operator may read in another language."""
+    try:
+        return from_json({"code": REFUSAL + problem["code"], "parameters": problem["parameters"]})
+    except (KeyError, TypeError, ValueError):  # Of another version, or of a proxy in between.
+        return str(problem.get("detail") or problem.get("title") or "no reason given")
 
 
 @contextlib.contextmanager
@@ -152,4 +162,4 @@ def _no_trial_is_unfit() -> Iterator[None]:
     try:
         yield
     except Unknown as error:
-        raise Unfit("The server lost the trial: its worker was restarted. Look into its log.") from error
+        raise Unfit(ending("trial_lost")) from error

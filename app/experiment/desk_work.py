@@ -19,7 +19,7 @@ from app.analysis.analyse import analyse
 from app.catalogues import LANGUAGES, refusal
 from app.core.errors import Conflict, SiarError
 from app.core.scenario import LIVE_PROFILE
-from app.core.sentence import Sentence, parameters
+from app.core.sentence import to_json, words_of
 from app.measure.store import Store
 from app.report.archive import export_zip
 from app.report.compared_page import compared_page
@@ -55,10 +55,7 @@ def _compared(folders: Sequence[Path], language: str) -> str:
 
 def _described(error: SiarError) -> dict[str, object]:
     """What happened, for the server to raise again."""
-    said = error.args[0] if error.args else ""
-    if isinstance(said, Sentence):
-        return {"kind": type(error).__name__, "code": said.code, "parameters": parameters(said.places)}
-    return {"kind": type(error).__name__, "text": str(error)}
+    return {"kind": type(error).__name__, **to_json(words_of(error))}
 
 
 def _parser() -> argparse.ArgumentParser:

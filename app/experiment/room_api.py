@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app import clock
+from app.catalogues import ending
 from app.core.clocksync import Probe
 from app.core.errors import Unfit
 from app.experiment.api import NULL, Operator, Server, ask
@@ -87,9 +88,9 @@ class ServerTime:
         try:
             status, answer = ask("GET", self._url)
         except OSError as error:
-            raise Unfit(f"The server no longer tells its time: {error}.") from error
+            raise Unfit(ending("server_time_gone", reason=error)) from error
         answered_us = clock.monotonic_us()
         if status != 200 or not isinstance(answer, dict):
-            raise Unfit(f"The server does not tell its time (GET /api/clock: {status}).")
+            raise Unfit(ending("server_time_missing", status=status))
         stamps = Probe(asked_us, answer["received_us"], answer["sent_us"], answered_us)
         return StampedProbe(CLOCK_NAME, str(answer["timebase"]), stamps)

@@ -2,7 +2,8 @@
 
 With `--clients` built-in clients take the phones' place. The operator's token comes as `SIAR_ADMIN_TOKEN`, since every
 user of the machine can read arguments. It ends in order at SIGINT, SIGTERM and the end of its standard input, and
-says how it went in plain lines.
+says how it went in plain lines. Where the plan was not done a last line says why as JSON, for the server to say it in
+its reader's language: `{"ending": {"code": ..., "parameters": ...}}`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from urllib.parse import urlsplit
 
 from app.analysis.analyse import analyse
 from app.analysis.verdict import run_verdict
+from app.catalogues import ending, refusal
 from app.core.errors import SiarError, Unfit
 from app.core.scenario import Plan, plan_from_json
+from app.core.sentence import Sentence, to_json, words_of
 from app.experiment.api import Server, find_server
 from app.experiment.plans import check_for_built_in
 from app.experiment.progress import PlainProgress
@@ -45,15 +48,26 @@ def main(arguments: Sequence[str]) -> int:
         server = find_server(given.url, admin_token=os.environ.get("SIAR_ADMIN_TOKEN", ""), pid=given.pid)
         folder = _run(plan, server, given, stop)
     except (SiarError, OSError, ValueError) as error:
-        print(f"siar runner: {error}", flush=True)
+        _say_end(words_of(error), line=f"siar runner: {error}")
         return EXIT_UNFIT if isinstance(error, Unfit) else EXIT_FAILURE
     if folder is None:
-        print("Stopped before it began.", flush=True)
+        _say_end(ending("before_it_began"))
         return EXIT_INTERRUPTED
     with Store.open(folder) as store:
         analysis = analyse(store.load())
-    print(run_verdict(analysis).sentence_en, flush=True)
-    return EXIT_OK if analysis.run.complete else EXIT_INTERRUPTED
+    sentence = run_verdict(analysis).sentence_en
+    if analysis.run.complete:
+        print(sentence, flush=True)
+        return EXIT_OK
+    _say_end(ending("stopped"), line=sentence)
+    return EXIT_INTERRUPTED
+
+
+def _say_end(why: str, *, line: str = "") -> None:
+    """Why the plan was not done: in a line for whoever reads the log, and in one for the server."""
+    said = why if isinstance(why, Sentence) else ending("words", words=why)
+    print(line or why, flush=True)
+    print(json.dumps({"ending": to_json(said)}), flush=True)
 
 
 class NamelessProgress(PlainProgress):
@@ -70,7 +84,7 @@ def _run(plan: Plan, server: Server, given: argparse.Namespace, stop: Callable[[
         return RoomRun(plan, server, given.runs_dir, given.run, given.phones, progress, stop=stop).execute()
     check_for_built_in(plan)
     if urlsplit(server.url).scheme != "http":
-        raise Unfit("Built-in clients speak plain HTTP: start the server without HTTPS for them.")
+        raise Unfit(refusal("clients_without_https"))
     try:
         return run_plan(
             plan, server=server, runs_dir=given.runs_dir, run_id=given.run, progress=progress, stop=stop

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from app.catalogues import refusal
 from app.core.errors import Malformed, StoreError
 
 BUSY_TIMEOUT_S = 10.0
@@ -51,9 +52,9 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def in_words(path: Path) -> Iterator[None]:
-    """What a damaged file makes SQLite or the decoders say, as a `StoreError` that names the file."""
+def in_words(path: Path, *, name: str | None = None) -> Iterator[None]:
+    """What a damaged file makes SQLite or the decoders say, as a `StoreError` that names the file by `name` or path."""
     try:
         yield
     except (sqlite3.Error, ValueError, KeyError, TypeError, Malformed) as error:
-        raise StoreError(f"{path} is damaged: {error}.") from error
+        raise StoreError(refusal("run_database_damaged", path=name or path, reason=error)) from error

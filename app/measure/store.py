@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
+from app.catalogues import refusal
 from app.core.clocksync import Probe
 from app.core.errors import Conflict, StoreError
 from app.core.scenario import plan_from_json, plan_sha256, plan_to_json
@@ -68,7 +69,7 @@ class Store:
         """The run in `folder`. Raises `StoreError` when it is damaged, foreign, or of a newer version."""
         path = folder / FILE_NAME
         if not path.is_file():
-            raise StoreError(f"{folder} is not the folder of a run: it has no {FILE_NAME}.")
+            raise StoreError(refusal("run_database_missing", folder=folder, file=FILE_NAME))
         with database.in_words(path):
             connection = database.connect(path, write=write)
             application, version = (
@@ -140,7 +141,7 @@ class Store:
         with database.in_words(self.folder / FILE_NAME):
             head = self._database.execute("SELECT * FROM run").fetchone()
             if head is None:
-                raise StoreError(f"{self.folder} holds no run: its runner died before the first word.")
+                raise StoreError(refusal("run_without_word", folder=self.folder))
             endings = self._database.execute("SELECT kind, conditions FROM ending").fetchall()
             conditions = json.loads(head["conditions"])
             for ending in endings:

@@ -19,7 +19,7 @@ from typing import IO
 from app import clock
 from app.archive.folders import folder_of
 from app.archive.trash import WRITTEN_LATELY_S, age_s
-from app.catalogues import refusal
+from app.catalogues import from_json, refusal
 from app.core.errors import Conflict, Malformed, SiarError, StoreError, Unknown
 from app.serving.offload import blocking
 from app.web import run_control
@@ -139,10 +139,6 @@ def _error(words: str) -> SiarError:
     line = words.strip().rpartition("\n")[2]
     try:
         said = json.loads(line)
-        kind = KINDS.get(said["kind"], StoreError)
-        if "code" in said:
-            code = said["code"].partition(".")[2]
-            return kind(refusal(code, **said["parameters"]))
-        return kind(said["text"])
+        return KINDS.get(said["kind"], StoreError)(from_json(said))
     except (ValueError, KeyError, TypeError):
         return StoreError(refusal("work_failed", words=line[:WORDS_CHARS_MAX] or "no word"))

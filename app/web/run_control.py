@@ -7,9 +7,10 @@ import secrets
 from dataclasses import replace
 
 from app.archive.summary import RunSummary
-from app.catalogues import refusal
+from app.catalogues import REFUSAL, in_language, refusal
 from app.core.errors import Conflict
 from app.core.scenario import Plan, plan_to_json
+from app.core.sentence import Sentence
 from app.experiment import naming
 from app.room.phases import UNDER_WAY, Phase
 from app.runners import Order, Runner
@@ -70,9 +71,14 @@ def stop(run: str) -> None:
         services().room.close()
 
 
-def as_it_is(summary: RunSummary) -> RunSummary:
-    """A run's line from disk, with what only the running server knows."""
-    return replace(summary, state=RUNNING, complete=False) if is_running(summary.id) else summary
+def as_it_is(summary: RunSummary, language: str) -> RunSummary:
+    """A run's line from disk, with what only the running server knows, and in its reader's language."""
+    if is_running(summary.id):
+        return replace(summary, state=RUNNING, complete=False, problem=None)  # Not all of it is there yet.
+    if not isinstance(summary.problem, Sentence):
+        return summary
+    code = summary.problem.code.removeprefix(REFUSAL)
+    return replace(summary, problem=in_language(language, summary.problem), problem_code=code)
 
 
 def is_running(run: str) -> bool:

@@ -16,7 +16,7 @@ from app.core.errors import Conflict, Malformed, Unknown
 from app.core.scenario import Plan
 from app.experiment.presets import PHONES_MAX, plan_by_fields, preset, preset_plan
 from app.serving.offload import blocking
-from app.web import body, desk_work, run_control
+from app.web import body, desk_work, run_control, texts
 from app.web.auth import require_operator
 from app.web.here import services
 from app.web.policy import POLICY
@@ -54,7 +54,8 @@ def operator_only() -> None:
 @blueprint.get("")
 def listed() -> flask.Response:
     """The runs, newest first."""
-    found = [run_control.as_it_is(each) for each in blocking(services().archive.newest)]
+    language = texts.language()
+    found = [run_control.as_it_is(each, language) for each in blocking(services().archive.newest)]
     return _json(run_control.with_running(found))
 
 
@@ -74,7 +75,7 @@ def one(run: str) -> flask.Response:
     runner = services().runners.of(run)
     plan = None if runner is None else runner.plan()
     try:
-        summary = run_control.as_it_is(blocking(services().archive.one, run))
+        summary = run_control.as_it_is(blocking(services().archive.one, run), texts.language())
         plan = plan or blocking(plan_of, folder_of(services().settings.runs_dir, run))
     except Unknown:
         if runner is None:
@@ -84,7 +85,7 @@ def one(run: str) -> flask.Response:
         {
             **msgspec.to_builtins(summary),
             "plan": plan,
-            "runner": None if runner is None else runner.to_json(),
+            "runner": None if runner is None else runner.to_json(texts.language()),
             "downloads": _downloads(summary),
         }
     )

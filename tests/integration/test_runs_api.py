@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import shutil
 import zipfile
 from collections.abc import Iterator
 
@@ -46,7 +47,29 @@ def test_the_list_has_the_contract_s_members_newest_first(server: RunningServer)
     assert [each["id"] for each in listed if not each["id"].startswith("live-")] == [OTHER, RUN]
     assert set(listed[0]) == {
         "id", "started", "state", "complete", "profile", "simulated", "phones", "verdict", "problem",
+        "problem_code",
     }  # fmt: skip
+
+
+def test_a_damaged_run_says_by_a_code_and_in_the_readers_language_what_is_wrong(
+    server: RunningServer,
+) -> None:
+    folder = server.runs_dir / "2026-01-01T00-00-00-dead"
+    folder.mkdir()
+    (folder / "run.sqlite").write_bytes(b"no database, whatever it is called")
+    try:
+        found = {
+            language: server.request(
+                "GET", f"/api/runs/{folder.name}", headers={"Accept-Language": language}
+            )[1]
+            for language in ("en", "id")
+        }
+    finally:
+        shutil.rmtree(folder)
+
+    assert {each["problem_code"] for each in found.values()} == {"run_database_damaged"}
+    assert found["en"]["problem"].startswith("run.sqlite is damaged: ")
+    assert found["id"]["problem"].startswith("run.sqlite rusak: ")
 
 
 def test_a_run_comes_with_the_plan_to_run_it_again(server: RunningServer) -> None:

@@ -157,6 +157,18 @@ test("an experiment whose runner ends before it begins says the runner's last wo
   assert.match(desk.state.problem, /did not start: The clock channel is silent\./);
 });
 
+test("why a runner ended is said in the operator's language where the server has words for it", async () => {
+  const ending = { code: "clock_gone", parameters: {}, text: "Saluran jam hilang." };
+  const runner = { state: "ended", exit_code: 3, phones: 6, last_words: "The clock channel is gone.", ending };
+  const server = { "POST /api/runs": good({ run: "r" }, 202), "GET /api/runs/r": good({ runner }) };
+  const { desk, time } = makeDesk(server);
+
+  await desk.experiments.open({ preset: "classroom", phones: 6 });
+  await time.pass(1000);
+
+  assert.match(desk.state.problem, /did not start: Saluran jam hilang\.$/);
+});
+
 test("an experiment that opens its room is watched no longer", async () => {
   const runner = { state: "running", exit_code: null, phones: 6, last_words: "" };
   const server = { "POST /api/runs": good({ run: "r" }, 202), "GET /api/runs/r": good({ runner }) };

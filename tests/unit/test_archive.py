@@ -17,7 +17,9 @@ from app.archive.folders import folder_of, read_file
 from app.archive.shelf import Shelf
 from app.archive.summary import TEXT_CHARS_MAX
 from app.archive.trash import DAY_S, KEPT_DAYS, Trash
+from app.catalogues import LANGUAGES, REFUSAL, in_language
 from app.core.errors import Conflict, StoreError, Unknown
+from app.core.sentence import Sentence
 from app.measure.store import Store
 from tests.support.stored_run import DEVICES, LAN_ADDRESS, NAMES, store_run
 
@@ -85,6 +87,28 @@ def test_a_result_that_is_none_makes_a_damaged_run_and_no_failure(tmp_path: Path
     (line,) = Shelf(tmp_path).newest()
 
     assert line.state == "damaged"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("result.json", b"{", "run_result_damaged"),
+        ("run.sqlite", b"no database, whatever it is called", "run_database_damaged"),
+        ("notes.txt", b"", "run_database_missing"),
+    ],
+)
+def test_what_is_wrong_with_a_damaged_run_has_a_code_and_tells_no_path(
+    tmp_path: Path, name: str, content: bytes, code: str
+) -> None:
+    (tmp_path / RUN).mkdir()
+    (tmp_path / RUN / name).write_bytes(content)
+
+    (line,) = Shelf(tmp_path).newest()
+
+    assert isinstance(line.problem, Sentence)
+    assert line.problem.code == REFUSAL + code
+    for language in LANGUAGES:
+        assert str(tmp_path) not in in_language(language, line.problem)
 
 
 def test_what_a_hostile_result_says_is_cut(tmp_path: Path) -> None:

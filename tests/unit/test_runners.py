@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from app.catalogues import ending
 from app.core.errors import Conflict
+from app.core.sentence import to_json
 from app.runners import LOG_BYTES_MAX, REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
 
 WAIT_S = 20
@@ -75,12 +78,52 @@ def test_what_a_runner_said_last_can_still_be_asked_for(runners: Runners) -> Non
     )
     until_buried(runner)
 
-    told = runner.to_json()
+    told = runner.to_json("en")
     assert (told["state"], told["exit_code"]) == ("ended", 1)
     assert told["last_words"].endswith("siar: no phones came")
     assert len(told["last_words"]) <= WORDS_BYTES_MAX
+    assert told["ending"] is None
     assert runners.of("r1") is runner
     assert runners.running() is None
+
+
+def test_why_a_runner_ended_is_told_by_a_code_and_in_the_readers_language(runners: Runners) -> None:
+    said = json.dumps({"ending": to_json(ending("clock_unreachable", host="h", port=9))})
+    runner = runners.start(
+        order(), command=program(f"print('siar runner: no clock'); print({said!r}); exit(3)")
+    )
+    until_buried(runner)
+
+    told = runner.to_json("id")
+
+    assert told["last_words"] == "siar runner: no clock"
+    assert told["ending"] == {
+        "code": "clock_unreachable",
+        "parameters": {"host": "h", "port": 9},
+        "text": "Jam di h:9 tidak dapat dicapai.",
+    }
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "7", '{"ending": 7}', '{"ending": {"text": "words"}}'])
+def test_a_last_line_that_says_no_ending_is_left_as_it_is(runners: Runners, line: str) -> None:
+    runner = runners.start(order(), command=program(f"print({line!r}); exit(1)"))
+    until_buried(runner)
+
+    told = runner.to_json("en")
+
+    assert (told["last_words"], told["ending"]) == (line, None)
+
+
+def test_a_runner_that_was_killed_is_told_as_such(runners: Runners) -> None:
+    runner = runners.start(order(), command=program(SLEEPS))
+    until(lambda: runner.last_words() == "waiting")
+    assert runner.to_json("en")["ending"] is None
+
+    runner.process.kill()
+    until_buried(runner)
+
+    told = runner.to_json("en")["ending"]
+    assert (told["code"], told["parameters"]) == ("killed", {"signal": 9})
 
 
 def test_a_second_runner_is_refused_while_one_runs(runners: Runners) -> None:
@@ -112,7 +155,7 @@ def test_a_runner_that_does_not_stop_is_ended_when_asked_again() -> None:
     until(lambda: runner.last_words() == "deaf")
 
     runners.stop("r1")
-    assert runner.to_json()["state"] == "stopping"
+    assert runner.to_json("en")["state"] == "stopping"
     assert not runner.is_over
     runners.stop("r1")
     until_buried(runner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,17 +11,21 @@ from pathlib import Path
 import pytest
 
 from app.catalogues import (
+    ENDING,
     LANGUAGES,
     REFUSAL,
     REMARK,
     SERVER,
     catalogue,
+    ending,
+    from_json,
     in_language,
     recognised,
     refusal,
     remark,
 )
 from app.core.errors import Conflict
+from app.core.sentence import Sentence, to_json
 from app.core.trial import Severity
 from app.room import notes
 from app.room.phases import Phase
@@ -37,8 +42,8 @@ SAID_WITHOUT_A_NAME |= {"no_such_page", "wrong_method", "failed", notes.NAMELESS
 
 
 def calls() -> Iterator[tuple[str, frozenset[str], bool]]:
-    """Key, places, and whether there may be more places, of each call of `refusal` and `remark` with a code."""
-    prefixes = {"refusal": REFUSAL, "remark": REMARK}
+    """Key, places, and whether there may be more places, of each call of one of these three with a code."""
+    prefixes = {"refusal": REFUSAL, "remark": REMARK, "ending": ENDING}
     for path in sorted(APP.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in prefixes:
@@ -176,3 +181,32 @@ def test_words_without_a_code_are_passed_on_as_they_are_and_bounded() -> None:
 
     assert told.startswith("{braces} x")
     assert len(told) == notes.TEXT_CHARS_MAX
+
+
+def test_a_sentence_within_a_sentence_comes_through_another_process_in_either_language() -> None:
+    refused = ending(
+        "server_refused", request="POST /api/room", status=409, detail=refusal("room_full", count=3)
+    )
+
+    found = from_json(json.loads(json.dumps(to_json(refused))))
+
+    assert (
+        found
+        == refused
+        == "The server refused POST /api/room with 409: The room is full: it holds 3 devices."
+    )
+    assert isinstance(found, Sentence)
+    assert in_language("id", found).endswith("409: Ruang sudah penuh: isinya 3 perangkat.")
+
+
+def test_text_without_a_code_comes_through_as_it_is() -> None:
+    assert from_json(to_json("{braces} and all")) == "{braces} and all"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{}, {"code": 7}, {"code": "no.such", "parameters": {}}, {"code": "ending.stopped", "parameters": 1}],
+)
+def test_what_another_process_made_up_is_refused(said: dict[str, object]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        from_json(said)

@@ -42,7 +42,7 @@ export class Experiments {
   }
 
   /**
-   * A runner takes some seconds until it lets phones gather, and may end before that: then its last words say why.
+   * A runner takes some seconds until it lets phones gather, and may end before that: then it says why, or its log does.
    *
    * @param {string} run
    * @param {number} looksLeft
@@ -53,7 +53,9 @@ export class Experiments {
       const runner = answer.data?.runner;
       const isOpen = this.#core.state.room?.run === run || (isGood(answer) && runner?.phones === null);
       if (runner?.state === "ended" && runner.exit_code !== 0) {
-        const words = this.#core.speech.t("problem.runner", { words: lastLine(runner.last_words) });
+        const words = this.#core.speech.t("problem.runner", {
+          words: runner.ending?.text || lastLine(runner.last_words),
+        });
         this.#core.set({ starting_run: null, word: "", problem: words });
       } else if (isOpen || looksLeft === 0) {
         this.#core.set({ starting_run: null, word: "" });
