@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from app.catalogues import ending
 from app.core.clocksync import Probe
 from app.core.course import Opening, Upload
 from app.core.errors import Unfit
@@ -86,7 +87,7 @@ class ClientLink:
         except TimeoutError:
             answer = {"is": "trouble"}
         if answer["is"] == "trouble":
-            raise Unfit(f"The clock at {host}:{port} cannot be reached.")
+            raise Unfit(ending("clock_unreachable", host=host, port=port))
 
     def pretend(self, pretence: Pretence) -> None:
         """Have the clients' clock be wrong from now on, in all that they hand over."""
@@ -100,14 +101,14 @@ class ClientLink:
         except TimeoutError as error:
             self._command({"do": "trouble"})
             texts = self._await("trouble")["texts"]
-            raise Unfit(f"Not all clients could connect: {'; '.join(texts)}.") from error
+            raise Unfit(ending("clients_not_connected", reasons="; ".join(texts))) from error
 
     def burst(self, count: int) -> list[StampedProbe]:
         """Probe the clock; probes taken during the trial come first. Raises `Unfit` when none of these is answered."""
         self._command({"do": "burst", "count": count})
         answer = self._await("probes")
         if not answer["answered"]:
-            raise Unfit("The clock channel is gone: no probe was answered. Look into the server's log.")
+            raise Unfit(ending("clock_gone"))
         return [StampedProbe(CLOCK_NAME, timebase, Probe(*stamps)) for timebase, *stamps in answer["rows"]]
 
     def expect(self, run: str, trial: int, count: int) -> None:
@@ -180,7 +181,7 @@ class ClientLink:
             self._process.stdin.write(json.dumps(command).encode() + b"\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise Unfit("The built-in clients' process has died.") from error
+            raise Unfit(ending("clients_died")) from error
 
     def _await(
         self, kind: str, *, timeout_s: float = ANSWER_TIMEOUT_S, or_kind: str | None = None
@@ -197,7 +198,7 @@ class ClientLink:
                     raise TimeoutError(f"the clients' process did not say {kind!r}") from None
                 continue
             if answer is None:
-                raise Unfit("The built-in clients' process has died.")
+                raise Unfit(ending("clients_died"))
             if answer["is"] in (kind, or_kind):
                 return answer
 

@@ -33,7 +33,7 @@ def admin() -> flask.Response:
 @blueprint.get("/screen")
 def screen() -> flask.Response:
     """The big screen; `GET /api/screen` tells its script whether the key in the address is good."""
-    return _page("screen", key=flask.request.args.get("key", ""))
+    return _page("screen", kept={"key": flask.request.args.get("key", "")})
 
 
 def _page(name: str, **values: Any) -> flask.Response:

@@ -33,7 +33,7 @@ def phone() -> flask.Response:
         "index.html",
         parts=("phone", "room", "phone_page"),
         retention_days=services().settings.retention_days,
-        join_code=flask.request.args.get("code", "")[:JOIN_CODE_CHARS_MAX],
+        kept={"code": flask.request.args.get("code", "")[:JOIN_CODE_CHARS_MAX]},
         config={"clock_port": services().settings.clock_port or None, "run": services().run},
     )
 
@@ -42,7 +42,7 @@ def phone() -> flask.Response:
 def result_page(run: str, key: str) -> flask.Response:
     """What one phone measured, as long as the run is kept. The address is the only key to it."""
     _result(run, key)
-    page = _page("result.html", parts=("result",), config={"result_url": f"/api/results/{run}/{key}"})
+    page = _page("result.html", parts=("result", "result_page"), config={"result_url": f"/api/results/{run}/{key}"})
     page.headers["X-Robots-Tag"] = "noindex"
     return page
 

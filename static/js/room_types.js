@@ -34,7 +34,7 @@
  *   },
  *   joined_count: number, wanted_count: number, ready_count: number, length_s: number | null,
  *   round: number | null, rounds: number | null, remaining_s: number | null, countdown_to_us: number | null,
- *   trial: Trial | null, result_url: string | null, practice: boolean, join_code_required?: boolean,
+ *   closed_because?: "runner_silent" | null, trial: Trial | null, result_url: string | null, practice: boolean, join_code_required?: boolean,
  * }} Assignment
  */
 

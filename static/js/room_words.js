@@ -85,6 +85,7 @@ export function leftWords(assignment, { t, language }) {
  * @param {Speech} speech
  */
 export function stateWords(step, { assignment }, { t }) {
+  if (step === "closed" && assignment?.closed_because) return t(`room.say_${assignment.closed_because}`);
   const key =
     step === "finished" && !assignment?.result_url ? "room.say_finished_without" : `room.say_${step}`;
   return t(key);

@@ -5,7 +5,7 @@ import test from "node:test";
 import { browserOf, modelFrom } from "../../static/js/device_facts.js";
 import { niceEnd, verdictOf } from "../../static/js/result_view.js";
 import { stepOf } from "../../static/js/room_steps.js";
-import { checkWords, leftWords, lobbyWords, roundWords } from "../../static/js/room_words.js";
+import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "../../static/js/room_words.js";
 import { RoundTrips } from "../../static/js/round_trips.js";
 import { makeTranslate } from "../../static/js/texts.js";
 
@@ -72,6 +72,13 @@ test("a round says what it waits for, and how long the whole still takes", () =>
     "Round 5 of 48 · about 5 min left",
   );
   assert.equal(leftWords({ round: null, rounds: null, remaining_s: null }, speech), "");
+});
+
+test("a room that was closed says why where no operator closed it", () => {
+  const words = (closed_because) => stateWords("closed", { assignment: { closed_because }, room: null }, speech);
+
+  assert.match(words(null), /^The experiment was closed\./);
+  assert.match(words("runner_silent"), /^The experiment broke off: .* not been heard of/);
 });
 
 test("the end of an axis is a round number that is not too small", () => {

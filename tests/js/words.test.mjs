@@ -15,7 +15,7 @@ import {
 
 const root = new URL("../../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
-const PARTS = ["phone", "phone_page", "room", "result"];
+const PARTS = ["phone", "phone_page", "room", "result", "result_page"];
 const catalogueOf = (language) =>
   Object.assign({}, ...PARTS.map((part) => JSON.parse(read(`static/i18n/${language}/${part}.json`))));
 const catalogues = { en: catalogueOf("en"), id: catalogueOf("id") };
@@ -123,7 +123,8 @@ test("every state, phase and problem that types.js names has a text", () => {
 test("every step, check and problem of the room has a text", () => {
   const problems = namesIn("static/js/room_types.js")("RoomProblem");
   const checks = ["sse", "socketio", "clock"].flatMap((name) => [`${name}_ok`, `${name}_waiting`]);
-  const said = ["busy", "lost", "removed", "between", "paused", "finished", "finished_without", "closed"];
+  const endings = ["finished", "finished_without", "closed", "runner_silent"];
+  const said = ["busy", "lost", "removed", "between", "paused", ...endings];
 
   for (const problem of [...problems, "second_tab"])
     assert.ok(`room.problem_${problem}` in catalogues.en, problem);
