@@ -44,7 +44,7 @@ def server(
         yield running
 
 
-@pytest.fixture(params=sorted(MAKERS))
+@pytest.fixture(params=[toy.NAME, *(pytest.param(name, marks=pytest.mark.slow) for name in TRANSPORTS)])
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -10,14 +10,18 @@ from tests import architecture
 from tests.support.layered import Layered
 
 
+@pytest.mark.slow
 def test_drawing_and_table_are_those_of_the_imports_of_today() -> None:
     stale = [
         path.name for path, text in architecture.wanted().items() if path.read_text(encoding="utf-8") != text
     ]
 
-    assert stale == [], "run `python -m tests.architecture`"
+    assert stale == [], (
+        "an import between parts is new or gone: run `python -m tests.architecture` and commit"
+    )
 
 
+@pytest.mark.slow
 def test_every_part_is_drawn_and_every_line_goes_down() -> None:
     graph = architecture.imports()
     rows = architecture.rows(graph)

@@ -106,7 +106,7 @@ def test_beyond_the_limit_new_phones_are_refused_and_old_ones_are_not(
     phone = new_phone(client)
     post(client, phone)
     for number in range(RECORDS_MAX - 1):
-        self_tests.keep(tmp_path, f"d-{number:016x}", {}, days=30)
+        (tmp_path / FOLDER / f"d-{number:016x}.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(SelfTestsFull):
         self_tests.keep(tmp_path, f"d-{RECORDS_MAX:016x}", {}, days=30)
