@@ -64,7 +64,7 @@ class _Plain:
     def start(self) -> None:
         """Users are about to come here, or a publisher is wanted."""
         host = self._session.url
-        self._clock = ServerClock.ask(*self._session.address)
+        self._clock = ServerClock.ask(*self._session.address, is_encrypted=self._session.is_encrypted)
         if not isinstance(self._environment.runner, MasterRunner):
             PushUser.session = self._session
             self._greenlets.append(gevent.spawn(self._read_kernel_clock))

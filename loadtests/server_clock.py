@@ -26,12 +26,12 @@ class ServerClock:
     offset_us: float
 
     @classmethod
-    def ask(cls, host: str, port: int) -> Self | None:
+    def ask(cls, host: str, port: int, *, is_encrypted: bool = False) -> Self | None:
         """A clock by some questions; `None` where nobody answers."""
         best: tuple[float, float] | None = None
         for _ in range(QUESTIONS):
             with contextlib.suppress(OSError, ValueError, KeyError, MalformedFrame):
-                found = _ask_once(host, port)
+                found = _ask_once(host, port, is_encrypted=is_encrypted)
                 best = found if best is None else min(best, found)
         return None if best is None else cls(best[1])
 
@@ -40,10 +40,10 @@ class ServerClock:
         return monotonic_us + self.offset_us
 
 
-def _ask_once(host: str, port: int) -> tuple[float, float]:
+def _ask_once(host: str, port: int, *, is_encrypted: bool) -> tuple[float, float]:
     """Round trip and offset, microseconds."""
     decoder, body = ResponseDecoder(), b""
-    with contextlib.closing(dial(host, port)) as sock:
+    with contextlib.closing(dial(host, port, is_encrypted=is_encrypted)) as sock:
         sent_us = time.monotonic_ns() / 1000
         sock.sendall(f"GET /api/clock HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
         heard_us = sent_us

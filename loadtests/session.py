@@ -126,7 +126,12 @@ class Session:
     def address(self) -> tuple[str, int]:
         """Where to dial."""
         parts = urlsplit(self.url)
-        return parts.hostname or "", parts.port or 80
+        return parts.hostname or "", parts.port or (443 if self.is_encrypted else 80)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it is dialled over TLS."""
+        return self.url.startswith("https:")
 
     @property
     def connected(self) -> int:

@@ -15,6 +15,8 @@ from typing import Any
 
 from gevent import socket
 
+from loadtests.encrypted import EncryptedSocket
+
 READ_BYTES = 65_536
 ANCILLARY_BYTES = 64
 
@@ -24,17 +26,17 @@ _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@qq")
 
 
-def dial(host: str, port: int) -> Any:
-    """A connected socket of gevent's that stamps. Raises `OSError`."""
+def dial(host: str, port: int, *, is_encrypted: bool = False) -> Any:
+    """A connected socket of gevent's that stamps, or what does as one over TLS. Raises `OSError`."""
     sock = socket.socket(_family(host), socket_names.SOCK_STREAM)
     try:
         sock.setsockopt(socket_names.IPPROTO_TCP, socket_names.TCP_NODELAY, 1)
         stamp(sock)
         sock.connect((host, port))
+        return EncryptedSocket(sock, host) if is_encrypted else sock
     except BaseException:
         sock.close()
         raise
-    return sock
 
 
 def stamp(sock: Any) -> None:

@@ -66,7 +66,7 @@ class Subscriber:
 
     def _shake_hands(self, begun_ns: int) -> int:
         speech, session = self._speech, self._session
-        self._sock = dial(*session.address)
+        self._sock = dial(*session.address, is_encrypted=session.is_encrypted)
         self._sock.sendall(speech.opening())
         while True:
             data = self._sock.recv(READ_BYTES)

@@ -10,6 +10,7 @@ from app import clock
 from app.core.errors import MalformedFrame
 from app.core.speech import CLOCKS
 from app.experiment.links import Chunk, Link, Loop
+from app.experiment.trust import address_of, encryption_for
 
 SPACING_US = (1_500, 4_000)
 """Between probes of a burst. On Wi-Fi 15 to 40 ms are needed, to see the radio asleep and awake; there is no radio
@@ -34,21 +35,32 @@ class ClockChannel:
     """The connection to the clock process. One probe is on its way at a time."""
 
     def __init__(
-        self, loop: Loop, host: str, port: int, *, channel: str, on_ready: Callable[[], None]
+        self,
+        loop: Loop,
+        host: str,
+        port: int,
+        *,
+        channel: str,
+        on_ready: Callable[[], None],
+        secure: bool = False,
     ) -> None:
         """`channel`: one of `CLOCKS`. Raises `OSError` when the connection is refused on the spot."""
+        shown = f"[{host}]" if ":" in host else host
+        url = f"{'https' if secure else 'http'}://{shown}:{port}"
         self.trouble: str | None = None
         """Why there is no channel any more."""
         self._loop = loop
         self._on_ready = on_ready
-        self._speech = CLOCKS[channel](f"http://{host}:{port}")
+        self._speech = CLOCKS[channel](url)
         self._random = random.Random()
         self._number = 0
         self._sent_us: int | None = None
         self._left = 0
         self._probes: list[ProbeStamps] = []
         self._on_burst: Callable[[list[ProbeStamps]], None] | None = None
-        self._link = Link(host, port, on_open=self._open, on_chunk=self._hear)
+        self._link = Link(
+            *address_of(url), on_open=self._open, on_chunk=self._hear, encryption=encryption_for(url)
+        )
         loop.add(self._link)
 
     def burst(self, count: int, on_done: Callable[[list[ProbeStamps]], None]) -> None:
@@ -97,7 +109,7 @@ class ClockChannel:
         was_ready = self._speech.ready
         try:
             if not chunk.data:
-                raise MalformedFrame("The clock channel was closed.")
+                raise MalformedFrame(self._link.trouble or "The clock channel was closed.")
             answers = self._speech.hear(chunk.data)
             if self._speech.outgoing:
                 self._loop.send(self._link, bytes(self._speech.outgoing))

@@ -79,9 +79,9 @@ class ClientLink:
         """The clients' process."""
         return self._process.pid
 
-    def open_clock(self, host: str, port: int, *, channel: str = "websocket") -> None:
-        """Open the clock channel. Raises `Unfit` when nobody answers there."""
-        self._command({"do": "clock", "host": host, "port": port, "channel": channel})
+    def open_clock(self, host: str, port: int, *, channel: str = "websocket", secure: bool = False) -> None:
+        """Open the clock channel, over TLS if `secure`. Raises `Unfit` when nobody answers there."""
+        self._command({"do": "clock", "host": host, "port": port, "channel": channel, "secure": secure})
         try:
             answer = self._await("clock_ready", timeout_s=READY_TIMEOUT_S, or_kind="trouble")
         except TimeoutError:

@@ -3,7 +3,7 @@
 Commands come as JSON lines on standard input, answers go as JSON lines to standard output; it ends with its input.
 While a trial runs nothing is written but the one line that says that it is complete.
 
-    {"do": "clock", "host", "port", "channel"}       {"is": "clock_ready"}
+    {"do": "clock", "host", "port", "channel", "secure"}   {"is": "clock_ready"}
     {"do": "pretend", "offset_us", ...}              no answer; `Pretence` has the names
     {"do": "connect", "clients": [{...}, ...]}       {"is": "ready"}
     {"do": "burst", "count"}                         {"is": "probes", "answered", "rows": [[timebase, t1, t2, t3, t4], ...]}
@@ -64,13 +64,18 @@ class ClientProcess:
         command = json.loads(line)
         getattr(self, f"do_{command.pop('do')}")(**command)
 
-    def do_clock(self, host: str, port: int, channel: str) -> None:
+    def do_clock(self, host: str, port: int, channel: str, *, secure: bool) -> None:
         """Open the clock channel."""
         if self._clock is not None:
             self._clock.close()
         try:
             self._clock = ClockChannel(
-                self.loop, host, port, channel=channel, on_ready=lambda: self._write({"is": "clock_ready"})
+                self.loop,
+                host,
+                port,
+                channel=channel,
+                secure=secure,
+                on_ready=lambda: self._write({"is": "clock_ready"}),
             )
         except OSError as error:
             self._clock = None

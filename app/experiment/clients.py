@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from app import clock
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
 from app.core.speech import SPEECHES, Speech, Subscription
 from app.experiment.links import Chunk, Link, Loop
+from app.experiment.trust import address_of, encryption_for
 
 RECONNECT_US = 200_000
 """How long a client that lost its connection waits before it comes back to resume."""
@@ -145,17 +145,16 @@ class Clients:
         if client not in self._clients:
             return  # A reconnect that was planned before the clients were let go.
         spec = client.spec
-        parts = urlsplit(spec.url)
         client.speech = SPEECHES[spec.transport](
             Subscription(spec.url, spec.topics, client.last_event_id, spec.fanout)
         )
         client.openings.append(Connecting(clock.monotonic_us()))
         try:
             client.link = Link(
-                parts.hostname or "",
-                parts.port or 80,
+                *address_of(spec.url),
                 on_open=lambda: self._begin(client),
                 on_chunk=lambda chunk: self._hear(client, chunk),
+                encryption=encryption_for(spec.url),
             )
         except OSError as error:
             self._lose(client, f"no connection: {error.strerror or error}")
@@ -164,7 +163,7 @@ class Clients:
         self._loop.add(client.link)
 
     def _begin(self, client: Client) -> None:
-        """TCP stands: ask for what it was opened for."""
+        """TCP, and TLS where there is any, stands: ask for what it was opened for."""
         client.openings[-1].connected_us = clock.monotonic_us()
         if client.speech is not None:
             self._say(client, client.speech.opening())
@@ -193,7 +192,8 @@ class Clients:
         if speech is None:
             return
         if not chunk.data:
-            self._lose(client, "the connection was closed")
+            why = client.link.trouble if client.link is not None else None
+            self._lose(client, why or "the connection was closed")
             return
         opening = client.openings[-1]
         if opening.first_byte_us is None:

@@ -18,9 +18,10 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app import clock
+from app.core.encryption import Encryption
 
 READ_BYTES = 65_536
 
@@ -49,13 +50,25 @@ class Link:
     """One connected or connecting socket."""
 
     def __init__(
-        self, host: str, port: int, *, on_open: Callable[[], None], on_chunk: Callable[[Chunk], None]
+        self,
+        host: str,
+        port: int,
+        *,
+        on_open: Callable[[], None],
+        on_chunk: Callable[[Chunk], None],
+        encryption: Encryption | None = None,
     ) -> None:
-        """Start connecting. Raises `OSError` when that is refused on the spot."""
+        """Start connecting. Raises `OSError` when that is refused on the spot.
+
+        `encryption`: TLS, unused yet; then `on_open` is called once the server has shown who it is.
+        """
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.socket = socket.socket(family, kind, protocol)
         self.is_open = False
         self.on_open, self.on_chunk = on_open, on_chunk
+        self.trouble: str | None = None
+        """Why the connection ended, where the peer's silence does not say it."""
+        self._encryption = encryption
         self._outgoing = bytearray()
         self._stamped = False
         try:
@@ -79,6 +92,12 @@ class Link:
 
     def read(self) -> Chunk | None:
         """One read and its stamps; `None` when there was nothing after all."""
+        chunk = self._read()
+        if chunk is None or self._encryption is None or not chunk.data:
+            return chunk
+        return self._decrypted(chunk, self._encryption)
+
+    def _read(self) -> Chunk | None:
         try:
             if not self._stamped:
                 data = self.socket.recv(READ_BYTES)
@@ -95,8 +114,24 @@ class Link:
                 return Chunk(data, read_us, seconds * 1_000_000_000 + nanoseconds)
         return Chunk(data, read_us, None)
 
+    def _decrypted(self, chunk: Chunk, encryption: Encryption) -> Chunk | None:
+        """What the read meant, with its stamps; `None` while nothing is whole."""
+        was_open = encryption.is_open
+        try:
+            data = encryption.hear(chunk.data)
+        except OSError as error:
+            self.trouble = str(error)
+            return replace(chunk, data=b"")
+        self._send(encryption.to_send())
+        if encryption.is_open and not was_open:
+            self.on_open()
+        return replace(chunk, data=data) if data or encryption.ended else None
+
     def send(self, data: bytes) -> None:
         """Send now what the kernel takes; the rest goes when the socket is writable. A dead peer shows on reading."""
+        self._send(data if self._encryption is None or not data else self._encryption.say(data))
+
+    def _send(self, data: bytes) -> None:
         self._outgoing += data
         try:
             while self._outgoing:
@@ -118,7 +153,10 @@ class Link:
             if self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 return  # The reading side learns of it and says so.
             self.is_open = True
-            self.on_open()
+            if self._encryption is None:
+                self.on_open()
+            else:
+                self._send(self._encryption.to_send())
         self.send(b"")
 
 
@@ -165,8 +203,10 @@ class Loop:
             if events & selectors.EVENT_WRITE:
                 key.data.on_writable()
                 self._watch_for_writing(key.data)
-            if events & selectors.EVENT_READ and (chunk := key.data.read()) is not None:
-                self._undecoded.append((key.data, chunk))
+            if events & selectors.EVENT_READ:
+                if (chunk := key.data.read()) is not None:
+                    self._undecoded.append((key.data, chunk))
+                self._watch_for_writing(key.data)  # TLS answers by itself what it reads.
         self._decode(max(1, len(self._undecoded) - UNDECODED_MAX))
         while self._timers and self._timers[0][0] <= clock.monotonic_us():
             heapq.heappop(self._timers)[2]()

@@ -26,6 +26,7 @@ from app.experiment.client_link import ClientLink, Stopped
 from app.experiment.laboratory import Finished, Laboratory
 from app.experiment.progress import Progress
 from app.experiment.trial_run import BuiltInClients
+from app.experiment.trust import address_of
 from app.measure import host
 from app.measure.store import RunHead, Store
 from app.settings import is_loopback
@@ -131,8 +132,9 @@ def clock_link(server: Server, stop: Callable[[], bool]) -> Iterator[tuple[Clien
         quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US if is_one_machine else WANDER_US
     )
     with ClientLink(stop) as clients:
-        port = server.clock_port or urlsplit(server.url).port or 80
-        clients.open_clock(server.host, port, channel=server.clock_channel)
+        port = server.clock_port or address_of(server.url)[1]
+        secure = urlsplit(server.url).scheme == "https"
+        clients.open_clock(server.host, port, channel=server.clock_channel, secure=secure)
         yield clients, clock
 
 
