@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -16,47 +15,27 @@ from app import clock
 from app import settings as settings_module
 from app.analysis.analyse import Analysis
 from app.catalogues import LANGUAGES, terminal_language
+from app.commands.load_order import GATES, order_of
 from app.commands.measuring import (
     EXIT_INTERRUPTED,
     check_json_path,
     find_run,
     given_settings,
     load,
-    seed_or_random,
     sigterm_as_ctrl_c,
 )
 from app.core.errors import Malformed, SiarError
 from app.experiment import naming
 from app.experiment.progress import for_stream
+from app.load import vps
 from app.load.files import write_load
 from app.load.gates import Gate, parse_gate
-from app.load.plan import (
-    AGREEMENT_RATE_HZ,
-    AGREEMENT_USERS,
-    BLOCKS,
-    QUICK_BLOCKS,
-    RAMP_USERS,
-    SPIKE_SPAWN_RATE,
-    SPIKE_USERS,
-    USERS,
-    LoadOrder,
-    load_plan,
-    parse_duration_s,
-    parse_transports,
-    parse_users,
-)
-from app.load.result import EXIT_FAILURE, Kind, LoadResult, load_result
+from app.load.plan import BLOCKS, QUICK_BLOCKS, USERS, LoadOrder
+from app.load.result import EXIT_FAILURE, LoadResult, load_result
 from app.load.run import LoadRun
 from app.load.show import print_load
-from app.measure.cpu import usable_cores
-from app.settings import is_loopback
 
 PIPED_COLUMNS = 120
-
-USERS_PER_PROCESS = 2_000
-"""Of Locust: a burst to so many takes one process some 40 ms to read."""
-
-GATES = ("delay_ms_p95<100", "lost==0", "errors==0")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--transport",
         metavar="A,B",
-        default="sse,socketio",
-        help="of sse, socketio, socketio-polling (default: the first two)",
+        help="of sse, socketio, socketio-polling (default: the first two; of a preset: socketio)",
     )
     add("--spawn-rate", type=float, metavar="N", help="users that connect per second (default: 200)")
     add("--duration", metavar="20s", help="length of a window (default: 20s)")
@@ -87,10 +65,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="instead: whether Locust and the built-in clients see the same, interleaved",
     )
+    add(
+        "--preset",
+        choices=vps.PRESETS,
+        help="instead: the VPS study's experiment, with and without Redis (needs redis-server)",
+    )
     add("--processes", type=int, metavar="N", help="of Locust (default: one for 2,000 users, as cores allow)")
     add("--payload", type=int, default=512, metavar="BYTES", help="of a notification (default: 512)")
     add("--url", metavar="URL", help="a server that runs already (default: one of its own)")
     add("--token", metavar="TOKEN", help="its operator's token (default: SIAR_ADMIN_TOKEN)")
+    add(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="with --url https://...: who vouches for it (PEM; default: whom the system trusts)",
+    )
     add(
         "--again",
         metavar="RUN",
@@ -109,7 +98,9 @@ def execute(arguments: argparse.Namespace) -> int:
             check_json_path(path)
     if arguments.again is not None:
         return _again(arguments)
-    order = _order(arguments)
+    order = order_of(arguments)
+    if arguments.ca is not None:
+        _trust(arguments.ca, order.url)
     settings = settings_module.read(os.environ)
     run = LoadRun(order, settings.runs_dir, naming.new_run_id(), for_stream(sys.stderr), given_settings())
     begun_us, failure = clock.monotonic_us(), None
@@ -130,6 +121,15 @@ def execute(arguments: argparse.Namespace) -> int:
         return EXIT_FAILURE
     stopped = analysis.run.conditions.get("stopped") == "on request"
     return EXIT_INTERRUPTED if stopped else result.exit_code
+
+
+def _trust(ca_file: Path, url: str | None) -> None:
+    """Have this process and all that it starts take a file's word for who answers. Raises `Malformed`."""
+    if url is None or urlsplit(url).scheme != "https":
+        raise Malformed("--ca goes with --url https://...: nothing else shows a certificate.")
+    if not ca_file.is_file():
+        raise Malformed(f"--ca {ca_file}: there is no such file.")
+    os.environ["SSL_CERT_FILE"] = str(ca_file.resolve())
 
 
 def _again(arguments: argparse.Namespace) -> int:
@@ -160,90 +160,6 @@ def _show(
     print_load(result, console, language)
     print(f"\nReport: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}.")
     return analysis, result
-
-
-def _order(arguments: argparse.Namespace) -> LoadOrder:
-    kind = _kind(arguments)
-    users = _users(arguments, kind)
-    usual_hz = AGREEMENT_RATE_HZ if kind is Kind.AGREEMENT else 1.0
-    rate_hz = usual_hz if arguments.rate is None else arguments.rate
-    duration_s = parse_duration_s(arguments.duration or ("4s" if kind is Kind.AGREEMENT else "20s"))
-    blocks = arguments.blocks if arguments.blocks is not None else QUICK_BLOCKS if arguments.quick else BLOCKS
-    url, token = arguments.url, arguments.token or os.environ.get("SIAR_ADMIN_TOKEN")
-    if url is not None:
-        _check_url(url, token)
-    plan = load_plan(
-        kind,
-        users=users,
-        transports=parse_transports(arguments.transport),
-        duration_s=duration_s,
-        rate_hz=rate_hz,
-        seed=seed_or_random(arguments.seed),
-        payload_bytes=arguments.payload,
-        blocks=blocks,
-        quick=arguments.quick,
-        is_loopback=url is None or is_loopback(urlsplit(url).hostname or ""),
-    )
-    return LoadOrder(
-        kind=kind,
-        plan=plan,
-        stages=users if kind in (Kind.STEPS, Kind.SPIKE, Kind.RAMP) else (),
-        gates=_gates(arguments, kind),
-        spawn_rate=_spawn_rate(arguments, kind),
-        processes=_processes(arguments.processes, max(users)),
-        url=url,
-        admin_token=token,
-    )
-
-
-def _kind(arguments: argparse.Namespace) -> Kind:
-    if arguments.agreement and arguments.shape:
-        raise Malformed("--agreement runs in blocks; leave --shape out.")
-    if arguments.agreement:
-        return Kind.AGREEMENT
-    return Kind(arguments.shape) if arguments.shape else Kind.LEVELS
-
-
-def _users(arguments: argparse.Namespace, kind: Kind) -> tuple[int, ...]:
-    if arguments.users is not None:
-        users = parse_users(arguments.users)
-        if kind is Kind.SPIKE:  # goes up and comes down again
-            return users
-        once = tuple(dict.fromkeys(users))
-        return tuple(sorted(once)) if kind in (Kind.STEPS, Kind.RAMP) else once
-    return {Kind.SPIKE: SPIKE_USERS, Kind.RAMP: RAMP_USERS, Kind.AGREEMENT: AGREEMENT_USERS}.get(kind, USERS)
-
-
-def _gates(arguments: argparse.Namespace, kind: Kind) -> tuple[Gate, ...]:
-    if arguments.gate is None:
-        # An agreement has its own margin; a spike asks how high it goes, which is no failure.
-        return () if kind in (Kind.AGREEMENT, Kind.SPIKE) else tuple(map(parse_gate, GATES))
-    return tuple(dict.fromkeys(map(parse_gate, arguments.gate)))
-
-
-def _spawn_rate(arguments: argparse.Namespace, kind: Kind) -> float:
-    if arguments.spawn_rate is None:
-        return SPIKE_SPAWN_RATE if kind is Kind.SPIKE else 200.0
-    rate = float(arguments.spawn_rate)
-    if not 1 <= rate <= SPIKE_SPAWN_RATE:
-        raise Malformed(f"--spawn-rate is 1 to {SPIKE_SPAWN_RATE:g} users per second.")
-    return rate
-
-
-def _processes(asked: int | None, users: int) -> int:
-    if asked is None:
-        return max(1, min(usable_cores() - 1, math.ceil(users / USERS_PER_PROCESS)))
-    if not 1 <= asked <= 64:
-        raise Malformed("--processes is 1 to 64.")
-    return asked
-
-
-def _check_url(url: str, token: str | None) -> None:
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
-        raise Malformed(f"--url {url!r}: give it as in http://127.0.0.1:5000; load goes over plain HTTP.")
-    if not token:
-        raise Malformed("--url needs the operator's token of that server: --token, or SIAR_ADMIN_TOKEN.")
 
 
 def _announce(order: LoadOrder) -> None:

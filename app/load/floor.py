@@ -1,4 +1,4 @@
-"""The generator's proof: the same users and rate against a neutral source of ours, before anything is measured.
+"""The generator's proof: the same users and rate against a neutral source of ours, right before they meet the server.
 
 What it shows there is the floor: a loop of `send` in one thread, and the generator. No server can be shown to be faster
 with this generator, and where the floor is high, it is the generator or the machine that is slow.
@@ -24,6 +24,11 @@ from app.load.watch import Seen, Watch
 
 NOTIFICATIONS = 5
 DRAIN_S = 3.0
+
+
+def proof_s(rate_hz: float) -> float:
+    """About how long a proof takes, connecting aside."""
+    return 1.0 + NOTIFICATIONS / rate_hz
 
 
 def prove(

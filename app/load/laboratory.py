@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from app.analysis.metrics import measure
@@ -13,9 +13,12 @@ from app.experiment.laboratory import Finished
 from app.experiment.trial_run import BuiltInClients
 from app.load.generators import Handshakes
 from app.load.lanes import lanes_of
+from app.load.probe_line import Probed, ProbeLine
+from app.load.probing import Probes
 from app.load.switch import BUILT_IN, LOCUST, Switch
 from app.load.trial_line import TrialLine
 from app.load.void_rules import is_believable, rules
+from app.load.vps_servers import RedisHere
 from app.load.watch import Seen, Watch
 
 
@@ -26,8 +29,16 @@ class LoadLaboratory(BuiltInClients):
     switch: Switch | None = None
     on_trial: Callable[[TrialLine], None] = lambda _line: None
     """Hears of each measured trial once it is over."""
+    before_users: Callable[[TrialSpec], None] = lambda _spec: None
+    """Called right before a trial's users connect, for what is to be measured beside it."""
     shares_core: bool = False
     """Whether server and generator have only one core between them."""
+    redis: RedisHere | None = None
+    """Of a preset, which asks beside each trial."""
+    on_probes: Callable[[ProbeLine], None] = lambda _line: None
+    """Hears what was asked beside each measured trial, and how it was answered."""
+    _probes: Probes | None = field(init=False, default=None)
+    _probed: Probed | None = field(init=False, default=None)
     _watch: Watch | None = field(init=False, default=None)
     _seen: Seen | None = field(init=False, default=None)
 
@@ -44,16 +55,46 @@ class LoadLaboratory(BuiltInClients):
     def connect(self, spec: TrialSpec) -> None:
         """Connect the clients or users that the arm asks for; who cannot connect is data."""
         self.link.choose(spec.arm)
+        self.before_users(spec)
         BuiltInClients.connect(self, spec)
+
+    def idle(self, spec: TrialSpec) -> Finished:
+        """An idle window in which as much is asked as beside a trial: the CPU over it is the notifications' alone."""
+        self._begin_probes()
+        try:
+            return BuiltInClients.idle(self, spec)
+        finally:
+            self._end_probes()
+
+    def at_end(self) -> Mapping[str, object]:
+        """As everywhere; a run that was stopped asks no more."""
+        self._end_probes()
+        return BuiltInClients.at_end(self)
 
     def measure(self, spec: TrialSpec) -> Finished:
         """A trial, with what the generator did meanwhile."""
         finished = BuiltInClients.measure(self, spec)
+        if self._probed is not None:
+            arm = spec.arm
+            self.on_probes(
+                ProbeLine(spec.index, spec.block, arm.name, arm.transport, spec.clients, self._probed)
+            )
         record = self._judged(finished.record)
         self.on_trial(self._line(record))
         return replace(finished, record=record)
 
+    def _begin_probes(self) -> None:
+        self._end_probes()
+        if self.redis is not None:
+            self._probes = Probes(self._serving, self.redis)
+
+    def _end_probes(self) -> None:
+        if self._probes is not None:
+            self._probed = self._probes.end()
+            self._probes = None
+
     def _look(self) -> None:
+        self._begin_probes()
         self._seen = None
         self._watch = Watch(self.link.generators.pids if self.link.is_locust else [self.link.clock.pid])
 
@@ -61,6 +102,7 @@ class LoadLaboratory(BuiltInClients):
         if self._watch is not None:
             self._seen = self._watch.end()
             self._watch = None
+        self._end_probes()
 
     def _judged(self, record: TrialRecord) -> TrialRecord:
         """With the warnings that only a load run has. Built-in clients are judged as everywhere else."""

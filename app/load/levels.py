@@ -16,6 +16,7 @@ from app.analysis.metrics import broadcasts_min
 from app.analysis.statistics import median, quantile
 from app.analysis.words import TRANSPORT_TITLES
 from app.core.wire import TRANSPORTS
+from app.load.floors import Floors, floors_of
 from app.load.lanes import SPIKE_US, Lanes, merged_lanes
 from app.load.trial_line import FloorLine, TrialLine
 
@@ -30,7 +31,8 @@ class Level:
     trials: tuple[TrialLine, ...]
     cpu_per_delivery_us: float | None = None
     """The server's, over idle; median of the trials."""
-    floor: FloorLine | None = None
+    floors: Floors | None = None
+    """The neutral source at this level."""
     visit: int = 0
     """Of a spike, which comes to a level more than once: 0-based."""
 
@@ -166,7 +168,7 @@ def levels_of(
 
     `by_visit`: in the order of time, and a level that was come to twice is there twice.
     """
-    floor_of = {(each.transport, each.users): each for each in floors}
+    floor_of = floors_of(floors)
     found: dict[tuple[int, str, int], list[TrialLine]] = {}
     for line in lines:
         found.setdefault((line.users, line.arm, line.block if by_visit else 0), []).append(line)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from app.analysis.analyse import Analysis
 from app.analysis.words import TRANSPORT_TITLES, number
 from app.catalogues import LANGUAGES
+from app.load.floors import floors_of
 from app.load.levels import FIGURES, Level
 from app.load.result import Kind, LoadResult
 from app.load.show import gate_line
+from app.load.vps_page import study_blocks
 from app.load.words import (
     AGREEMENT_HEADINGS,
     AGREEMENT_NOTE,
@@ -62,7 +64,8 @@ def _sections(result: LoadResult) -> list[Section]:
     verdicts = [Finding(gate_line(each, is_valid=result.is_valid), each.held) for each in result.gates]
     verdicts += [Finding(each, decided=True) for each in capacity_sentences(result)]
     troubles = tuple(
-        Paragraph(each) for each in (*result.troubles, *(result.advice if result.troubles else ()))
+        Paragraph(each)
+        for each in (*result.troubles, *(result.advice if result.troubles else ()), *result.remarks)
     )
     agreement = (
         Numbers("Agreement", _table(AGREEMENT_HEADINGS, map(agreement_cells, result.agreement))),
@@ -73,6 +76,7 @@ def _sections(result: LoadResult) -> list[Section]:
             "gates", "Gates", (Findings(tuple(verdicts), main=True), *troubles) if verdicts else troubles
         ),
         Section("agreement", "Built-in clients and Locust", agreement if result.agreement else ()),
+        Section("study", "The VPS study's experiment", study_blocks(result.study)),
         Section(
             "levels",
             {Kind.RAMP: "Ramp", Kind.SPIKE: "Spike", Kind.STEPS: "Steps"}.get(result.kind, "Levels"),
@@ -106,9 +110,9 @@ def _figures(result: LoadResult) -> list[Figure]:
     cpu = _lines(result.levels, lambda level: level.cpu_per_delivery_us)
     floor = {
         place: [
-            (float(each.users), each.delay_ms_p50)
-            for each in result.floors
-            if each.transport == transport and each.delay_ms_p50 is not None
+            (float(users), floors.median_ms)
+            for (spoken, users), floors in floors_of(result.floors).items()
+            if spoken == transport and floors.median_ms is not None
         ]
         for place, transport in enumerate(transports)
     }

@@ -57,6 +57,8 @@ class LoadOrder:
     url: str | None
     """A server that runs already; `None`: one of our own."""
     admin_token: str | None
+    preset: str | None = None
+    """A published experiment (`vps.py`), with servers of its own."""
 
 
 def parse_duration_s(text: str) -> float:

@@ -10,14 +10,17 @@ from typing import Any
 
 from app.analysis.analyse import Analysis
 from app.analysis.statistics import median
-from app.analysis.words import TRANSPORT_TITLES, count_of, listing
+from app.analysis.words import count_of, listing
 from app.core.trial import Severity
-from app.load import trial_line
+from app.load import probe_line, trial_line, vps
 from app.load.agreement import Agreement, agreements
+from app.load.floors import floors_of
 from app.load.gates import Gate, GateOutcome, judge, parse_gate
 from app.load.levels import FIGURES, Level, levels_of
+from app.load.probe_line import ProbeLine
 from app.load.trial_line import FloorLine, TrialLine
 from app.load.void_rules import INSTRUMENT_CODES
+from app.load.vps_study import Study, study_beside
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -48,12 +51,16 @@ class LoadResult:
     gates: tuple[GateOutcome, ...]
     troubles: tuple[str, ...]
     """Why the generator is not to be believed, in sentences; empty when it is."""
+    remarks: tuple[str, ...]
+    """What else a reader should know of the floors."""
     advice: tuple[str, ...]
     complete: bool
     lines: tuple[TrialLine, ...]
     capacity: Mapping[str, int | None]
     """Of a ramp: by transport, the most users at which every gate held; `None` where it did at no level."""
     agreement: tuple[Agreement, ...]
+    study: Study | None = None
+    """Of a preset: the published tables with this run's figures beside."""
 
     @property
     def is_valid(self) -> bool:
@@ -86,17 +93,23 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
     if gates is None:
         gates = tuple(parse_gate(each) for each in head.get("gates", ()))
     levels = levels_of(lines, floors, _cpu_us(analysis), by_visit=kind is Kind.SPIKE)
+    study = None
+    if head.get("preset") == vps.NAME:
+        probes = [ProbeLine.from_json(each) for each in raw if each.get("kind") == probe_line.KIND]
+        study = study_beside(analysis, levels, probes)
     return LoadResult(
         kind=kind,
         levels=levels,
         floors=floors,
         gates=tuple(judge(gate, levels) for gate in gates),
         troubles=tuple(_troubles(levels, floors)),
+        remarks=tuple(remark for each in floors_of(floors).values() for remark in each.remarks),
         advice=tuple(_advice(analysis)),
         complete=analysis.run.complete,
         lines=lines,
         capacity=capacity(gates, levels) if kind is Kind.RAMP else {},
         agreement=agreements(lines) if kind is Kind.AGREEMENT else (),
+        study=study,
     )
 
 
@@ -123,6 +136,7 @@ def result_part(result: LoadResult) -> dict[str, Any]:
         "valid": result.is_valid,
         "exit_code": result.exit_code,
         "troubles": list(result.troubles),
+        "remarks": list(result.remarks),
         "gates": [
             {
                 "gate": str(each.gate),
@@ -139,8 +153,22 @@ def result_part(result: LoadResult) -> dict[str, Any]:
             {name: value for name, value in each.to_json().items() if name != "kind"}
             for each in result.floors
         ],
+        "floors": [
+            {
+                "transport": each.transport,
+                "users": each.users,
+                "count": len(each.lines),
+                "failed": len(each.failed),
+                "delay_ms_p50": each.median_ms,
+                "delay_ms_p50_range": each.range_ms,
+                "delay_ms_p99": each.tail_ms,
+                "moved": each.has_moved,
+            }
+            for each in floors_of(result.floors).values()
+        ],
         "capacity": dict(result.capacity),
         "agreement": [each.to_json() for each in result.agreement],
+        "study": None if result.study is None else result.study.to_json(),
     }
 
 
@@ -190,12 +218,7 @@ def _troubles(levels: Sequence[Level], floors: Sequence[FloorLine]) -> list[str]
             found.append(
                 f"{level.title}: {len(void)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
             )
-    found += [
-        f"Against the neutral source, {TRANSPORT_TITLES[each.transport]} with {each.users} users: {text}"
-        for each in floors
-        for text in each.troubles
-    ]
-    return found
+    return [*found, *(text for each in floors_of(floors).values() for text in each.troubles)]
 
 
 def _advice(analysis: Analysis) -> list[str]:

@@ -7,20 +7,21 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from app.bench.machine import Cores, choose_cores, raise_open_files
 from app.core.errors import Unfit
-from app.experiment import api, naming, server_process
+from app.core.scenario import Arm, TrialSpec
+from app.experiment import naming, server_process
 from app.experiment.api import Server
 from app.experiment.client_link import ClientLink
 from app.experiment.laboratory import Laboratory
 from app.experiment.progress import Progress
 from app.experiment.runner import Walk, clock_link, run_in_laboratory
-from app.load import trial_line
-from app.load.floor import prove
+from app.load import elsewhere, trial_line
+from app.load.floor import proof_s, prove
 from app.load.generators import MODULE, GeneratorProcess, Generators
 from app.load.laboratory import LoadLaboratory
 from app.load.plan import LoadOrder
@@ -28,6 +29,8 @@ from app.load.result import Kind
 from app.load.shapes import breaks, shape_walk
 from app.load.switch import LOCUST, Switch
 from app.load.trial_line import FloorLine, TrialLine
+from app.load.vps import MEMORY
+from app.load.vps_servers import RedisHere, own_redis, three_servers
 from app.measure import host
 from app.measure.store import RunHead, Store
 from app.settings import is_loopback
@@ -54,6 +57,8 @@ class LoadRun:
     """The user's own `SIAR_*`."""
     cores: Cores = field(default_factory=choose_cores)
     lines: list[TrialLine] = field(default_factory=list)
+    _proved: set[tuple[int, int, str]] = field(default_factory=set)
+    """Blocks, users and transports that have their floor."""
 
     @property
     def folder(self) -> Path:
@@ -65,7 +70,7 @@ class LoadRun:
         self._check_files()
         with ExitStack() as stack:
             usable = os.sched_getaffinity(0) if sys.platform == "linux" else set[int]()
-            server = self._server(stack)
+            server, others, redis = self._servers(stack)
             self._go_aside(usable)
             generators = Generators(
                 [stack.enter_context(GeneratorProcess(module=MODULE)) for _ in range(self.order.processes)]
@@ -73,16 +78,26 @@ class LoadRun:
             head, walk = self._head(server), self._walk()
 
             def laboratory(_store: Store) -> contextlib.AbstractContextManager[Laboratory]:
-                return self._laboratory(server, generators)
+                return self._laboratory(server, generators, others, redis)
 
             if walk is None:
                 return run_in_laboratory(head, self.folder, laboratory, self.progress)
             return run_in_laboratory(head, self.folder, laboratory, self.progress, walk=walk)
 
+    def _servers(self, stack: ExitStack) -> tuple[Server, dict[str, Server], RedisHere | None]:
+        """The one that arms have which name none, those that arms name, and the Redis behind them."""
+        if self.order.preset is None:
+            return self._server(stack), {}, None
+        redis = stack.enter_context(own_redis(self.cores))
+        servers = stack.enter_context(
+            three_servers(redis, self.cores, runs_dir=self.runs_dir, settings=self.given)
+        )
+        return servers[MEMORY], servers, redis
+
     def _server(self, stack: ExitStack) -> Server:
         """The one that was given, or one of our own on a core of its own."""
         if self.order.url is not None:
-            return api.find_server(self.order.url, admin_token=self.order.admin_token or "")
+            return elsewhere.find(self.order.url, admin_token=self.order.admin_token or "")
         with self.cores.on_server_core():
             started = stack.enter_context(
                 server_process.start(runs_dir=self.runs_dir, settings={**self.given, "SIAR_RECORDER": "0"})
@@ -117,12 +132,19 @@ class LoadRun:
                     "spawn_rate_per_s": order.spawn_rate,
                     "server_core": self.cores.server,
                     "delays_until": "the kernel's receive stamp",
+                    **({"preset": order.preset} if order.preset else {}),
                 },
             },
         )
 
     @contextlib.contextmanager
-    def _laboratory(self, server: Server, generators: Generators) -> Iterator[Laboratory]:
+    def _laboratory(
+        self,
+        server: Server,
+        generators: Generators,
+        others: Mapping[str, Server],
+        redis: RedisHere | None,
+    ) -> Iterator[Laboratory]:
         order = self.order
         trial_line.append(
             self.folder,
@@ -130,13 +152,16 @@ class LoadRun:
                 "kind": "load",
                 "schema": trial_line.SCHEMA,
                 "shape": order.kind.value,
+                "preset": order.preset,
                 "gates": [str(each) for each in order.gates],
                 "spawn_rate": order.spawn_rate,
                 "processes": order.processes,
             },
         )
         with clock_link(server, lambda: False) as (link, clock):
-            self._prove(generators, link.pause)
+            if self.order.stages:
+                self.progress.note("First the generator proves itself against a neutral source.")
+                self._prove(generators, link.pause)
             switch = Switch(link, generators, order.spawn_rate)
             laboratory = LoadLaboratory(
                 self.run_id,
@@ -144,32 +169,45 @@ class LoadRun:
                 server,
                 cast("ClientLink", switch),  # promises what the trials use of one
                 clock,
+                others=others,
                 switch=switch,
                 on_trial=self._keep,
+                before_users=lambda spec: self._prove_beside(spec, generators, link.pause),
                 shares_core=is_loopback(server.host) and not self.cores.are_apart,
+                redis=redis,
+                on_probes=lambda line: trial_line.append(self.folder, line.to_json()),
             )
             counts = order.stages or order.plan.client_counts
-            laboratory.overhead_s = sum(counts) / len(counts) / order.spawn_rate + OVERHEAD_S
+            connecting_s = sum(counts) / len(counts) / order.spawn_rate
+            laboratory.overhead_s = connecting_s + OVERHEAD_S
+            if not order.stages:
+                laboratory.overhead_s += connecting_s + proof_s(order.plan.rate_hz)
             yield laboratory
 
     def _prove(self, generators: Generators, pause: Callable[[float], None]) -> None:
-        """The generator against a neutral source, at every level and transport of the plan."""
+        """Of a shape, which comes to each level once: the generator at every level and transport, before all."""
         plan = self.order.plan
-        self.progress.note("First the generator proves itself against a neutral source.")
-        arms = {
-            arm.transport
-            for arm in plan.arms
-            # The neutral source does not answer polls, and built-in clients are not on trial.
-            if arm.factors.get("generator") == LOCUST and not arm.factors.get("polling")
-        }
         for users in sorted(plan.client_counts):
             if self.order.kind is Kind.RAMP and users > min(plan.client_counts):
                 return  # How far the generator goes is a part of what a ramp finds out.
-            for transport in sorted(arms):
-                line = self._floor(generators, pause, transport, users)
-                for trouble in line.troubles:
-                    self.progress.note(f"Floor, {transport} with {users} users: {trouble}")
-                trial_line.append(self.folder, line.to_json())
+            for transport in sorted({arm.transport for arm in plan.arms if _is_on_trial(arm)}):
+                self._keep_floor(self._floor(generators, pause, transport, users))
+
+    def _prove_beside(self, spec: TrialSpec, generators: Generators, pause: Callable[[float], None]) -> None:
+        """In blocks: the generator with what the trial is about to have, in the place that the block gives the trial.
+
+        Once in a block for each transport: arms that differ by their server only have the same floor.
+        """
+        place = (spec.block, spec.clients, spec.arm.transport)
+        if not self.order.stages and _is_on_trial(spec.arm) and place not in self._proved:
+            self._proved.add(place)
+            line = self._floor(generators, pause, spec.arm.transport, spec.clients)
+            self._keep_floor(replace(line, block=spec.block))
+
+    def _keep_floor(self, line: FloorLine) -> None:
+        for trouble in line.troubles:
+            self.progress.note(f"Floor, {line.transport} with {line.users} users: {trouble}")
+        trial_line.append(self.folder, line.to_json())
 
     def _floor(
         self, generators: Generators, pause: Callable[[float], None], transport: str, users: int
@@ -202,3 +240,8 @@ class LoadRun:
         if order.kind is Kind.RAMP:
             return shape_walk(order.stages, until_broken=breaks(order.gates, self.lines))
         return shape_walk(order.stages) if order.stages else None
+
+
+def _is_on_trial(arm: Arm) -> bool:
+    """Whether the neutral source can stand in: it does not answer polls, and built-in clients are not on trial."""
+    return arm.factors.get("generator") == LOCUST and not arm.factors.get("polling")

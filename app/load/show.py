@@ -13,19 +13,25 @@ from rich.text import Text
 from app.catalogues import LANGUAGES
 from app.load.gates import GateOutcome
 from app.load.result import Kind, LoadResult
+from app.load.vps_page import HOPS_TITLE
+from app.load.vps_study import Study
 from app.load.words import (
     AGREEMENT_HEADINGS,
     AGREEMENT_NOTE,
     GENERATOR_HEADINGS,
     GENERATOR_NOTE,
+    HOP_HEADINGS,
+    HOP_NOTE,
     LEVEL_HEADINGS,
     LEVEL_NOTE,
     agreement_cells,
     capacity_sentences,
     generator_cells,
+    hop_cells,
     level_cells,
     validity_sentence,
 )
+from app.report.study_tables import beside_table
 from app.report.translation import Translate, translator
 
 TICK, CROSS = "✓", "✗"
@@ -53,22 +59,42 @@ class _Printer:
             self._say(trouble, before=f"  {CROSS} ")
         for advice in result.advice if result.troubles else ():
             self._say(advice, before="    ")
+        for remark in result.remarks:
+            self._say(remark)
         if result.agreement:
             cells = map(agreement_cells, result.agreement)
             self._table("Built-in clients and Locust", AGREEMENT_HEADINGS, cells)
             self._say(AGREEMENT_NOTE)
+        if result.study is not None:
+            self._study(result.study)
         self._table(_title(result), LEVEL_HEADINGS, map(level_cells, result.levels))
         self._say(LEVEL_NOTE)
         self._table("The generator", GENERATOR_HEADINGS, map(generator_cells, result.levels))
         self._say(GENERATOR_NOTE)
 
-    def _table(self, title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> None:
+    def _study(self, study: Study) -> None:
+        self._table(HOPS_TITLE, HOP_HEADINGS, map(hop_cells, study.hops), texts=(0, 1, 3))
+        self._say(HOP_NOTE)
+        for table in study.tables:
+            beside = beside_table(table)
+            headings = [each.replace("published, ", "publ. ") for each in beside.headings]
+            self._table(table.title, headings, map(tuple, beside.rows), texts=(0, 1))
+            self._say(table.note)
+
+    def _table(
+        self,
+        title: str,
+        headings: Sequence[str],
+        rows: Iterable[tuple[str, ...]],
+        *,
+        texts: Sequence[int] = (0,),
+    ) -> None:
         self.console.print()
         self._say(title, style="bold")
         table = Table(box=None, pad_edge=False, header_style="")
         for place, heading in enumerate(headings):
             words = textwrap.fill(self.say(heading), HEADING_CHARS)
-            table.add_column(Text(words), justify="left" if place == 0 else "right", no_wrap=True)
+            table.add_column(Text(words), justify="left" if place in texts else "right", no_wrap=True)
         for row in rows:
             table.add_row(*(Text(self.say(cell)) for cell in row))
         self.console.print(table)

@@ -3,7 +3,7 @@
 The store has every arrival; here is what the generator did meanwhile, and the lanes as histograms. `load.jsonl` begins
 with a line about the whole run (`kind` "load", `schema` 1); a reader passes by kinds that it does not know.
 
-    version 1   kind "load", "floor", "trial"
+    version 1   kind "load", "floor", "trial"; of a preset also "probes" (`probe_line.py`)
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class FloorLine:
     generator_lag_ms_p99: float | None
     troubles: tuple[str, ...]
     """Why it did not prove itself, in sentences; empty when it did."""
+    block: int | None = None
+    """Beside whose trials it was measured; `None`: before all of them, as of a shape, or of a run of before."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -107,8 +109,8 @@ class FloorLine:
     def from_json(cls, value: Mapping[str, Any]) -> FloorLine:
         """What `to_json` wrote. Raises `Malformed`."""
         try:
-            values = {name: value[name] for name in cls.__dataclass_fields__}
-            return cls(**{**values, "troubles": tuple(values["troubles"])})
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "block"}
+            return cls(**{**values, "troubles": tuple(values["troubles"])}, block=value.get("block"))
         except (KeyError, TypeError) as error:
             raise Malformed(f"This is no floor of a load run: {error}.") from error
 

@@ -84,7 +84,7 @@ class Watch:
                 self._share_max = max(share, self._share_max or 0.0)
 
     def _read(self) -> tuple[int, list[int | None]]:
-        return clock.monotonic_us(), [_cpu_ns(pid) for pid in self._pids]
+        return clock.monotonic_us(), [cpu_ns(pid) for pid in self._pids]
 
 
 def receive_counters() -> dict[str, int]:
@@ -107,7 +107,7 @@ def _total_s(first: tuple[int, list[int | None]], last: tuple[int, list[int | No
     return sum((new or 0) - (old or 0) for old, new in zip(first[1], last[1], strict=True)) / 1e9
 
 
-def _cpu_ns(pid: int) -> int | None:
+def cpu_ns(pid: int) -> int | None:
     """The CPU clock of another process, all its threads: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)`."""
     try:
         return time.clock_gettime_ns((~pid << 3) | 2)

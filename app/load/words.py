@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.analysis.words import TRANSPORT_TITLES, number
+from app.analysis.words import TRANSPORT_TITLES, interval, number
 from app.load.agreement import Agreement
 from app.load.levels import FIGURES, Level
 from app.load.result import Kind, LoadResult
+from app.load.vps_hops import Hop
 
 LEVEL_HEADINGS = (
     *("arm", "users", "trials", "delay median ms", "p95 ms", "p99 ms", "self ms", "lost", "errors"),
@@ -20,16 +21,37 @@ LEVEL_NOTE = (
 )
 GENERATOR_HEADINGS = (
     *("arm", "users", "connected of users", "attempts", "core, most in 1 s %", "loop lag p99 ms"),
-    *("handler median ms", "floor median ms", "floor p99 ms", "void"),
+    *("handler median ms", "floor median ms", "floor range ms", "floor p99 ms", "void"),
 )
 GENERATOR_NOTE = (
-    "Floor: the same users and rate against a plain loop of send, measured before. Void: trials that are not believed, "
-    "of all. Limits: 99.5 % connected, 70 % of a core in any second, a loop lag of 50 ms."
+    "Floor: the same users and rate against a plain loop of send, measured in each block beside the trials; median and "
+    "range of its medians, and median of its p99. Void: trials that are not believed, of all. Limits: 99.5 % connected, "
+    "70 % of a core in any second, a loop lag of 50 ms."
 )
 AGREEMENT_HEADINGS = (
     *("transport", "users", "blocks", "built-in ms", "Locust ms", "difference ms", "margin ms", "agree"),
 )
 AGREEMENT_NOTE = "Medians of the kernel's lane, paired by block; they agree within 0.1 ms or a tenth of the built-in clients' median."
+
+
+HOP_HEADINGS = (
+    *(
+        "over",
+        "arm",
+        "users",
+        "figure",
+        "unit",
+        "published difference",
+        "difference",
+        "95 % interval",
+        "blocks",
+    ),
+)
+HOP_NOTE = (
+    "Differences within a block, of the trials' medians or means; Hodges and Lehmann's estimate with its exact interval. The "
+    "study ran each configuration once, so that its differences have no interval: its means differ by spikes that a median "
+    "does not see."
+)
 
 
 def level_cells(level: Level) -> tuple[str, ...]:
@@ -53,15 +75,16 @@ def generator_cells(level: Level) -> tuple[str, ...]:
     ]
     lags = [each.generator_lag_ms_p99 for each in level.trials if each.generator_lag_ms_p99 is not None]
     most = max(shares, default=None)
-    floor = level.floor
+    floors = level.floors
     return (
         *(_arm(level), str(level.users), f"{min(each.connected for each in level.trials)} of {level.users}"),
         str(level.total(lambda each: each.attempts)),
         number(None if most is None else 100 * most),
         number(max(lags, default=None)),
         number(level.lanes.handler.quantile_ms(0.5)),
-        number(floor.delay_ms_p50 if floor else None),
-        number(floor.delay_ms_p99 if floor else None),
+        number(floors.median_ms if floors else None),
+        _range(floors.range_ms if floors else None),
+        number(floors.tail_ms if floors else None),
         f"{len(level.trials) - len(level.believed)} of {len(level.trials)}",
     )
 
@@ -73,6 +96,14 @@ def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
         *(number(agreement.built_in_ms), number(agreement.locust_ms)),
         *(number(agreement.difference_ms), number(agreement.margin_ms)),
         "yes" if agreement.agrees else "no",
+    )
+
+
+def hop_cells(hop: Hop) -> tuple[str, ...]:
+    """A row of `HOP_HEADINGS`."""
+    return (
+        *(hop.over, hop.arm, str(hop.users), hop.figure, hop.unit, number(hop.published)),
+        *(number(hop.estimate), interval(hop.interval.low, hop.interval.high), str(hop.blocks)),
     )
 
 
@@ -103,6 +134,10 @@ def capacity_sentences(result: LoadResult) -> Sequence[str]:
         else:
             sentences.append(f"{name}: {gates} held up to {users} users, and no longer at the next level.")
     return sentences
+
+
+def _range(low_high: tuple[float, float] | None) -> str:
+    return number(None) if low_high is None else f"{number(low_high[0])} to {number(low_high[1])}"
 
 
 def _arm(level: Level) -> str:
