@@ -50,6 +50,9 @@ JUDGED_FROM_MINUTES = 10.0
 
 SAMPLE_S = 1.0
 GATHER_TIMEOUT_S = 300.0
+LINGER_S = 60.0
+"""A session that has ended is held until its ping would have been due (serving/deadlines.py: nothing is taken out early)."""
+
 SETTLE_TIMEOUT_S = 180.0
 """Long beyond need: only what never comes is a failure."""
 
@@ -81,15 +84,11 @@ class Figures:
     @property
     def missed(self) -> list[str]:
         """What was promised and not kept."""
-        more = [
-            f"{name}: {n} where {self.before[name]} were"
-            for name, n in self.after.items()
-            if n > self.before[name]
-        ]
+        left = [f"{name}: {n} more than before" for name, n in more(self.after, self.before).items()]
         grows = self.minutes >= JUDGED_FROM_MINUTES and self.slope_percent_upper >= SLOPE_PERCENT_MAX
         return [
             *self.faults[:5],
-            *more,
+            *left,
             *([f"memory grows by up to {self.slope_percent_upper:.2f} % in 10 minutes"] if grows else []),
             *([self.log] if self.log else []),
         ]
@@ -102,7 +101,7 @@ def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) 
         for number in range(HISTORY_COUNT):
             server.publish(f"before {number}")
         rehearse(swarm, server, clients)
-        before, objects_before = settled(swarm, server, at_most=None)
+        before, objects_before = at_rest(swarm, server)
         crowd = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
         crowd.gather(timeout_s=GATHER_TIMEOUT_S)
         crowd.begin()
@@ -110,7 +109,7 @@ def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) 
         last = server.publish("last")["offset"]
         crowd.settle(last, timeout_s=SETTLE_TIMEOUT_S)
         crowd.leave()
-        after, objects_after = settled(swarm, server, at_most=before)
+        after, objects_after = gone(swarm, server, before, objects_before)
         growth = slope(samples)
         return Figures(
             minutes=minutes,
@@ -123,11 +122,7 @@ def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) 
             slope_percent_upper=round(growth.percent_upper, 3),
             before=before,
             after=after,
-            grown={
-                k: n - objects_before.get(k, 0)
-                for k, n in objects_after.items()
-                if n > objects_before.get(k, 0)
-            },
+            grown=more(objects_after, objects_before),
             log=server.log()[-2000:] if "Traceback" in server.log() else "",
         )
 
@@ -163,22 +158,42 @@ def attend(
     return samples
 
 
-def settled(
-    swarm: Swarm, server: RunningServer, *, at_most: dict[str, int] | None
-) -> tuple[dict[str, int], dict[str, int]]:
-    """What lives in the server, and its objects by class: once it is no more than `at_most`, or no longer becomes less."""
-    deadline_s, found, objects = time.monotonic() + SETTLE_TIMEOUT_S, {}, {}
-    previous: dict[str, int] = {}
-    while time.monotonic() < deadline_s:
-        _status, counted = server.request("GET", "/census")
-        objects = counted.pop("objects")
-        found = {**counted, "connections": connections(server)}
-        limit = previous if at_most is None else at_most
-        if not found["connections"] and limit and all(found[name] <= limit[name] for name in found):
-            break
-        previous = found
+def at_rest(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
+    """What lives in the server, and its objects by class, when nothing of it has become less for a while."""
+    found, objects = census(server)
+    least_s = time.monotonic()
+    deadline_s = least_s + SETTLE_TIMEOUT_S
+    while time.monotonic() < min(deadline_s, least_s + LINGER_S):
         swarm.run(lambda: False, 1.0)
+        now, objects_now = census(server)
+        if more(found, now) or more(objects, objects_now):
+            least_s = time.monotonic()
+        found, objects = now, objects_now
     return found, objects
+
+
+def gone(
+    swarm: Swarm, server: RunningServer, before: dict[str, int], objects_before: dict[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The same, once there is no more than before, or after a time in which all should have gone."""
+    deadline_s = time.monotonic() + SETTLE_TIMEOUT_S
+    found, objects = census(server)
+    while time.monotonic() < deadline_s and (more(found, before) or more(objects, objects_before)):
+        swarm.run(lambda: False, 1.0)
+        found, objects = census(server)
+    return found, objects
+
+
+def more(counts: dict[str, int], than: dict[str, int]) -> dict[str, int]:
+    """By how much each is more."""
+    return {name: n - than.get(name, 0) for name, n in counts.items() if n > than.get(name, 0)}
+
+
+def census(server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
+    """What is counted and judged, and all objects of our own classes."""
+    _status, counted = server.request("GET", "/census")
+    objects: dict[str, int] = counted.pop("objects")
+    return {**counted, "connections": connections(server)}, objects
 
 
 def connections(server: RunningServer) -> int:
