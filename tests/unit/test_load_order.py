@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.commands import load
+from app.commands import load, load_order
 from app.core.errors import Malformed
 from app.load.plan import LoadOrder, parse_duration_s, parse_transports, parse_users
 from app.load.result import Kind
@@ -16,7 +16,7 @@ from app.load.result import Kind
 def order(*flags: str) -> LoadOrder:
     parser = argparse.ArgumentParser()
     load.add_arguments(parser)
-    return load._order(parser.parse_args(flags))
+    return load_order.order_of(parser.parse_args(flags))
 
 
 def test_without_flags_it_is_the_published_levels_in_six_blocks_of_20_s() -> None:
@@ -67,8 +67,11 @@ def test_an_unknown_transport_is_refused_with_those_that_there_are() -> None:
         ("--processes", "0"),
         ("--payload", "10"),
         ("--blocks", "0"),
-        ("--url", "https://example.org", "--token", "t"),
+        ("--url", "ftp://example.org", "--token", "t"),
         ("--agreement", "--transport", "socketio-polling"),
+        ("--preset", "vps", "--shape", "spike"),
+        ("--preset", "vps", "--url", "http://127.0.0.1:1", "--token", "t"),
+        ("--preset", "vps", "--transport", "socketio-polling"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(flags: tuple[str, ...]) -> None:
@@ -112,3 +115,22 @@ def test_polling_is_the_same_transport_spoken_another_way() -> None:
 
     factors: dict[str, Any] = dict(arm.factors)
     assert (arm.transport, factors["polling"]) == ("socketio", True)
+
+
+def test_the_vps_preset_has_its_three_configurations_in_every_block_with_500_users() -> None:
+    plan = order("--preset", "vps").plan
+
+    assert [(arm.name.split()[0], arm.transport) for arm in plan.arms] == [
+        ("C1", "socketio"),
+        ("C2", "socketio"),
+        ("C3", "socketio"),
+    ]
+    assert [arm.factors.get("cache_ttl_s") for arm in plan.arms] == [None, None, 60]
+    assert (plan.client_counts, plan.blocks, plan.rate_hz) == ((500,), 8, 1.0)
+
+
+def test_a_quick_preset_is_small_and_each_transport_has_arms_of_its_own() -> None:
+    plan = order("--preset", "vps", "--quick", "--transport", "sse,socketio").plan
+
+    assert (plan.client_counts, plan.blocks, plan.notifications) == ((20,), 3, 3)
+    assert len({arm.name for arm in plan.arms}) == 6
