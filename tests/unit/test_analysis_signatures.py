@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.signatures import BEACON_MS, MODES, mode_share, signatures, step_length
+from app.analysis.signatures import BEACON_MS, CHECKED_MAX, MODES, mode_share, signatures, step_length
 from app.core.delivery import Delivery
 from app.core.trial import Severity
 from tests.unit.support_run import a_delivery, a_plan, a_trial
@@ -43,6 +43,7 @@ def codes(delays_ms: list[float]) -> set[str]:
         (drawn(1.0, 0.2)[:35] + drawn(42.0, 1.0)[:5], set()),  # one in eight is no mode
         (drawn(40.0, 20.0), set()),  # a wide distribution that straddles 40 ms
         (drawn(102.4, 1.5), {"signature_beacon"}),
+        (drawn(43.6, 0.5)[:20], {"signature_nagle"}),  # just enough
         (drawn(43.6, 0.5)[:19], set()),  # too few to tell
     ],
 )
@@ -93,6 +94,17 @@ def test_stamps_on_whole_milliseconds_are_seen_and_one_that_is_not_clears_the_cl
 
     assert codes(whole) == {"signature_ms_clock"}
     assert codes([*whole[:-1], 1.1]) == set()
+
+
+def test_of_many_deliveries_every_so_many_th_client_is_looked_at() -> None:
+    half = CHECKED_MAX // 2
+    plain, delayed = rows(drawn(1.0, 0.2, count=half)), drawn(42.0, 0.5, count=half)
+
+    just = signatures(a_trial([*plain, *rows(delayed, client=1)], plan=PLAN, clients=2), PLAN)
+    beyond = signatures(a_trial([*plain, *rows([*delayed, 42.0], client=1)], plan=PLAN, clients=2), PLAN)
+
+    assert [each.code for each in just] == ["signature_nagle"]
+    assert beyond == (), "client 1 is passed over"
 
 
 def test_every_mode_is_where_measurement_md_has_it() -> None:

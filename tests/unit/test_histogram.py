@@ -59,7 +59,10 @@ def test_nothing_has_no_quantile_and_no_mean() -> None:
 
 
 def test_a_delay_below_zero_counts_as_none() -> None:
-    assert histogram_of([-0.7]).quantile_ms(0.5) == 0
+    histogram = histogram_of([-0.7, -5_000])
+
+    assert (histogram.quantile_ms(0.5), histogram.mean_ms, histogram.max_us) == (0, 0, 0)
+    assert histogram.counts == {0: 2}
 
 
 @FEW
