@@ -21,10 +21,15 @@ from app.serving.stream import Stream
 TURN_US = 1_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
 
-HELP_US = 1_500
-"""Of writing that whoever publishes does while a round is under way. Publishing faster than is written would make the
-rounds long and everybody's delay with them; so it slows down who publishes, and not who listens. More than this makes
-the rounds no shorter: it only merges less into each write, which then costs more."""
+HELP_SHARE = 3
+"""Of a round: whoever publishes while one is under way writes a third of it first, less what was written since the last
+publish. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
+who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast
+one. A larger part would publish hardly faster than a plain loop of `send`; a smaller one puts more requests into each
+round, which then takes longer."""
+
+HELP_US_MAX = 6_000
+"""Of that in a row: with thousands of connections a third of a round would hold up every other request."""
 
 LOOKS_AT_CLOCK_EVERY = 16
 """Connections, of which each costs about 5 to 12 us."""
@@ -79,9 +84,9 @@ class Audience:
         self._turn += 1
         return self._order, self._turn % len(self._order) if self._order else 0
 
-    def trim(self) -> None:
-        """Forget what everyone has."""
-        self.stream.trim(min((outlet.cursor for outlet in self.blocked), default=self.stream.end))
+    def trim(self, reached: int) -> None:
+        """Forget what everyone has, when whoever is not blocked stands at `reached` or further on."""
+        self.stream.trim(min((outlet.cursor for outlet in self.blocked), default=reached))
 
     def too_slow(self, *, frames_max: int, bytes_max: int) -> list[Outlet]:
         """Who is further behind than allowed."""
@@ -110,6 +115,8 @@ class Broadcaster:
         self._due: dict[Audience, None] = {}
         self._round: tuple[Audience, list[Outlet], int, int, int] | None = None
         """Audience, its members, who is next, how many are left, and the end of the stream when the round began."""
+        self._owed = 0
+        """Connections to be written to before the next publish of this round is over."""
         self.ending: set[Outlet] = set()
         """Those whose last bytes are on their way."""
         self._is_rung = False
@@ -122,6 +129,7 @@ class Broadcaster:
         audience.stream.append(frame)
         audience.appended_us = clock.monotonic_us()
         self._due[audience] = None
+        self._owed += len(audience.members) // HELP_SHARE
         for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self.bytes_max):
             outlet.drop(CLOSED_SLOW)
 
@@ -133,7 +141,7 @@ class Broadcaster:
         with self.lock:
             if self._is_rung:
                 if self._round is not None:
-                    self._take_a_turn(HELP_US)
+                    self._take_a_turn(HELP_US_MAX, is_help=True)
                 return
             if not self._due:
                 return
@@ -158,8 +166,8 @@ class Broadcaster:
                         break
                 time.sleep(0)
 
-    def _take_a_turn(self, turn_us: int) -> bool:
-        """Write for about `turn_us`; whether something is left to write."""
+    def _take_a_turn(self, turn_us: int, *, is_help: bool = False) -> bool:
+        """Write for about `turn_us`, or as help until nothing is owed; whether something is left to write."""
         until_us = clock.monotonic_us() + turn_us
         while self._round is not None or self._due:
             if self._round is None:
@@ -172,14 +180,15 @@ class Broadcaster:
                 some = members[at : at + min(LOOKS_AT_CLOCK_EVERY, left)]
                 _write_to(audience, some)
                 at, left = (at + len(some)) % len(members), left - len(some)
-                if left and clock.monotonic_us() >= until_us:
+                self._owed = max(0, self._owed - len(some))
+                if left and (clock.monotonic_us() >= until_us or (is_help and not self._owed)):
                     self._round = (audience, members, at, left, end)
                     return True
             self._round = None
             if audience.stream.end != end:
                 self._due[audience] = None  # More came meanwhile: those at the front have not got it.
-            else:
-                audience.trim()
+            audience.trim(end)
+        self._owed = 0
         return False
 
 

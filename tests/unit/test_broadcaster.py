@@ -1,0 +1,95 @@
+"""Rounds of writing: who publishes amid one helps, and nothing is kept that everybody has."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from app.serving.broadcaster import HELP_SHARE, LOOKS_AT_CLOCK_EVERY, Audience, Broadcaster
+from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
+
+NO_END_US = 10**12
+"""A turn that only ends because it has done enough."""
+
+FRAME = b"<frame>"
+
+
+class Stage:
+    """An audience that reads all, and of whose writing every turn is the test's."""
+
+    def __init__(self, members: int) -> None:
+        self.broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.audience = Audience()
+        self.sockets = [FakeSocket(number) for number in range(members)]
+        for sock in self.sockets:
+            sock.room = 10**6
+            outlet = Probe(self.broadcaster, sock)
+            outlet.open()
+            outlet.join(self.audience)
+
+    def publish(self) -> None:
+        with self.broadcaster.lock:
+            self.broadcaster.append(self.audience, FRAME)
+
+    def begin_a_round(self) -> None:
+        """A lot is written, the rest is left."""
+        self.publish()
+        assert self.broadcaster._take_a_turn(0)
+
+    def help(self) -> bool:
+        return self.broadcaster._take_a_turn(NO_END_US, is_help=True)
+
+    @property
+    def writes(self) -> int:
+        return sum(sock.send_count for sock in self.sockets)
+
+
+@pytest.mark.parametrize("members", [480, 960])
+def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(members: int) -> None:
+    stage = Stage(members)
+    stage.begin_a_round()
+
+    stage.publish()
+    stage.help()
+
+    assert stage.writes == 2 * members // HELP_SHARE, "its own and that of the publish which began the round"
+
+
+def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
+    stage = Stage(480)
+    stage.begin_a_round()
+    while stage.broadcaster._take_a_turn(0) and stage.writes < 480 - LOOKS_AT_CLOCK_EVERY:
+        pass
+    written = stage.writes
+
+    stage.publish()
+    stage.help()
+
+    assert stage.writes == written + 480 // HELP_SHARE
+
+
+def test_help_ends_with_the_last_write() -> None:
+    stage = Stage(48)
+    stage.begin_a_round()
+    for _ in range(20):
+        stage.publish()
+
+    assert not stage.help()
+
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * 48
+
+
+def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
+    """No round of a long burst ends with everybody at the stream's end."""
+    stage = Stage(LOOKS_AT_CLOCK_EVERY * 3)
+    stage.begin_a_round()
+    for _ in range(100):
+        stage.publish()
+        for _lot in range(2):  # The third lot is followed by the first one of the next round.
+            assert stage.broadcaster._take_a_turn(0)
+
+    assert stage.audience.stream.frame_count <= 3
+    while stage.broadcaster._take_a_turn(NO_END_US):
+        pass
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
