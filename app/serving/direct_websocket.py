@@ -99,13 +99,17 @@ class WebSocketOutlet(Outlet):
             door.charge(self.session.address)
             self.finish(encode_close(error.close_code), CLOSED_PROTOCOL)
             return
+        pongs: list[bytes] = []
         try:
             for message in messages:
-                self._take(message)
+                self._take(message, pongs)
         except MalformedFrame as error:
             logger.info("A WebSocket peer sent too much (%s); closed.", error)
             door.charge(self.session.address)
             self.finish(TOO_MUCH, CLOSED_PROTOCOL)
+            return
+        if pongs:
+            self.write(b"".join(pongs))
 
     def cut_if_slow(self) -> None:
         """What had waited while the client polled comes at once with its upgrade, which is no sign of slowness."""
@@ -123,15 +127,19 @@ class WebSocketOutlet(Outlet):
     def on_upgraded(self) -> None:
         """For who inherits: it has taken the place of polling."""
 
-    def _take(self, message: Message) -> None:
-        """One message or control frame. Raises `MalformedFrame` when too many control frames come."""
+    def _take(self, message: Message, pongs: list[bytes]) -> None:
+        """One message or control frame. Raises `MalformedFrame` when too many control frames come.
+
+        What pings are answered with is added to `pongs`, to be one write: a flood of them must not cost a `send` each.
+        """
         if message.opcode in (Opcode.PING, Opcode.PONG):
             self.session.count_packet()  # They cost as much as packets do, and nobody else would count them.
         if message.opcode is Opcode.PING:
-            self.write(encode_frame(Opcode.PONG, message.payload, mask=None))
+            pongs.append(encode_frame(Opcode.PONG, message.payload, mask=None))
         elif message.opcode is Opcode.CLOSE:
             # Section 5.5.1: "it MUST send a Close frame in response".
-            self.finish(encode_frame(Opcode.CLOSE, message.payload[:2], mask=None), CLOSED_BY_CLIENT)
+            answer = encode_frame(Opcode.CLOSE, message.payload[:2], mask=None)
+            self.finish(b"".join([*pongs, answer]), CLOSED_BY_CLIENT)
         elif message.payload == PONG and message.opcode is Opcode.TEXT and self._is_counted():
             self.session.server.timer.on_pong(self.session)
         elif message.opcode is not Opcode.PONG:

@@ -25,13 +25,11 @@ from app.serving import epoll, mode
 logger = logging.getLogger("siar.loop")
 
 EVENTS_MAX = 16
-"""Handled before the next look at the clock: one that brings hundreds of tiny frames may take a millisecond by itself.
-
-Asked for in small lots, not dropped when the time is over: the kernel then goes on with those who have waited longest.
-"""
+"""Asked for at a time: the kernel goes on with those who have waited longest."""
 
 TURN_US = 1_000
-"""Of handling them before others have their turn."""
+"""Of handling them before others have their turn. One that brings a hundred tiny frames may take that long by itself,
+so each is followed by a look at the clock, and who is left of a lot comes first in the next turn."""
 
 WAIT_MAX_US = 1_000_000
 
@@ -59,6 +57,8 @@ class Loop:
         """By descriptor, which the kernel keeps small and dense."""
         self._timers: list[tuple[int, int, Timer]] = []
         self._timer_ids = itertools.count()
+        self._left: list[tuple[int, int]] = []
+        """What the last turn had no time for."""
         self._lock = threading.Lock()
         self._bell = -1
         self._sleeps_until_us = 0
@@ -125,21 +125,25 @@ class Loop:
 
     def _run(self) -> None:
         while True:
-            ready = self._wait()
+            ready = self._left or self._wait()
             until_us = clock.monotonic_us() + TURN_US
-            self._handle(ready)
-            while len(ready) == EVENTS_MAX and clock.monotonic_us() < until_us:
+            self._left = self._handle(ready, until_us)
+            while len(ready) == EVENTS_MAX and not self._left and clock.monotonic_us() < until_us:
                 ready = self._poll.poll(0, EVENTS_MAX)
-                self._handle(ready)
+                self._left = self._handle(ready, until_us)
             self._fire()
             time.sleep(0)  # The others' turn.
 
-    def _handle(self, ready: list[tuple[int, int]]) -> None:
-        for fd, events in ready:
+    def _handle(self, ready: list[tuple[int, int]], until_us: int) -> list[tuple[int, int]]:
+        """Tell who is watched; answers those whom the time was not enough for."""
+        for number, (fd, events) in enumerate(ready, start=1):
             if fd == self._bell:
                 os.eventfd_read(self._bell)
             elif (watched := self._watched[fd]) is not None:
                 self._call(watched.on_events, events)
+            if clock.monotonic_us() >= until_us:
+                return ready[number:]
+        return []
 
     def _wait(self) -> list[tuple[int, int]]:
         now_us = clock.monotonic_us()

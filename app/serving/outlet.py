@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("siar.outlet")
 
-READ_BYTES = 4096
+READ_BYTES = 1024
+"""Of a peer at a time: the tiniest frames that fit take about a turn of the loop."""
 
 WRITE_BYTES_MAX = 131_072
 """Of one call: about what a modest send buffer takes at once."""

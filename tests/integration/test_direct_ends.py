@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.frames import Opcode, encode_frame
+from app.core.frames import Opcode, encode_close, encode_frame
 from tests.integration.test_direct import await_metric, metric
 from tests.support.server import RunningServer, running_server
 
@@ -120,6 +120,18 @@ def test_a_flood_of_control_frames_ends_its_connection(opcode: Opcode, tmp_path:
             metric(server, 'siar_closed_connections_total{reason="protocol_error",transport="socketio"}') == 1
         )
         sock.close()
+
+
+def test_pings_that_come_at_once_are_all_answered_in_their_order(tmp_path: Path) -> None:
+    def frames(opcode: Opcode, mask: bytes | None) -> bytes:
+        return b"".join(encode_frame(opcode, b"%d" % number, mask=mask) for number in range(300))
+
+    with running_server(tmp_path, recorder=0) as server, open_websocket(server) as sock:
+        sock.sendall(frames(Opcode.PING, b"\0\0\0\0") + encode_close(1000, mask=b"\0\0\0\0"))
+
+        received = read_until(sock, encode_close(1000))
+
+    assert received.endswith(frames(Opcode.PONG, None) + encode_close(1000))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
