@@ -86,6 +86,11 @@ class Probes:
         with self._lock:
             return sum(len(us) for name, us in self._answers_us.items() if outcome in (None, name))
 
+    def heard_of_each(self) -> int:
+        """Of what is asked, that which has been answered, or failed, least often: how often."""
+        history = self.answered() + sum(self.failures().values())
+        return min(history, self._clock.count, self._ping.count)
+
     def failures(self) -> dict[str, int]:
         """Questions about history without a good answer so far, by reason."""
         with self._lock:
@@ -174,6 +179,11 @@ class _Kept:
         with contextlib.suppress(*NO_ANSWER):
             # The first answer on a connection has its handshake in it.
             self._asked()
+
+    @property
+    def count(self) -> int:
+        """Answers and failures so far."""
+        return len(self.us) + self.failures
 
     def ask(self, _due: int) -> None:
         """Once."""
