@@ -39,8 +39,8 @@ def main() -> int:
     options = parser.parse_args()
     packages = options.only or PACKAGES
     with clone() as copy:
+        print(f"Commit {commit(copy)[:12]}.\n", flush=True)
         files = _measured(copy, options.tests or TESTS)
-    print(f"Commit {commit()[:12]}.\n")
     print("\n".join(table(files, packages)))
     if options.missing:
         print("\n" + "\n".join(missing(files, packages)))

@@ -54,7 +54,7 @@ def main() -> int:
             for each in mutants:
                 print(f"{each.name}\n  - {each.before}\n  + {each.after}")
             return 0
-        print(f"{len(mutants)} mutants of {commit()[:12]}, seed {options.seed}", flush=True)
+        print(f"{len(mutants)} mutants of {commit(copy)[:12]}, seed {options.seed}", flush=True)
         copies = _prepared(copy, options.processes)
         witnesses = _witnesses(copies[0], options.tests or TESTS)
         for further in copies[1:]:

@@ -18,14 +18,14 @@ def clone(ref: str = "HEAD") -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="siar-mutants-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "copy"
         subprocess.run(["git", "clone", "-q", "--shared", "--no-checkout", ROOT, copy], check=True)
-        subprocess.run(["git", "checkout", "-q", "--detach", commit(ref)], cwd=copy, check=True)
+        subprocess.run(["git", "checkout", "-q", "--detach", commit(ROOT, ref)], cwd=copy, check=True)
         yield copy
 
 
-def commit(ref: str = "HEAD") -> str:
-    """Its full name."""
+def commit(folder: Path, ref: str = "HEAD") -> str:
+    """The full name of a commit, `HEAD` of a copy being what is tried there: the checkout's own moves on meanwhile."""
     command = ["git", "rev-parse", "--verify", f"{ref}^{{commit}}"]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def environment(copy: Path) -> dict[str, str]:
