@@ -70,23 +70,27 @@ class Store:
         path = folder / FILE_NAME
         if not path.is_file():
             raise StoreError(refusal("run_database_missing", folder=folder, file=FILE_NAME))
-        with database.in_words(path):
-            connection = database.connect(path, write=write)
-            application, version = (
-                connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("application_id", "user_version")
-            )
-        if application != schema.APPLICATION_ID:
-            raise StoreError(f"{path} is not a database of Siar.")
-        if not 1 <= version <= schema.VERSION:
-            raise StoreError(
-                f"{path} has version {version}, and this Siar reads up to {schema.VERSION}: use a newer one."
-            )
-        store = cls(folder, connection)
-        if write and version < schema.VERSION:
-            with store._transaction():
-                for statement in schema.upgrade(version):
-                    connection.execute(statement)
+        with contextlib.ExitStack() as on_failure:
+            with database.in_words(path):
+                connection = database.connect(path, write=write)
+                # What is refused is let go of at once, not when the memory is next tidied up.
+                on_failure.callback(connection.close)
+                application, version = (
+                    connection.execute(f"PRAGMA {name}").fetchone()[0]
+                    for name in ("application_id", "user_version")
+                )
+            if application != schema.APPLICATION_ID:
+                raise StoreError(f"{path} is not a database of Siar.")
+            if not 1 <= version <= schema.VERSION:
+                raise StoreError(
+                    f"{path} has version {version}, and this Siar reads up to {schema.VERSION}: use a newer one."
+                )
+            store = cls(folder, connection)
+            if write and version < schema.VERSION:
+                with store._transaction():
+                    for statement in schema.upgrade(version):
+                        connection.execute(statement)
+            on_failure.pop_all()
         return store
 
     def add_trial(self, record: TrialRecord, *, published: Sequence[Published] = ()) -> None:

@@ -283,6 +283,17 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
         Store.open(tmp_path / "run")
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells open files so")
+def test_a_file_that_is_refused_is_let_go_of(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"not a database at all, but long enough to be looked at" * 100)
+
+    with pytest.raises(StoreError):
+        Store.open(tmp_path)
+
+    held = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    assert str(tmp_path / FILE_NAME) not in held
+
+
 @pytest.mark.parametrize("damage", ["text", "cut", "zeros"])
 def test_a_damaged_file_is_refused_in_words(tmp_path: Path, damage: str) -> None:
     with Store.create(tmp_path / "run", head()) as store:
