@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
     is_nightly = "--nightly" in argv
     outcomes = [] if pytest_arguments or is_nightly else run_checks()
     if is_nightly:
-        chosen = from_root(pytest_arguments) or [str(each) for each in files_that_mark("nightly")]
+        chosen = from_root(pytest_arguments) or list(map(str, files_that_mark("nightly")))
         outcomes.append(run_pytest("pytest, nightly", ("-m", "nightly", *chosen)))
     elif pytest_arguments:
         outcomes.append(run_pytest("pytest", with_default_marker(argv, from_root(pytest_arguments))))
@@ -85,7 +85,9 @@ def main(argv: list[str]) -> int:
         beside = ("-n", "2", "--dist", "loadfile", "-m", f"not alone{fast}")
         outcomes.append(run_pytest("pytest, two at a time", beside))
         # Only where there are some: pytest takes long to collect the others for nothing.
-        outcomes.append(run_pytest("pytest, alone", ("-m", f"alone{fast}", *files_that_mark("alone"))))
+        outcomes.append(
+            run_pytest("pytest, alone", ("-m", f"alone{fast}", *map(str, files_that_mark("alone"))))
+        )
     print(summary(outcomes, time.monotonic() - started_s), flush=True)
     return 1 if any(outcome.word == "FAILED" for outcome in outcomes) else 0
 
