@@ -60,20 +60,19 @@ class MemoryPerConnection:
 
     @property
     def words(self) -> str:
-        """The figure with its interval, or the reason why there is none."""
-        bounds = interval(self.low_kib, self.high_kib)
-        return (
-            f"{REASONS[self.unknown]} {bounds}".removesuffix(" -")
-            if self.unknown
-            else f"{number(self.kib)} {bounds}"
-        )
+        """The figure with its interval; what it may be at most, if that is all that is known; or why nothing is."""
+        if self.unknown is None:
+            return f"{number(self.kib)} {interval(self.low_kib, self.high_kib)}"
+        if self.high_kib is not None and self.high_kib > 0:
+            return f"at most {number(self.high_kib)}"
+        return REASONS[self.unknown]
 
 
 REASONS = {
     Unknown.NOT_RECORDED: "not recorded",
     Unknown.ONE_COUNT: "one count of clients",
     Unknown.ONE_REPETITION: "one repetition",
-    Unknown.WITHIN_NOISE: "within noise",
+    Unknown.WITHIN_NOISE: "none seen",
 }
 
 

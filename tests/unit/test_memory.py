@@ -119,7 +119,8 @@ def test_a_report_says_the_figure_with_its_interval_and_so_does_json() -> None:
     ("memory", "words"),
     [
         (MemoryPerConnection(12.0, 11.5, 13.0, 8), "12.00 [11.50, 13.00]"),
-        (MemoryPerConnection(None, -4.0, 60.0, 8, Unknown.WITHIN_NOISE), "within noise [-4.000, 60.00]"),
+        (MemoryPerConnection(None, -4.0, 60.0, 8, Unknown.WITHIN_NOISE), "at most 60.00"),
+        (MemoryPerConnection(None, -4.0, -1.0, 8, Unknown.WITHIN_NOISE), "none seen"),
         (MemoryPerConnection(None, None, None, 0, Unknown.ONE_COUNT), "one count of clients"),
         (MemoryPerConnection(None, None, None, 1, Unknown.ONE_REPETITION), "one repetition"),
         (MemoryPerConnection(None, None, None, 0, Unknown.NOT_RECORDED), "not recorded"),
