@@ -38,6 +38,16 @@ def phone() -> flask.Response:
     )
 
 
+@blueprint.get("/selftest")
+def self_test() -> flask.Response:
+    """The steps of docs/phone-protocol.md, which the page walks through with whoever holds the phone."""
+    return _page(
+        "selftest.html",
+        parts=("selftest",),
+        config={"clock_port": services().settings.clock_port or None, "run": services().run},
+    )
+
+
 @blueprint.get("/results/<run>/<key>")
 def result_page(run: str, key: str) -> flask.Response:
     """What one phone measured, as long as the run is kept. The address is the only key to it."""
