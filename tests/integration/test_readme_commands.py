@@ -1,4 +1,4 @@
-"""What README.md says is typed here, line by line, into folders of the tests' own.
+"""What README.md says is typed here, line by line, into folders of the tests' own; what takes long, in tests/nightly.
 
 `./siar` is the program behind the wrapper, which would build an environment where one is older than a requirement;
 the wrapper has its own tests (test_wrapper.py). Settings that a reader may leave out choose a free port.
@@ -29,7 +29,6 @@ SHORT = ("--blocks", "1", "--notifications", "10", "--rate", "50")
 """A plan's own length is minutes."""
 
 SERVE = [(command, needs) for command, needs in readme.commands() if command.startswith("./siar serve")]
-DEMO = [command for command, _ in readme.commands() if command.startswith("./siar demo")]
 
 RUN_DONE_S = 600.0
 
@@ -83,44 +82,6 @@ def shapes(notification: dict[str, Any]) -> dict[str, type]:
     return {name: type(value) for name, value in notification.items()}
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("command", DEMO)
-def test_a_demo_is_a_run_that_every_other_command_of_the_page_takes(command: str, tmp_path: Path) -> None:
-    done = siar(tmp_path, *command.split()[1:], timeout_s=RUN_DONE_S)
-
-    assert done.returncode == 0, done.stderr + done.stdout
-    (folder,) = (tmp_path / "runs").glob("2*")
-    for name in ("run.sqlite", "report.html", "result.json", "deliveries.csv", "trials.csv"):
-        assert (folder / name).stat().st_size > 0, "the page says that it is in a run's folder"
-    assert_all_work(tmp_path, folder.name)
-
-
-def assert_all_work(folder: Path, run: str) -> None:
-    """The commands that look at a run, in the page's own words."""
-    (report,) = [
-        each
-        for each in readme.inline_commands()
-        if each.startswith("./siar report") and "--figures" in each and "[" not in each
-    ]
-    for command in (
-        "./siar runs",
-        report,
-        f"./siar verify {run}",
-        f"./siar compare {run} {run}",
-        f"./siar export {run} --output taken.zip",
-        "./siar runs prune",
-    ):
-        words = [
-            {"RUN": run, "DIR": "drawn", "DIR/figures": "drawn/figures"}.get(w, w) for w in command.split()
-        ]
-        done = siar(folder, *words[1:])
-        assert done.returncode == 0, (command, done.stderr, done.stdout)
-    assert {path.suffix for path in (folder / "drawn").iterdir()} >= {".html", ".md", ".pdf"}
-    assert {path.suffix for path in (folder / "drawn" / "figures").iterdir()} >= {".svg", ".png", ".pdf"}
-    opened = siar(folder, "import", "taken.zip", SIAR_RUNS_DIR="elsewhere")
-    assert opened.returncode == 0, opened.stderr
-
-
 @pytest.mark.parametrize("block", readme.blocks("toml"), ids=lambda block: f"line {block.line}")
 def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: Path) -> None:
     port = free_port()
@@ -134,7 +95,7 @@ def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: P
 
 
 def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Path) -> None:
-    done = siar(tmp_path, "test", str(readme.ROOT / "tests/unit/test_pacing.py"))
+    done = siar(tmp_path, "test", str(readme.ROOT / "tests/unit/test_pacing.py"), timeout_s=RUN_DONE_S)
 
     assert done.returncode == 0, done.stdout
     assert "siar test: 1 of 1 steps ok" in done.stdout
