@@ -13,9 +13,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import itertools
-import json
 import re
-import socket
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -26,6 +24,7 @@ from app import clock
 from app.core.pacing import due_us
 from app.core.wire import USER_AGENT
 from app.experiment.api import Server
+from app.load.asking import ANSWER_TIMEOUT_S, ClockAsker, Kept, PingAsker
 from app.load.probe_line import Probed
 from app.load.vps_servers import RedisHere
 from app.load.watch import cpu_ns
@@ -34,16 +33,10 @@ HISTORY_HZ = 5.0
 CLOCK_HZ = 10.0
 PING_HZ = 2.0
 
-ANSWER_TIMEOUT_S = 5.0
-"""Later than that is a failure, as where somebody waits before a page."""
-
 UNDER_WAY_MAX = 32
 """Requests for history at once; more wait, and their time runs."""
 
 NO_CACHE = "none"
-
-NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
-"""What asking ends with when nobody answers, or nobody who knows what was asked."""
 
 _COUNTED = re.compile(r'^siar_history_answers(_seconds)?_total\{outcome="(\w+)"\} (\S+)$', re.MULTILINE)
 
@@ -63,8 +56,8 @@ class Probes:
         self._lock = threading.Lock()
         self._failures: Counter[str] = Counter()
         self._answers_us: dict[str, list[int]] = {}
-        self._clock = _Kept(lambda: _Clock(self._host, self._port))
-        self._ping = _Kept(lambda: _Ping(redis.port))
+        self._clock = Kept(lambda: ClockAsker(self._host, self._port))
+        self._ping = Kept(lambda: PingAsker(redis.port))
         with contextlib.suppress(OSError, http.client.HTTPException):
             self._get("/api/notifications")
         self._counted = self._counts()
@@ -166,75 +159,6 @@ class Probes:
         for is_time, outcome, value in _COUNTED.findall(text):
             found.setdefault(outcome, [0.0, 0.0])[bool(is_time)] = float(value)
         return {outcome: (round(count), seconds) for outcome, (count, seconds) in found.items()}
-
-
-class _Kept:
-    """Asks on one connection, opened again where it broke; what each answer says, microseconds."""
-
-    def __init__(self, connect: Callable[[], _Clock | _Ping]) -> None:
-        self._connect = connect
-        self._connection: _Clock | _Ping | None = None
-        self.us: list[int] = []
-        self.failures = 0
-        with contextlib.suppress(*NO_ANSWER):
-            # The first answer on a connection has its handshake in it.
-            self._asked()
-
-    @property
-    def count(self) -> int:
-        """Answers and failures so far."""
-        return len(self.us) + self.failures
-
-    def ask(self, _due: int) -> None:
-        """Once."""
-        try:
-            self.us.append(self._asked())
-        except NO_ANSWER:
-            self.failures += 1
-            self.close()
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _asked(self) -> int:
-        if self._connection is None:
-            self._connection = self._connect()
-        return self._connection.ask()
-
-
-class _Clock:
-    """The server's clock, which is ours: one machine, one anchor."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._connection = http.client.HTTPConnection(host, port, timeout=ANSWER_TIMEOUT_S)
-        self.close = self._connection.close
-
-    def ask(self) -> int:
-        """From the asking to the server's first stamp."""
-        asked_us = clock.now_us()
-        self._connection.request("GET", "/api/clock", headers={"User-Agent": USER_AGENT})
-        told = json.loads(self._connection.getresponse().read())
-        return int(told["received_us"]) - asked_us
-
-
-class _Ping:
-    """Redis, in its own words."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_TIMEOUT_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.close = self._socket.close
-
-    def ask(self) -> int:
-        """There and back."""
-        asked_us = clock.monotonic_us()
-        self._socket.sendall(b"PING\r\n")
-        if self._socket.recv(64) != b"+PONG\r\n":
-            raise ValueError("Redis says something else than PONG.")
-        return clock.monotonic_us() - asked_us
 
 
 def _said_of_cache(status: str | None) -> str:

@@ -1,0 +1,87 @@
+"""Who asks again and again on one connection: the server for its time, Redis for a word."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Callable
+
+from app import clock
+from app.core.wire import USER_AGENT
+
+ANSWER_TIMEOUT_S = 5.0
+"""Later than that is a failure, as where somebody waits before a page."""
+
+NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
+"""What asking ends with when nobody answers, or nobody who knows what was asked."""
+
+
+class Kept:
+    """Asks on one connection, opened again where it broke; what each answer says, microseconds."""
+
+    def __init__(self, connect: Callable[[], ClockAsker | PingAsker]) -> None:
+        self._connect = connect
+        self._connection: ClockAsker | PingAsker | None = None
+        self.us: list[int] = []
+        self.failures = 0
+        with contextlib.suppress(*NO_ANSWER):
+            # The first answer on a connection has its handshake in it.
+            self._asked()
+
+    @property
+    def count(self) -> int:
+        """Answers and failures so far."""
+        return len(self.us) + self.failures
+
+    def ask(self, _due: int) -> None:
+        """Once."""
+        try:
+            self.us.append(self._asked())
+        except NO_ANSWER:
+            self.failures += 1
+            self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _asked(self) -> int:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection.ask()
+
+
+class ClockAsker:
+    """The server's clock, which is ours: one machine, one anchor."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._connection = http.client.HTTPConnection(host, port, timeout=ANSWER_TIMEOUT_S)
+        self.close = self._connection.close
+
+    def ask(self) -> int:
+        """From the asking to the server's first stamp."""
+        asked_us = clock.now_us()
+        self._connection.request("GET", "/api/clock", headers={"User-Agent": USER_AGENT})
+        told = json.loads(self._connection.getresponse().read())
+        return int(told["received_us"]) - asked_us
+
+
+class PingAsker:
+    """Redis, in its own words."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_TIMEOUT_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.close = self._socket.close
+
+    def ask(self) -> int:
+        """There and back."""
+        asked_us = clock.monotonic_us()
+        self._socket.sendall(b"PING\r\n")
+        if self._socket.recv(64) != b"+PONG\r\n":
+            raise ValueError("Redis says something else than PONG.")
+        return clock.monotonic_us() - asked_us
