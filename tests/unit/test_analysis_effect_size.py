@@ -167,6 +167,9 @@ def test_independent_samples_are_not_thinned_and_dependent_ones_by_their_time() 
     assert autocorrelation_time(dependent) == pytest.approx(9.0, rel=0.3)
     assert trial_quantile(dependent, 0.5).kept < 600
     assert autocorrelation_time([3.0] * 100) == 1.0
+    # The same in any unit.
+    in_hours = [value / 3.6e6 for value in dependent]
+    assert autocorrelation_time(in_hours) == pytest.approx(autocorrelation_time(dependent))
 
 
 def test_too_few_samples_have_no_interval_of_a_tail() -> None:
