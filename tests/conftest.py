@@ -1,5 +1,6 @@
 """For every test. Kept small: helpers that tests import live in components.py."""
 
+import contextlib
 import os
 import signal
 
@@ -11,6 +12,13 @@ from tests import components  # noqa: F401 - reads SIAR_TEST_STRICT before the g
 # A suite that was started in the background of a script hands down that Ctrl-C is to be ignored: programs under test
 # would never hear theirs. A handler is not inherited over exec, so that they start with the default again.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A busy machine takes longer than Hypothesis's 200 ms for an example, and that is no fault of what is tested.
+with contextlib.suppress(ImportError):
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("siar", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("siar")
 
 
 @pytest.fixture(autouse=True)
