@@ -95,7 +95,7 @@ _result = msgspec.json.Decoder(_Result)
 def summarise(folder: Path) -> RunSummary:
     """The line of the run in `folder`; a damaged one gets a line too."""
     if folder.name.startswith(LIVE_PREFIX):
-        return _line(folder, state="live", profile=LIVE_PROFILE, started=_started(folder.name))
+        return _line(folder, state="live", profile=LIVE_PROFILE, started=started_in(folder.name))
     try:
         if (folder / RESULT).is_file():
             return _finished(folder)
@@ -173,7 +173,7 @@ def _line(
 ) -> RunSummary:
     return RunSummary(
         id=folder.name,
-        started=_cut(started or _started(folder.name)),
+        started=_cut(started or started_in(folder.name)),
         state=state,
         complete=state == "complete",
         profile=_cut(profile),
@@ -184,7 +184,7 @@ def _line(
     )
 
 
-def _started(run: str) -> str | None:
+def started_in(run: str) -> str | None:
     """The moment in an id such as `live-2026-11-21T10-40-07-a1b2`, `None` in any other."""
     date, _, time = run.removeprefix(LIVE_PREFIX).partition("T")
     parts = [*date.split("-"), *time.split("-")[:3]]

@@ -6,7 +6,7 @@ import json
 import secrets
 from dataclasses import replace
 
-from app.archive.summary import RunSummary
+from app.archive.summary import RunSummary, started_in
 from app.catalogues import REFUSAL, in_language, refusal
 from app.core.errors import Conflict
 from app.core.scenario import Plan, plan_to_json
@@ -99,7 +99,7 @@ def line_of(runner: Runner) -> RunSummary:
     """The line of a run that has left nothing on disk, or not yet."""
     return RunSummary(
         id=runner.order.run,
-        started=None,
+        started=started_in(runner.order.run),
         state="incomplete" if runner.is_over else RUNNING,
         complete=False,
         profile=runner.plan()["profile"],
