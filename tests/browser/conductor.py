@@ -10,13 +10,17 @@ from typing import Any
 
 from app.core.wire import TRIAL_TOPIC_PREFIX
 from tests.browser.cdp import Page
+from tests.browser.classroom import IS_READY
 from tests.support.server import RunningServer
 
 LOOK_S = 0.1
 
-READY_TIMEOUT_S = 20.0
+READY_TIMEOUT_S = 180.0
 
-DONE_TIMEOUT_S = 30.0
+DONE_TIMEOUT_S = 180.0
+
+COUNT = "Number(document.querySelector('#big-figure').innerText)"
+"""How much has come in this round, as the phone shows it."""
 
 
 _numbers = itertools.count(1)
@@ -43,7 +47,7 @@ class Conductor:
         """Join with this phone, and go on to where trials begin."""
         page.wait_for("document.querySelector('#room')?.dataset.step === 'join'")
         page.click("#join-button")
-        page.wait_for("siar.room?.isReady", READY_TIMEOUT_S)
+        page.wait_for(IS_READY, READY_TIMEOUT_S)
         page.wait_for("siar.room.assignment.phase === 'running'", READY_TIMEOUT_S)
 
     def begin_trial(
@@ -91,6 +95,14 @@ class Conductor:
         times = {name: ordered[name] for name in ("first_due_us", "ends_us")}
         self.trial |= {"state": "running", **times}
         self._operate("PUT", f"/api/room/trial?run={self.run}", self.trial)
+
+    def measure(self, page: Page, transport: str, *, until_count: int, **trial: Any) -> str:
+        """Open the room, have this phone join alone, and be in the middle of a trial; the phone's device."""
+        self.open()
+        self.start(page)
+        self.begin_trial(page, transport, **trial)
+        page.wait_for(f"{COUNT} >= {until_count}")
+        return str(self.room()["participants"][0]["device"])
 
     def wait_for_published(self, count: int) -> None:
         """Let the trial run until so many notifications are out."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.components import require_chromium, require_node, require_node_modules
 
-TIMEOUT_S = 180
+TIMEOUT_S = 600
 
 CHROME_FLAGS = "--headless=new --no-sandbox --disable-dev-shm-usage"
 

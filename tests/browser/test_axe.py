@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.browser.axe import axe_source, violations
-from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.cdp import Browser, Page
+from tests.browser.classroom import IS_READY
 from tests.browser.conductor import Conductor
 from tests.browser.devices import DESK, PIXEL, PROJECTOR, SCHEMES, new_device, paint
 from tests.browser.guests import enter, open_room, operator_link, screen_url
 from tests.browser.test_page import start, stop
-from tests.components import require_chromium
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer
 
 pytestmark = pytest.mark.browser
 
 IN_EACH_LANGUAGE = ["en", pytest.param("id", marks=pytest.mark.slow)]
 """Of the second only the words differ; test_every_screen.py sees all of it in both."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running_server(tmp_path_factory.mktemp("axe")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser(require_chromium()) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +93,23 @@ def test_the_operators_page_has_no_violation_before_and_after_signing_in(
     assert (outside, inside) == ({}, {})
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("language", IN_EACH_LANGUAGE)
+def test_the_self_test_has_no_violation_before_and_after_an_answer(
+    browser: Browser, server: RunningServer, source: str, language: str
+) -> None:
+    page = new_device(browser, PIXEL, language=language)
+    page.go(f"{server.url}/selftest?lang={language}")
+    page.wait_for("globalThis.siarSelfTest !== undefined")
+    before = found(page, source)
+
+    page.click("[data-key=qr] [data-part=no]")
+    after = found(page, source)
+    page.close()
+
+    assert (before, after) == ({}, {})
+
+
 STEP = "document.querySelector('#room').dataset.step"
 
 
@@ -124,10 +127,11 @@ def test_the_phone_page_has_no_violation_in_a_room(
     wrong = [found(page, source)]
 
     page.click("#join-button")
-    page.wait_for("siar.room?.isReady && siar.room.assignment.ready_count === 1")
+    page.wait_for(IS_READY)
+    page.wait_for("siar.room.assignment.ready_count === 1")
     wrong.append(found(page, source))
     server.request("POST", "/api/room/start")
-    page.wait_for(f"{STEP} === 'countdown'")
+    page.wait_for(f"['countdown', 'between'].includes({STEP})")
     wrong.append(found(page, source))
     page.wait_for(f"{STEP} === 'between'")
     server.request("POST", "/api/room/pause")

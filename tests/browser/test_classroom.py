@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +59,6 @@ FROZEN_S = 2.0
 AWAY_S = 1.0
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser(require_chromium()) as running:
-        yield running
-
-
 @pytest.mark.slow
 def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
@@ -77,7 +70,7 @@ def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path:
 
         room.wait_for_phase("finished", timeout_s=90, browsers=[browser])
         for each in phones:
-            each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden", 20)
+            each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden")
 
         with Store.open(room.folder) as store:
             clocks = check_clocks(store.samples(), store.probes())
@@ -141,7 +134,7 @@ def test_what_one_phone_slept_through_and_another_was_cut_off_from_is_void_and_r
         proxy.cut(away_s=AWAY_S)
         room.wait_for_phase("finished", timeout_s=600, browsers=both)
         for each in (sleeper, distant, *others):
-            each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden", 20)
+            each.wait_for(f"{STEP} === 'finished' && !document.querySelector('#result-link').hidden")
 
         assert_the_class_was_played_to_its_end(room)
 

@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.alone, pytest.mark.browser]
 FALLBACK_S = 1.0
 """Section 2 of the design."""
 
-LOAD_S = 0.25
-"""A timer of the page is that late when the machine has other work."""
+LOAD_S = 4.0
+"""A timer of the page may be that late when the machine has other work; tests/js has the second to the millisecond."""
 
 
 def clock_process(server: RunningServer) -> psutil.Process:

@@ -32,7 +32,7 @@ def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(
             stored_samples(server, first)
 
         page.wait_for("siar.worker.phase === 'reconnecting'")
-        page.wait_for("document.querySelector('#problems').innerText.includes('does not answer')", 30)
+        page.wait_for("document.querySelector('#problems').innerText.includes('does not answer')")
 
         with running_server(tmp_path, port=port, clock_port=clock_port) as server:
             page.wait_for("siar.worker.phase === 'receiving'", 60)
@@ -42,7 +42,7 @@ def test_a_page_says_that_the_server_is_away_and_goes_on_when_it_is_back(
             second = publish(server, 3)
             page.wait_for(f"siar.worker.tallies.{transport}.received_count === 6")
             stop(page)
-            page.wait_for("siar.worker.outbox.waiting_count === 0", 30)
+            page.wait_for("siar.worker.outbox.waiting_count === 0")
 
             tally = page.evaluate(f"siar.worker.tallies.{transport}")
             samples = stored_samples(server, second)
@@ -82,7 +82,7 @@ def test_a_stream_that_a_503_ended_before_its_first_event_misses_nothing(tmp_pat
             page = open_page(browser, server)
             start(page, "sse")
         with refusing_server(port):
-            page.wait_for("siar.worker.problems.includes('server_away')", 30)
+            page.wait_for("siar.worker.problems.includes('server_away')")
 
         with running_server(tmp_path, port=port, clock_port=clock_port) as server:
             publish(server, 1)

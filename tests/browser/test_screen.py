@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.browser.cdp import Browser, Page, running_browser
-from tests.browser.devices import DESK, PROJECTOR, SMALL, Screen, look_through, new_device, overflow_px
-from tests.components import require_chromium
-from tests.support.server import RunningServer, running_server
+from tests.browser.cdp import Browser, Page
+from tests.browser.devices import PROJECTOR, SMALL, Screen, look_through, overflow_px
+from tests.support.server import RunningServer
 from tests.support.stage import GOOD, Stage
 
 pytestmark = pytest.mark.browser
 
 HOSTILE = ("W" * 40, "\u202egnp.exe", "<img src=x onerror=alert(1)>", "👩‍👩‍👧‍👦" * 3)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running_server(tmp_path_factory.mktemp("screen")) as running:
-        yield running
-        assert "Traceback" not in running.log()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser(require_chromium()) as running:
-        yield running
-
-
-@pytest.fixture
-def stage(server: RunningServer) -> Iterator[Stage]:
-    made = Stage(server)
-    yield made
-    made.clear()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    browser.events.clear()
-    opened = new_device(browser, DESK)
-    yield opened
-    opened.close()
 
 
 def open_screen(page: Page, stage: Stage, *, language: str = "en") -> None:
@@ -68,7 +37,8 @@ def test_the_lobby_shows_how_to_come_in_and_who_has(page: Page, stage: Stage) ->
 
     open_screen(page, stage)
     is_shown(page, "lobby")
-    page.wait_for("document.querySelectorAll('#seats > li').length === 3")
+    page.wait_for("document.querySelector('#seats > li:nth-child(3)')?.innerText.includes('free seat')")
+    page.wait_for("document.querySelector('#seats').innerText.includes('does not get through')")
 
     said = stage.operate("GET", "/api/room")
     assert page.text("#join-url") == said["join_url"]
@@ -86,8 +56,9 @@ def test_the_lobby_shows_how_to_come_in_and_who_has(page: Page, stage: Stage) ->
 @pytest.mark.slow
 def test_the_countdown_goes_by_the_servers_clock(page: Page, stage: Stage) -> None:
     stage.open(wanted_count=1)
-    stage.join("Red Gecko", **GOOD)
     open_screen(page, stage)
+    is_shown(page, "lobby")
+    stage.join("Red Gecko", **GOOD)
 
     is_shown(page, "countdown")
     first = int(page.text("#count"))
@@ -105,17 +76,18 @@ def test_while_a_trial_runs_the_screen_counts_down_and_asks_nothing(
     stage.join("Blue Heron", **GOOD)
     stage.begin()
     stage.progress(round=1, remaining_s=90)
-    stage.trial("running", ends_in_s=3.0)
-
     open_screen(page, stage)
     is_shown(page, "running")
+
+    stage.trial("running", ends_in_s=8.0)
+    page.wait_for("siarScreen.room.trial?.state === 'running'")
     asked = questions(browser)
     left = page.text("#time-left")
     page.wait_for(f"document.querySelector('#time-left').innerText !== '{left}'")
     page.wait_for(f"document.querySelector('#time-left').innerText < '{left}'")
     assert questions(browser) == asked
     stage.between_trials()
-    page.wait_for("siarScreen.room.trial === null", 10)
+    page.wait_for("siarScreen.room.trial === null")
 
     assert page.text("#round") == "Round 1 of 48"
     assert "Red Gecko" in page.text("#there")

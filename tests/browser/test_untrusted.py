@@ -8,26 +8,13 @@ import pytest
 
 from app.core.wire import BODY_CHARS_MAX, TITLE_CHARS_MAX
 from tests.browser import hostile
-from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.cdp import Browser, Page
 from tests.browser.devices import DESK, PROJECTOR, SMALL, look_through, new_device, overflow_px
 from tests.browser.guests import enter, open_room, operator_link, screen_url
 from tests.browser.test_page import start, stop
-from tests.components import require_chromium
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running_server(tmp_path_factory.mktemp("untrusted")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser(require_chromium()) as running:
-        yield running
 
 
 @pytest.fixture

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser.cdp import Browser, Page, running_browser
+from tests.browser.cdp import Browser, Page
 from tests.browser.conductor import Conductor, conduct_of, samples_of
 from tests.browser.test_page import publish, start
-from tests.browser.test_room_page import COUNT
-from tests.components import require_chromium
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer
 
 pytestmark = pytest.mark.browser
 
@@ -25,19 +23,6 @@ SET_ASIDE = "(left) => (left.hidden ?? 0) + (left.replay ?? 0) + (left.epoch_bre
 """How many arrivals count as come, and are not timed, since the page was away."""
 
 AWAY = {"hidden", "frozen", "resumed"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running_server(tmp_path_factory.mktemp("way-back")) as running:
-        yield running
-        assert "Traceback" not in running.log()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser(require_chromium()) as running:
-        yield running
 
 
 @pytest.fixture
@@ -103,11 +88,7 @@ def test_a_trial_that_a_phone_left_and_came_back_to_says_so_and_lacks_nothing(
     page: Page, server: RunningServer, transport: str
 ) -> None:
     conductor = Conductor(server)
-    conductor.open()
-    conductor.start(page)
-    device = conductor.room()["participants"][0]["device"]
-    conductor.begin_trial(page, transport, notifications=60)
-    page.wait_for(f"{COUNT} >= 10")
+    device = conductor.measure(page, transport, notifications=60, until_count=10)
 
     leave(page, f"{server.url}/healthz")
     conductor.wait_for_published(30)

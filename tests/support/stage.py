@@ -5,6 +5,9 @@ Nothing is measured here. Whoever tests measuring uses real phones (tests/suppor
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +63,9 @@ HEADINGS_ID = [
 ]
 
 
+REPORT_PERIOD_S = 3.0
+
+
 @dataclass(slots=True)
 class Stage:
     """A server's room, with devices that do as they are told."""
@@ -67,6 +73,8 @@ class Stage:
     server: RunningServer
     credentials: dict[str, str] = field(default_factory=dict)
     """What proves each device."""
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What each device said of itself last."""
 
     def operate(self, method: str, path: str, body: Any = None) -> Any:
         """A request of the operator or the runner; the answer."""
@@ -90,8 +98,27 @@ class Stage:
         self.report(device, **report)
         return device
 
+    @contextlib.contextmanager
+    def awake(self) -> Iterator[None]:
+        """Meanwhile every device goes on saying how it is, as a page does: who is silent for 15 s counts as away."""
+        over = threading.Event()
+
+        def go_on() -> None:
+            while not over.wait(REPORT_PERIOD_S):
+                for device, report in list(self.reports.items()):
+                    self._as_device("POST", "/api/assignment", device, report)
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
     def report(self, device: str, **report: Any) -> None:
         """Have a device say how it is."""
+        self.reports[device] = report
         status, answer = self._as_device("POST", "/api/assignment", device, report)
         assert status == 200, answer
 
@@ -149,6 +176,7 @@ class Stage:
         for device in self.credentials:
             self._as_device("DELETE", "/api/participants/me", device, None)
         self.credentials.clear()
+        self.reports.clear()
 
     def _as_device(self, method: str, path: str, device: str, body: Any) -> tuple[int, Any]:
         return self.server.request(method, path, body, token=self.credentials[device])

@@ -1,0 +1,59 @@
+"""A TCP proxy that holds requests for one path back until it lets them go, while everything else passes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+
+class HoldingProxy:
+    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+
+    def __init__(self, host: str, port: int, *, path: str) -> None:
+        """`path`: as it stands in the request's first line; requests come one at a time, each in a piece of its own."""
+        self._target = (host, port)
+        self._line = f" {path}".encode()
+        self._may_pass = threading.Event()
+        self._may_pass.set()
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> HoldingProxy:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.let_go()
+        for each in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def hold(self) -> None:
+        """From now on requests for the path wait."""
+        self._may_pass.clear()
+
+    def let_go(self) -> None:
+        """What waited goes on, and what comes passes."""
+        self._may_pass.set()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._target)
+            except OSError:
+                return
+            self._sockets += [client, server]
+            for source, target, is_request in ((client, server, True), (server, client, False)):
+                threading.Thread(target=self._copy, args=(source, target, is_request), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65_536):
+                if is_request and self._line in data.partition(b"\r\n")[0]:
+                    self._may_pass.wait()
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
