@@ -71,8 +71,9 @@ class Floors:
         """Why the generator is not to be believed at this level, in sentences; empty when it is."""
         if len(self.failed) <= FAILED_SHARE_MAX * len(self.lines):
             return ()
-        texts = dict.fromkeys(text for each in self.failed for text in each.troubles)
-        return tuple(f"Against the neutral source, {self._where}: {text}" for text in texts)
+        # Of the one that tells most: each block's own figures would say the same over and over.
+        told = max(self.failed, key=lambda each: len(each.troubles))
+        return tuple(f"Against the neutral source, {self._where}: {text}" for text in told.troubles)
 
     @property
     def remarks(self) -> tuple[str, ...]:
