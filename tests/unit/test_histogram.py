@@ -76,3 +76,13 @@ def test_a_histogram_comes_back_from_json_as_it_was(values: list[int]) -> None:
 def test_what_is_no_histogram_is_refused() -> None:
     with pytest.raises(Malformed):
         Histogram.from_json({"counts": 5})
+
+
+def test_a_quantile_is_the_middle_of_its_bucket_and_never_above_what_was_met() -> None:
+    low_us, width_us = bucket_us(1_000_000), bucket_width_us(bucket_us(1_000_000))
+
+    with_more = histogram_of([1_000_000, 9_000_000])
+    alone = histogram_of([low_us])
+
+    assert with_more.quantile_ms(0.0) == (low_us + (width_us - 1) / 2) / 1000
+    assert alone.quantile_ms(0.5) == low_us / 1000

@@ -1,0 +1,94 @@
+"""A run's answer in one sentence, for people who took part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.analysis.analyse import Analysis
+from app.analysis.comparison import Comparison
+from app.analysis.verdict import RunVerdict, run_verdict
+from tests.unit.test_analysis_comparison import verdict_at_6
+
+UP = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2]
+
+
+def verdict_of(*comparisons: Comparison, phones: bool = False) -> RunVerdict:
+    """Of a run in which these were compared."""
+    run = SimpleNamespace(verdicts=comparisons, phones=phones, noun="phone" if phones else "client")
+    return run_verdict(cast(Analysis, cast(Any, run)))
+
+
+@pytest.mark.parametrize(
+    ("differences", "void", "code", "indonesian"),
+    [
+        (UP, 0, "lower_a", "SSE lebih cepat 0.850 ms [0.600, 1.100] pada 6 klien"),
+        ([-each for each in UP], 0, "lower_b", "Socket.IO lebih cepat 0.850 ms [0.600, 1.100] pada 6 klien"),
+        (
+            [0.10] * 8,
+            0,
+            "lower_a",
+            "SSE lebih cepat 0.100 ms [0.100, 0.100] pada 6 klien; setara dalam ±0.200 ms",
+        ),
+        (
+            [0.1, -0.1] * 4,
+            0,
+            "equivalent",
+            "Setara dalam ±0.200 ms pada 6 klien: Socket.IO - SSE = 0.000 ms [-0.100, 0.100]",
+        ),
+        (
+            [0.5] * 3,
+            0,
+            "undecided",
+            "Belum dapat diputuskan (perlu sekitar 5 blok lagi) pada 6 klien: Socket.IO - SSE = 0.500 ms, "
+            "blok terlalu sedikit untuk sebuah selang",
+        ),
+        (
+            [],
+            0,
+            "undecided",
+            "Belum dapat diputuskan (perlu sekitar 8 blok lagi) pada 6 klien: "
+            "tidak ada blok sah yang memberi angka tundaan",
+        ),
+        (
+            [0.5] * 8,
+            6,
+            "invalid",
+            "Tidak sah pada 6 klien: hanya 2 dari 8 blok yang sah, lihat peringatan",
+        ),
+    ],
+)
+def test_a_verdict_has_a_code_and_the_same_figures_in_indonesian(
+    differences: list[float], void: int, code: str, indonesian: str
+) -> None:
+    found = verdict_of(verdict_at_6(differences, void=void))
+
+    assert (found.code, found.sentence_id) == (code, indonesian)
+
+
+def test_no_endless_number_of_blocks_is_promised_in_indonesian_either() -> None:
+    found = verdict_of(verdict_at_6([30.0, -30.0, 29.0, -29.0, 31.0, -31.0, 30.0, -30.001]))
+
+    assert "perlu sekitar 999 blok atau lebih" in found.sentence_id
+
+
+def test_the_largest_count_that_ran_speaks_for_the_run() -> None:
+    small = replace(verdict_at_6(UP), clients=3)
+    large, unrun = verdict_at_6([-each for each in UP]), replace(verdict_at_6([]), clients=9)
+
+    assert verdict_of(small, large).code == "lower_b"
+    assert verdict_of(small, unrun).code == "lower_a"
+
+
+def test_people_are_phones_where_they_took_part_with_one() -> None:
+    found = verdict_of(verdict_at_6(UP), phones=True)
+
+    assert "pada 6 ponsel" in found.sentence_id
+    assert "at 6 phones" in found.sentence_en
+
+
+def test_one_arm_alone_is_compared_with_nothing() -> None:
+    assert verdict_of().code == "alone"
