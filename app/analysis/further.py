@@ -13,7 +13,7 @@ from app.analysis.columns import columns_of
 from app.analysis.course import CourseRow, course_row
 from app.analysis.kept import kept
 from app.analysis.memory import MemoryPerConnection, memory_per_connection
-from app.analysis.metrics import delay_figures
+from app.analysis.metrics import delay_figures, supported_quantile
 from app.analysis.positions import PositionFigures
 from app.analysis.shapes import places as places_of
 from app.analysis.statistics import mean, median
@@ -44,6 +44,10 @@ class FurtherRow:
     up_kbps: LevelRow
     delay_from_sent_ms_p50: float | None
     """Median of the trials' figures."""
+    display_ms_p50: float | None
+    """Median of the trials' medians; `None` where no page painted: for built-in clients. `display.py` has the formula."""
+    display_ms_p95: float | None
+    """Of all of them together; needs 100 broadcasts."""
     replayed: int
     """Void trials included: a break voids its trial."""
     both_zero_rate: float | None
@@ -97,6 +101,8 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
         down_kbps=level_row([each.down_kbps for each in seconds]),
         up_kbps=level_row([each.up_kbps for each in seconds]),
         delay_from_sent_ms_p50=_median([_from_sent_ms_p50(each) for each in own]),
+        display_ms_p50=_median([median(each.record.display_ms) for each in own]),
+        display_ms_p95=_display_ms_p95(own),
         replayed=sum(each.metrics.replayed for each in all_own),
         both_zero_rate=both_zero_rate(seconds),
         delay_ms=level_row([each.delay_ms for each in seconds]),
@@ -116,6 +122,12 @@ def _from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
     columns = columns_of(trial.record.deliveries)
     samples = np.flatnonzero(columns.is_sample & columns.has_sent)
     return delay_figures(columns, samples, (columns.received_us - columns.sent_us) / 1000).p50
+
+
+def _display_ms_p95(trials: Sequence[AnalysedTrial]) -> float | None:
+    painted_ms = [value for each in trials for value in each.record.display_ms]
+    broadcasts = sum(each.record.published for each in trials if each.record.display_ms)
+    return supported_quantile(painted_ms, 0.95, broadcasts=broadcasts)
 
 
 def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:

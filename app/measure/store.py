@@ -20,7 +20,16 @@ from app.core.clocksync import Probe
 from app.core.errors import Conflict, StoreError
 from app.core.scenario import plan_from_json, plan_sha256, plan_to_json
 from app.core.trial import CpuUse, RunRecord, TrialRecord
-from app.measure import conduct_rows, course_rows, database, delivery_rows, instrument_rows, rows, schema
+from app.measure import (
+    conduct_rows,
+    course_rows,
+    database,
+    delivery_rows,
+    display_rows,
+    instrument_rows,
+    rows,
+    schema,
+)
 from app.measure.stored import (
     BATCH_COLUMNS,
     SAMPLE_COLUMNS,
@@ -221,6 +230,7 @@ class Store:
                 participants=participants,
                 conducts=conducts,
                 course=course_rows.read(self._database, trial),
+                display_ms=display_rows.read(self._database, trial),
             )
 
     def _cpu(self, trial: int) -> CpuUse | None:

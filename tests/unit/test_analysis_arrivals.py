@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from app.analysis.analyse import analyse
 from app.analysis.arrivals import arrival_figures, pooled
 from app.analysis.display import display_ms, display_rows
+from app.analysis.further import further
 from app.analysis.positions import position_figures, slope_us
 from app.analysis.telemetry import interval_row, level_row, telemetry
 from app.core.delivery import Delivery, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord
+from app.core.trial import TrialRecord
 from app.report.display_text import print_display
-from tests.unit.support_run import EPOCH_US, a_delivery, a_plan, a_trial
+from app.report.further_tables import further_json
+from tests.unit.support_run import EPOCH_US, RunMaker, a_delivery, a_plan, a_trial
 
 SLOW = replace(a_plan(client_counts=(1, 2), notifications=4, warmup=0), rate_hz=1.0)
 """A notification each second."""
@@ -218,3 +222,15 @@ def test_display_delay_is_said_where_something_was_painted_and_not_where_nothing
     assert "Shown on the page 20.00 ms after its arrival (median): SSE, 2 notifications on 2 phones" in (
         file.getvalue().replace("\n", " ")
     )
+
+
+def test_a_report_says_what_phones_took_to_paint_and_says_nothing_where_nobody_painted() -> None:
+    def shown(record: TrialRecord) -> TrialRecord:
+        return replace(record, display_ms=[8.0, 10.0, 40.0] if record.spec.arm.transport == "sse" else [])
+
+    plan = a_plan(blocks=3, notifications=50)
+    by_sse, by_socketio = further(analyse(RunMaker(plan, alter=shown).run()))[:2]
+
+    assert (by_sse.display_ms_p50, by_sse.display_ms_p95) == (10.0, 40.0)
+    assert (by_socketio.display_ms_p50, by_socketio.display_ms_p95) == (None, None)
+    assert further_json(by_sse)["display_ms_p50"] == 10.0

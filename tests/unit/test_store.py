@@ -338,3 +338,25 @@ def test_a_batch_counts_once_for_each_device(tmp_path: Path) -> None:
         "e.1",
         None,
     )
+
+
+def test_display_delays_of_a_trial_are_those_of_first_arrivals_that_a_visible_page_painted(
+    tmp_path: Path,
+) -> None:
+    def sample(displayed_us: float | None, **changes: object) -> dict[str, object]:
+        seen = {"received_client_us": 1000.0, "displayed_client_us": displayed_us}
+        return {"id": "e.1", "outcome": "on_time", "visible": True, **seen, **changes}
+
+    samples = (
+        *(sample(9_500.0), sample(31_000.0, outcome="late"), sample(None)),
+        *(sample(9_000.0, visible=False), sample(9_000.0, outcome="replayed")),
+    )
+    with Store.create(tmp_path / "run", head()) as store:
+        for index in range(2):
+            store.add_trial(records.trial(index))
+        store.add_batches([ClientBatch("phone", "b1", 5, samples=samples, trial=1)], spool_position_bytes=10)
+
+    with Store.open(tmp_path / "run") as store:
+        first, second = store.load().trials
+    assert list(first.display_ms) == []
+    assert list(second.display_ms) == [8.5, 30.0]
