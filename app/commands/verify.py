@@ -21,6 +21,9 @@ from app.report.result import result_text
 
 DIFFERENCES_SHOWN_MAX = 10
 
+NOTE = "note"
+"""Key of a remark beside published figures: wording, which a later version may better."""
+
 VALUE_CHARS_MAX = 60
 
 
@@ -85,8 +88,8 @@ def _shown(value: Any) -> str:
 def _differences(path: str, written: Any, computed: Any) -> Any:
     if isinstance(written, dict) and isinstance(computed, dict):
         for key in sorted(written):  # a later version may have added keys
-            if f"{path}.{key}" == "run.version":
-                continue  # says which Siar wrote it
+            if f"{path}.{key}" == "run.version" or key == NOTE:
+                continue  # says which Siar wrote it, or how that put it into words
             yield from _differences(f"{path}.{key}".lstrip("."), written.get(key), computed.get(key))
     elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
         for index, (before, after) in enumerate(zip(written, computed, strict=True)):
