@@ -52,7 +52,9 @@ def self_test() -> flask.Response:
 def result_page(run: str, key: str) -> flask.Response:
     """What one phone measured, as long as the run is kept. The address is the only key to it."""
     _result(run, key)
-    page = _page("result.html", parts=("result", "result_page"), config={"result_url": f"/api/results/{run}/{key}"})
+    page = _page(
+        "result.html", parts=("result", "result_page"), config={"result_url": f"/api/results/{run}/{key}"}
+    )
     page.headers["X-Robots-Tag"] = "noindex"
     return page
 

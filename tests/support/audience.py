@@ -20,6 +20,9 @@ END = b"!"
 READ_TIMEOUT_S = 30.0
 
 
+BY_SSE = Filter("sse")
+
+
 class Framing:
     """Frames that can be told apart, and a note of who was handed what in the stock way."""
 
@@ -112,14 +115,14 @@ class Stage:
         self.fanout.register("socketio", self.socketio)
         self._made: list[Direct] = []
 
-    def direct(self, wanted: Filter = Filter("sse"), form: str = "", **more: bool) -> Direct:
+    def direct(self, wanted: Filter = BY_SSE, form: str = "", **more: bool) -> Direct:
         """A connection of our own kind, subscribed."""
         made = Direct(self.fanout, wanted, **more)
         self._made.append(made)
         self.fanout.subscribe(made, None, form)
         return made
 
-    def stock(self, wanted: Filter = Filter("sse")) -> Stock:
+    def stock(self, wanted: Filter = BY_SSE) -> Stock:
         """A connection of the libraries' kind, subscribed."""
         made = Stock(wanted)
         self.fanout.subscribe(made, None)
