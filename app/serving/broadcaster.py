@@ -21,15 +21,15 @@ from app.serving.stream import Stream
 TURN_US = 1_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
 
-HELP_SHARE = 3
-"""Of a round: whoever publishes while one is under way writes a third of it first, less what was written since the last
+HELP_SHARE = 7
+"""Of a round: whoever publishes while one is under way writes a seventh of it first, less what was written since the last
 publish. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
 who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast
-one. A larger part would publish hardly faster than a plain loop of `send`; a smaller one puts more requests into each
-round, which then takes longer."""
+one. A third was tried: half the rate and no shorter delays; a smaller part puts more requests into each round, which
+then takes longer."""
 
 HELP_US_MAX = 6_000
-"""Of that in a row: with thousands of connections a third of a round would hold up every other request."""
+"""Of that in a row: with thousands of connections a seventh of a round would hold up every other request."""
 
 LOOKS_AT_CLOCK_EVERY = 16
 """Connections, of which each costs about 5 to 12 us."""

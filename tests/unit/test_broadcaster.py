@@ -14,6 +14,9 @@ NO_END_US = 10**12
 
 FRAME = b"<frame>"
 
+WHOLE_LOTS = 4 * HELP_SHARE * LOOKS_AT_CLOCK_EVERY
+"""Members of whom a share is whole lots."""
+
 
 class Stage:
     """An audience that reads all, and of whose writing every turn is the test's."""
@@ -45,7 +48,7 @@ class Stage:
         return sum(sock.send_count for sock in self.sockets)
 
 
-@pytest.mark.parametrize("members", [480, 960])
+@pytest.mark.parametrize("members", [WHOLE_LOTS, 2 * WHOLE_LOTS])
 def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(members: int) -> None:
     stage = Stage(members)
     stage.begin_a_round()
@@ -57,16 +60,16 @@ def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(membe
 
 
 def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
-    stage = Stage(480)
+    stage = Stage(WHOLE_LOTS)
     stage.begin_a_round()
-    while stage.broadcaster._take_a_turn(0) and stage.writes < 480 - LOOKS_AT_CLOCK_EVERY:
+    while stage.broadcaster._take_a_turn(0) and stage.writes < WHOLE_LOTS - LOOKS_AT_CLOCK_EVERY:
         pass
     written = stage.writes
 
     stage.publish()
     stage.help()
 
-    assert stage.writes == written + 480 // HELP_SHARE
+    assert stage.writes == written + WHOLE_LOTS // HELP_SHARE
 
 
 def test_help_ends_with_the_last_write() -> None:
