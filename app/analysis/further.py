@@ -100,7 +100,7 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
         arrivals=pooled([arrival_figures(each.record, plan) for each in own]),
         down_kbps=level_row([each.down_kbps for each in seconds]),
         up_kbps=level_row([each.up_kbps for each in seconds]),
-        delay_from_sent_ms_p50=_median([_from_sent_ms_p50(each) for each in own]),
+        delay_from_sent_ms_p50=_median([from_sent_ms_p50(each) for each in own]),
         display_ms_p50=_median([median(each.record.display_ms) for each in own]),
         display_ms_p95=_display_ms_p95(own),
         replayed=sum(each.metrics.replayed for each in all_own),
@@ -118,7 +118,8 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
     )
 
 
-def _from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
+def from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
+    """Received - sent: the median of the clients' medians; `None` without samples."""
     columns = columns_of(trial.record.deliveries)
     samples = np.flatnonzero(columns.is_sample & columns.has_sent)
     return delay_figures(columns, samples, (columns.received_us - columns.sent_us) / 1000).p50

@@ -27,7 +27,15 @@ from app.measure import database
 LOAD_FILES = ("load.html", "load.jsonl")
 """Of a run under load: what its generator did, and the page that says so."""
 
-TEXT_FILES = (RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.json", *LOAD_FILES)
+TEXT_FILES = (
+    RESULT,
+    "report.html",
+    "deliveries.csv",
+    "trials.csv",
+    "clients.csv",
+    "removed.json",
+    *LOAD_FILES,
+)
 """`removed.json`, where there is one, says how many participants had what was recorded about them deleted."""
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024

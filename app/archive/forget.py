@@ -29,7 +29,8 @@ from app.measure.forget import Forgotten, forget, spool_position_bytes
 
 SPOOL = "spool.jsonl"
 RESULTS = "results"
-DELIVERIES = "deliveries.csv"
+OF_CLIENTS = ("deliveries.csv", "clients.csv")
+"""Tables with rows of one client."""
 
 REMOVED_FILE = "removed.json"
 """How many participants had what was recorded about them deleted."""
@@ -92,7 +93,8 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
     with _alone_in(folder):
         if isinstance(client, int):
             results = _delete_results(folder / RESULTS, seat=client + 1)
-            _delete_csv_rows(folder / DELIVERIES, client)
+            for name in OF_CLIENTS:
+                _delete_csv_rows(folder / name, client)
             delete_facts(folder, client)
         if mine:  # Last: by it the rest is found, if something fails before.
             # Read again: when a class leaves, others were taken out of it meanwhile.

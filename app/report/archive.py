@@ -2,7 +2,7 @@
 
     <run>/manifest.json     schema, version, run, seed, hashes, columns with units
     <run>/run.sqlite        raw rows
-    <run>/result.json, report.html, deliveries.csv, trials.csv, README.txt
+    <run>/result.json, report.html, deliveries.csv, trials.csv, clients.csv, README.txt
 
 `app/archive/export.py` leaves out what names people; here secrets and machines are replaced in the database, and where that
 changed anything the other files are drawn again from it, so that `./siar verify` finds every figure as it is. The same run
@@ -30,7 +30,7 @@ from app.core.scenario import LIVE_PROFILE, plan_sha256
 from app.core.version import VERSION
 from app.measure import schema
 from app.measure.store import FILE_NAME, Store
-from app.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
+from app.report.csv_files import DICTIONARIES
 from app.report.files import write_all
 from app.report.redaction import Redactor
 
@@ -192,9 +192,7 @@ def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
             if path.name != MANIFEST
         ],
         "columns": {
-            name: columns(dictionary)
-            for name, dictionary in (("deliveries.csv", DELIVERY_COLUMNS), ("trials.csv", TRIAL_COLUMNS))
-            if (made / name).is_file()
+            name: columns(dictionary) for name, dictionary in DICTIONARIES.items() if (made / name).is_file()
         },
     }
 

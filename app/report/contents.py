@@ -94,7 +94,7 @@ def document_of(analysis: Analysis) -> Document:
         sections=tuple(_sections(analysis)),
         closing=(
             f"Run {run.id}, started {run.started}. `siar verify {run.id}` recomputes every figure from the raw rows in "
-            "`run.sqlite` beside this file; `deliveries.csv` and `trials.csv` are for other programs."
+            "`run.sqlite` beside this file; `deliveries.csv`, `trials.csv` and `clients.csv` are for other programs."
         ),
     )
 

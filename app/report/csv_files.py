@@ -1,6 +1,6 @@
-"""`deliveries.csv` and `trials.csv`: one row per delivery, one per trial; names carry the unit, empty means null.
+"""`deliveries.csv`, `trials.csv`, `clients.csv`: a row per delivery, per trial, per client of a trial; names carry the unit, empty means null.
 
-The columns and their meaning are the two tables below. Times in `_us` are microseconds in the server's time base, except
+The columns and their meaning are the tables below and `CLIENT_COLUMNS`. Times in `_us` are microseconds in the server's time base, except
 where a name says `client`: that is the client's own clock. Idle windows stand in `trials.csv` with `idle` = 1.
 """
 
@@ -12,10 +12,15 @@ from dataclasses import asdict
 from typing import TextIO
 
 from app.analysis.analyse import Analysis
+from app.analysis.arrivals import arrival_figures
 from app.analysis.course import trial_course
+from app.analysis.further import from_sent_ms_p50
 from app.analysis.split import Split
+from app.analysis.statistics import median
 from app.analysis.summary import AnalysedIdle, AnalysedTrial
 from app.analysis.words import pseudonym
+from app.core.scenario import Plan
+from app.report.client_rows import CLIENT_COLUMNS, client_rows
 from app.report.delivery_rows import delivery_rows, float_text
 
 Cell = str | int | float | None
@@ -72,6 +77,15 @@ TRIAL_COLUMNS: Mapping[str, str] = {
     "delay_ms_p95": "empty below 100 notifications",
     "delay_ms_p99": "empty below 500 notifications",
     "delay_ms_max": "largest single delay",
+    "delay_from_sent_ms_p50": "received - sent, likewise",
+    "display_ms_p50": "from receipt to paint on a visible page, by the phone's clock; empty for built-in clients",
+    "missing_share": "1 - samples / expected",
+    "interval_ms_p50": "between two arrivals at one client, by its own clock; likewise below",
+    "interval_ms_p95": "period of the plan included",
+    "interval_ms_max": "the longest",
+    "gaps_over_2s": "intervals less the plan's period over 2 s",
+    "gaps_over_5s": "likewise over 5 s",
+    "spikes_over_500ms": "samples with a delay above 500 ms",
     "kernel_delay_ms_p50": "the same median by the kernel's stamps",
     "client_share_ms_p50": "client's stamp minus kernel's stamp",
     "jitter_ms": "median over clients of the final J (RFC 3550)",
@@ -126,13 +140,31 @@ def write_trials(analysis: Analysis, file: TextIO) -> None:
     writer = csv.DictWriter(file, tuple(TRIAL_COLUMNS), restval="", lineterminator="\n")
     writer.writeheader()
     for each in sorted(rows, key=lambda row: row.record.spec.index):
-        values = {**_common(analysis, each), **(_figures(each) if isinstance(each, AnalysedTrial) else {})}
+        values = _common(analysis, each)
+        if isinstance(each, AnalysedTrial):
+            values |= _figures(each) | _regularity(each, analysis.run.plan)
         writer.writerow({name: _cell(value) for name, value in values.items()})
 
+
+def write_clients(analysis: Analysis, file: TextIO) -> None:
+    """Every client of every trial."""
+    writer = csv.DictWriter(file, tuple(CLIENT_COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    for row in client_rows(analysis):
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+
+
+DICTIONARIES: Mapping[str, Mapping[str, str]] = {
+    "deliveries.csv": DELIVERY_COLUMNS,
+    "trials.csv": TRIAL_COLUMNS,
+    "clients.csv": CLIENT_COLUMNS,
+}
+"""What the columns of each mean."""
 
 WRITERS: Mapping[str, Callable[[Analysis, TextIO], None]] = {
     "deliveries.csv": write_deliveries,
     "trials.csv": write_trials,
+    "clients.csv": write_clients,
 }
 
 
@@ -190,6 +222,21 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
         "in_comparison": trial.in_comparison,
         **(_split(trial.split) if trial.split is not None else {}),
         **(asdict(course) if (course := trial_course(trial)) is not None else {}),
+    }
+
+
+def _regularity(trial: AnalysedTrial, plan: Plan) -> dict[str, Cell]:
+    figures = arrival_figures(trial.record, plan)
+    return {
+        "delay_from_sent_ms_p50": from_sent_ms_p50(trial),
+        "display_ms_p50": median(trial.record.display_ms),
+        "missing_share": figures.missing_share,
+        "interval_ms_p50": figures.interval_ms_p50,
+        "interval_ms_p95": figures.interval_ms_p95,
+        "interval_ms_max": figures.interval_ms_max,
+        "gaps_over_2s": figures.gaps_over_2s,
+        "gaps_over_5s": figures.gaps_over_5s,
+        "spikes_over_500ms": figures.spikes_over_500ms,
     }
 
 

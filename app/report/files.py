@@ -17,7 +17,7 @@ from app.report.result import result_text
 
 
 def write_all(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
-    """Write `report.html`, `result.json`, `deliveries.csv` and `trials.csv`; the paths, in this order."""
+    """Write `report.html`, `result.json`, `deliveries.csv`, `trials.csv` and `clients.csv`; the paths, in this order."""
     writers: dict[str, Callable[[TextIO], object]] = {
         "report.html": lambda file: file.write(report_html(analysis)),
         "result.json": lambda file: file.write(result_text(analysis)),

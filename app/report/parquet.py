@@ -1,4 +1,4 @@
-"""`deliveries.parquet` and `trials.parquet`, where pyarrow is installed: the CSV files' rows with typed columns.
+"""`deliveries.parquet`, `trials.parquet` and `clients.parquet`, where pyarrow is installed: the CSV files' rows with typed columns.
 
 They are made from the CSV files' own text, so that both say the same; a column's meaning stands in its metadata.
 """
@@ -13,11 +13,10 @@ from typing import Any
 
 from app.analysis.analyse import Analysis
 from app.core.errors import Unfit
-from app.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS, WRITERS
+from app.report.csv_files import DICTIONARIES, WRITERS
 
 COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "deliveries": DELIVERY_COLUMNS,
-    "trials": TRIAL_COLUMNS,
+    name.removesuffix(".csv"): columns for name, columns in DICTIONARIES.items()
 }
 
 _TEXT = frozenset({"run", "arm", "transport", "state", "outcome", "lifecycle", "warnings", "participants"})
@@ -27,6 +26,7 @@ _WHOLE = frozenset(
         *("trial", "block", "clients", "client", "seq", "offset", "due_us", "sent_us", "place"),
         *("started_us", "ended_us", "notifications", "expected", "delivered", "lost", "late", "replayed"),
         *("duplicates", "out_of_order", "samples", "rss_bytes", "retransmissions"),
+        *("gaps_over_2s", "gaps_over_5s", "spikes_over_500ms"),
     }
 )
 """Every other column is a double."""

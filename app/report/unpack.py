@@ -34,11 +34,11 @@ from app.core.trial import RunRecord
 from app.measure import schema
 from app.measure.store import FILE_NAME, Store
 from app.report.archive import CHUNK_BYTES, MANIFEST, RESULT, SCHEMA, sha256_of
+from app.report.csv_files import WRITERS
 from app.report.files import write_all
 
 NAMES = frozenset(
-    {MANIFEST, FILE_NAME, RESULT, "report.html", "deliveries.csv", "trials.csv", "removed.json", "README.txt"}
-    | set(LOAD_FILES)
+    {MANIFEST, FILE_NAME, RESULT, "report.html", *WRITERS, "removed.json", "README.txt"} | set(LOAD_FILES)
 )
 TAKEN = (MANIFEST, FILE_NAME, RESULT, "removed.json", "load.jsonl")
 """What is taken over; the rest is drawn here, since a page from a stranger is a stranger's program."""

@@ -22,7 +22,7 @@ def test_several_forms_go_into_a_folder_and_are_what_the_run_itself_has(run: str
     assert cli.main(["report", run, "--format", "html,md,csv,json", "--output", str(tmp_path / "out")]) == 0
 
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"report.html", "report.md", "deliveries.csv", "trials.csv", "result.json"}
+    assert names == {"report.html", "report.md", "deliveries.csv", "trials.csv", "clients.csv", "result.json"}
     for name in names - {"report.md"}:
         assert (tmp_path / "out" / name).read_bytes() == (Path(run) / name).read_bytes(), name
 

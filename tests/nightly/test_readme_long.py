@@ -33,7 +33,7 @@ def test_a_demo_is_a_run_that_every_other_command_of_the_page_takes(command: str
 
     assert done.returncode == 0, done.stderr + done.stdout
     (folder,) = (tmp_path / "runs").glob("2*")
-    for name in ("run.sqlite", "report.html", "result.json", "deliveries.csv", "trials.csv"):
+    for name in ("run.sqlite", "report.html", "result.json", "deliveries.csv", "trials.csv", "clients.csv"):
         assert (folder / name).stat().st_size > 0, "the page says that it is in a run's folder"
     assert_all_work(tmp_path, folder.name)
 

@@ -253,7 +253,15 @@ def test_an_export_holds_no_identity_and_every_figure(tmp_path: Path) -> None:
         packed.extractall(tmp_path / "unpacked")
 
     unpacked = tmp_path / "unpacked" / RUN
-    assert names == ["README.txt", "deliveries.csv", "report.html", "result.json", "run.sqlite", "trials.csv"]
+    assert names == [
+        "README.txt",
+        "clients.csv",
+        "deliveries.csv",
+        "report.html",
+        "result.json",
+        "run.sqlite",
+        "trials.csv",
+    ]
     for path in unpacked.iterdir():
         for secret in (*DEVICES, *NAMES, LAN_ADDRESS):
             assert secret.encode() not in path.read_bytes(), f"{secret} is in {path.name}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.analyse import analyse
-from app.archive.forget import forget_device, removed_count
+from app.archive.forget import OF_CLIENTS, forget_device, removed_count
 from app.core.conduct import Conduct
 from app.core.errors import StoreError
 from app.measure.forget import Forgotten, forget
@@ -56,7 +56,8 @@ def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
     (folder / "results").mkdir()
     for seat, key in ((1, "mine"), (2, "other")):
         (folder / "results" / f"{key}.json").write_text(json.dumps({"seat": seat}))
-    (folder / "deliveries.csv").write_text("run,client,seq\r\nr,0,0\r\nr,1,0\r\nr,10,0\r\n")
+    for name in OF_CLIENTS:
+        (folder / name).write_text("run,client,seq\r\nr,0,0\r\nr,1,0\r\nr,10,0\r\n")
     lines = [json.dumps({"device": each, "batch": {}}, separators=(",", ":")) for each in (MINE, OTHER)]
     (folder / "spool.jsonl").write_text("\n".join(lines) + "\n")
     return folder
@@ -87,8 +88,9 @@ def test_everything_of_the_device_is_gone_and_nothing_of_the_others(tmp_path: Pa
     assert "Siti" not in (folder / "participants.json").read_text()
     assert "Budi" in (folder / "participants.json").read_text()
     assert [path.name for path in (folder / "results").iterdir()] == ["other.json"]
-    with (folder / "deliveries.csv").open(newline="") as file:
-        assert [row[1] for row in csv.reader(file)] == ["client", "1", "10"]
+    for name in ("deliveries.csv", "clients.csv"):
+        with (folder / name).open(newline="") as file:
+            assert [row[1] for row in csv.reader(file)] == ["client", "1", "10"]
     assert rows(folder, "SELECT DISTINCT client FROM delivery") == [(1,)]
     assert rows(folder, "SELECT client FROM conduct") == [(1,)]
     assert rows(folder, "SELECT device FROM client_batch") == [(OTHER,)]

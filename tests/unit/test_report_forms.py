@@ -257,9 +257,9 @@ def test_a_translation_stands_beside_the_english_file_and_files_for_programs_hav
         "html": ["report.id.html"],
         "md": ["report.id.md"],
         "pdf": ["report.id.pdf"],
-        "csv": ["deliveries.csv", "trials.csv"],
+        "csv": ["deliveries.csv", "trials.csv", "clients.csv"],
         "json": ["result.json"],
-        "parquet": ["deliveries.parquet", "trials.parquet"],
+        "parquet": ["deliveries.parquet", "trials.parquet", "clients.parquet"],
     }
 
 

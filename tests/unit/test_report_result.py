@@ -276,7 +276,7 @@ def test_all_files_are_written_and_a_second_time_over_them(tmp_path: Path) -> No
 
     assert first == second, "the same record gives the same files"
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("deliveries.csv", "report.html", "result.json", "trials.csv"),
+        *("clients.csv", "deliveries.csv", "report.html", "result.json", "trials.csv"),
     ]
 
 

@@ -1,0 +1,65 @@
+"""The figures of each client of a trial: those of the trial, with what this one client received for all there is.
+
+The formulas and their sources are those of `metrics.py` and `arrivals.py`; a client that received nothing has its row too.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.analysis.arrivals import ArrivalFigures, arrival_figures
+from app.analysis.columns import Integers, columns_of
+from app.analysis.groups import Groups
+from app.analysis.metrics import TrialMetrics, delay_figures, measure
+from app.core.columns import NAMES, DeliveryColumns
+from app.core.scenario import Plan
+from app.core.trial import TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFigures:
+    """One client in one trial."""
+
+    client: int
+    """From 0; of a phone its seat in the run."""
+    metrics: TrialMetrics
+    arrivals: ArrivalFigures
+    delay_from_sent_ms_p50: float | None
+    """Received - sent; `None` without samples."""
+
+
+def each_client(record: TrialRecord, plan: Plan) -> Iterator[ClientFigures]:
+    """By client. `plan`: of the trial's arm. Made one by one: there may be thousands."""
+    found = DeliveryColumns.of(record.deliveries)
+    rows = Groups.by(np.asarray(found.client))
+    places = dict(zip(rows.keys.tolist(), rows.parts(np.arange(len(found))), strict=True))
+    none = np.arange(0)
+    for client in record.participants or range(record.spec.clients):
+        yield _figures(client, record, _taken(found, places.get(client, none)), plan)
+
+
+def _figures(client: int, record: TrialRecord, deliveries: DeliveryColumns, plan: Plan) -> ClientFigures:
+    alone = replace(
+        record, spec=replace(record.spec, clients=1), deliveries=deliveries, participants=(client,)
+    )
+    columns = columns_of(deliveries)
+    samples = np.flatnonzero(columns.is_sample & columns.has_sent)
+    since_sent_ms = (columns.received_us - columns.sent_us) / 1000
+    return ClientFigures(
+        client=client,
+        metrics=measure(alone, plan),
+        arrivals=arrival_figures(alone, plan),
+        delay_from_sent_ms_p50=delay_figures(columns, samples, since_sent_ms).p50,
+    )
+
+
+def _taken(found: DeliveryColumns, places: Integers) -> DeliveryColumns:
+    """These rows of it, in their order."""
+    arrays = {name: getattr(found, name) for name in NAMES}
+    return DeliveryColumns(
+        **{name: array(own.typecode, np.asarray(own)[places].tobytes()) for name, own in arrays.items()}
+    )
