@@ -194,7 +194,7 @@ def test_conduct_is_put_down_with_the_trial_also_without_a_sample(server: Runnin
 
     assert (status, answer["accepted"]) == (200, 0)
     device = {**CONDUCT["device"], "browser": None, "radio_jitter_ms": None, "rtt_ms": None}  # type: ignore[dict-item]
-    assert spool(server, "r")[-1]["batch"]["conduct"] == {**CONDUCT, "device": device}
+    assert spool(server, "r")[-1]["batch"]["conduct"] == {**CONDUCT, "device": device, "wall_ahead_us": None}
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_url_says_where_history_lives(text: str, expected: BrokerUrl) -> None:
         "",
         "memory",
         "memory://x",
-        "rediss://host",
+        "rediss+sqlite://host",
         "sqlite://history.db",
         "sqlite:///",
         "sqlite:///folder/",
