@@ -43,9 +43,7 @@ def each_client(record: TrialRecord, plan: Plan) -> Iterator[ClientFigures]:
 
 
 def _figures(client: int, record: TrialRecord, deliveries: DeliveryColumns, plan: Plan) -> ClientFigures:
-    alone = replace(
-        record, spec=replace(record.spec, clients=1), deliveries=deliveries, participants=(client,)
-    )
+    alone = replace(record, spec=replace(record.spec, clients=1), deliveries=deliveries, participants=())
     columns = columns_of(deliveries)
     samples = np.flatnonzero(columns.is_sample & columns.has_sent)
     since_sent_ms = (columns.received_us - columns.sent_us) / 1000
@@ -58,8 +56,9 @@ def _figures(client: int, record: TrialRecord, deliveries: DeliveryColumns, plan
 
 
 def _taken(found: DeliveryColumns, places: Integers) -> DeliveryColumns:
-    """These rows of it, in their order."""
-    arrays = {name: getattr(found, name) for name in NAMES}
+    """These rows of it, in their order, as those of a trial's only client: there is a mean for each number below."""
+    arrays = {name: np.asarray(getattr(found, name))[places] for name in NAMES}
+    arrays["client"] = np.zeros_like(arrays["client"])
     return DeliveryColumns(
-        **{name: array(own.typecode, np.asarray(own)[places].tobytes()) for name, own in arrays.items()}
+        **{name: array(getattr(found, name).typecode, own.tobytes()) for name, own in arrays.items()}
     )
