@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from app.analysis.analyse import Analysis
 from app.analysis.each_client import ClientFigures, each_client
 from app.core.scenario import arm_plan
-
-Cell = str | int | float | None
+from app.report.metric_cells import Cell, arrival_cells, metric_cells
 
 CLIENT_COLUMNS: Mapping[str, str] = {
     "run": "id of the run",
@@ -63,32 +62,9 @@ def client_rows(analysis: Analysis) -> Iterator[dict[str, Cell]]:
 
 
 def _figures(each: ClientFigures) -> dict[str, Cell]:
-    metrics, arrivals = each.metrics, each.arrivals
     return {
         "client": each.client,
-        "expected": metrics.expected,
-        "delivered": metrics.delivered,
-        "lost": metrics.lost,
-        "late": metrics.late,
-        "replayed": metrics.replayed,
-        "duplicates": metrics.duplicates,
-        "out_of_order": metrics.out_of_order,
-        "samples": metrics.samples,
-        "missing_share": arrivals.missing_share,
-        "delay_ms_mean": metrics.delay_ms.mean,
-        "delay_ms_p50": metrics.delay_ms.p50,
-        "delay_ms_p95": metrics.delay_ms.p95,
-        "delay_ms_p99": metrics.delay_ms.p99,
-        "delay_ms_max": metrics.delay_ms.max,
         "delay_from_sent_ms_p50": each.delay_from_sent_ms_p50,
-        "kernel_delay_ms_p50": metrics.kernel_delay_ms.p50,
-        "client_share_ms_p50": metrics.client_share_ms_p50,
-        "jitter_ms": metrics.jitter_ms,
-        "clock_bound_ms": metrics.clock_bound_ms,
-        "interval_ms_p50": arrivals.interval_ms_p50,
-        "interval_ms_p95": arrivals.interval_ms_p95,
-        "interval_ms_max": arrivals.interval_ms_max,
-        "gaps_over_2s": arrivals.gaps_over_2s,
-        "gaps_over_5s": arrivals.gaps_over_5s,
-        "spikes_over_500ms": arrivals.spikes_over_500ms,
+        **metric_cells(each.metrics),
+        **arrival_cells(each.arrivals),
     }

@@ -22,8 +22,7 @@ from app.analysis.words import pseudonym
 from app.core.scenario import Plan
 from app.report.client_rows import CLIENT_COLUMNS, client_rows
 from app.report.delivery_rows import delivery_rows, float_text
-
-Cell = str | int | float | None
+from app.report.metric_cells import Cell, arrival_cells, metric_cells
 
 DELIVERY_COLUMNS: Mapping[str, str] = {
     "run": "id of the run",
@@ -196,23 +195,7 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
     metrics, cpu = trial.metrics, trial.cpu
     return {
         "notifications": metrics.notifications,
-        "expected": metrics.expected,
-        "delivered": metrics.delivered,
-        "lost": metrics.lost,
-        "late": metrics.late,
-        "replayed": metrics.replayed,
-        "duplicates": metrics.duplicates,
-        "out_of_order": metrics.out_of_order,
-        "samples": metrics.samples,
-        "delay_ms_mean": metrics.delay_ms.mean,
-        "delay_ms_p50": metrics.delay_ms.p50,
-        "delay_ms_p95": metrics.delay_ms.p95,
-        "delay_ms_p99": metrics.delay_ms.p99,
-        "delay_ms_max": metrics.delay_ms.max,
-        "kernel_delay_ms_p50": metrics.kernel_delay_ms.p50,
-        "client_share_ms_p50": metrics.client_share_ms_p50,
-        "jitter_ms": metrics.jitter_ms,
-        "clock_bound_ms": metrics.clock_bound_ms,
+        **metric_cells(metrics),
         "source_lag_ms_p99": metrics.source_lag_ms_p99,
         "cpu_per_delivery_us": cpu.per_delivery_us,
         "cpu_delta_points": cpu.delta_points,
@@ -226,17 +209,10 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
 
 
 def _regularity(trial: AnalysedTrial, plan: Plan) -> dict[str, Cell]:
-    figures = arrival_figures(trial.record, plan)
     return {
         "delay_from_sent_ms_p50": from_sent_ms_p50(trial),
         "display_ms_p50": median(trial.record.display_ms),
-        "missing_share": figures.missing_share,
-        "interval_ms_p50": figures.interval_ms_p50,
-        "interval_ms_p95": figures.interval_ms_p95,
-        "interval_ms_max": figures.interval_ms_max,
-        "gaps_over_2s": figures.gaps_over_2s,
-        "gaps_over_5s": figures.gaps_over_5s,
-        "spikes_over_500ms": figures.spikes_over_500ms,
+        **arrival_cells(arrival_figures(trial.record, plan)),
     }
 
 
