@@ -103,7 +103,7 @@ def _start_clock(server):  # type: ignore[no-untyped-def]
         server.log.warning("SIAR_CLOCK_PORT is the service's own port; the clock channel takes any free one.")
         wanted = 0
     try:
-        process, port = _clock_on(wanted)
+        process, port = companions.start_clock(_settings, port=wanted)
     except (SiarError, OSError) as error:
         # Never a reason not to start: clients fall back to GET /api/clock.
         server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
@@ -111,14 +111,7 @@ def _start_clock(server):  # type: ignore[no-untyped-def]
         return
     os.environ["SIAR_CLOCK_PORT"] = str(port)
     # On the port that pages have been told.
-    _keeper.add("clock channel", process, lambda: _clock_on(port)[0])
-
-
-def _clock_on(port):  # type: ignore[no-untyped-def]
-    # A page that came over HTTPS may open no plain WebSocket: the channel shows the same certificate.
-    return companions.start_clock(
-        host=_settings.host, port=port, tls_cert=_settings.tls_cert, tls_key=_settings.tls_key
-    )
+    _keeper.add("clock channel", process, lambda: companions.start_clock(_settings, port=port)[0])
 
 
 def _start_recorder(server, folder):  # type: ignore[no-untyped-def]

@@ -10,9 +10,9 @@ on SIGTERM. A client sends `{"probe": 7}` as one text frame and gets
 `received_us` is read when the bytes arrive, before they are parsed, and `sent_us` when the answer is written. That is
 why the WebSocket protocol is used here without its I/O layer, in which a frame passes a queue and a task switch first.
 
-Limits and what happens at them: 4,096 connections, then 503; 256 bytes a message, then close 1009; 200 frames a
-second sustained, then close 1008; 10 s for the handshake and 5 min without a frame, then the connection ends; a
-client that does not read its answers is cut off.
+Limits and what happens at them: 4,096 connections, and 256 of one address, then 503; 256 bytes a message, then close
+1009; 200 frames a second sustained, then close 1008; 10 s for the handshake and 5 min without a frame, then the
+connection ends; a client that does not read its answers is cut off.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import socket
 import ssl
 import sys
 import threading
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -37,9 +39,15 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from app import clock
+from app.core.forwarded import exempt_from_shares
+from app.core.network_of import network_of
+from app.core.our_host import is_our_host
 
 CONNECTIONS_MAX = 4_096
 """As many clients as the service itself is measured with."""
+
+PER_ADDRESS_MAX = 256
+"""The service's own share of an address (`SIAR_CONNECTIONS_PER_ADDRESS_MAX`), unless told otherwise."""
 
 SPARE_FILES = 64
 """File descriptors kept for everything that is not a connection, and to answer the one too many."""
@@ -112,10 +120,41 @@ def is_origin_accepted(request: Request, allowed_hosts: frozenset[str]) -> bool:
 class ClockServer:
     """The open connections, and the limits that concern all of them."""
 
-    def __init__(self, *, connections_max: int, allowed_hosts: frozenset[str]) -> None:
+    def __init__(
+        self,
+        *,
+        connections_max: int,
+        allowed_hosts: frozenset[str],
+        per_address_max: int = PER_ADDRESS_MAX,
+        trusted_proxies: Iterable[str] = (),
+    ) -> None:
         self.connections_max = connections_max
+        self.per_address_max = per_address_max
         self.allowed_hosts = allowed_hosts
-        self.connections: set[ClockConnection] = set()
+        self.connections: dict[ClockConnection, str] = {}
+        """With the guest that each counts for."""
+        self._held: Counter[str] = Counter()
+        """By guest."""
+        self._is_exempt = exempt_from_shares(trusted_proxies)
+
+    def enter(self, connection: ClockConnection, address: str) -> bool:
+        """Take a connection in, unless there are too many, in all or of its address."""
+        guest = network_of(address)
+        if len(self.connections) >= self.connections_max:
+            return False
+        if self._held[guest] >= self.per_address_max and not self._is_exempt(address):
+            return False
+        self.connections[connection] = guest
+        self._held[guest] += 1
+        return True
+
+    def leave(self, connection: ClockConnection) -> None:
+        """Forget a connection, if it was taken in."""
+        guest = self.connections.pop(connection, None)
+        if guest is not None:
+            self._held[guest] -= 1
+            if not self._held[guest]:
+                del self._held[guest]
 
     def sweep(self, now_us: int) -> None:
         """End the connections that have taken too long over what they are doing."""
@@ -141,13 +180,12 @@ class ClockConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection in, unless there are too many."""
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._server.connections) >= self._server.connections_max:
+        if not self._server.enter(self, transport.get_extra_info("peername")[0]):
             self._transport.write(OVERLOADED)
             self._transport.close()
             return
         self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)
-        self._server.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         """Stamp first, then parse and answer."""
@@ -166,7 +204,7 @@ class ClockConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._server.connections.discard(self)
+        self._server.leave(self)
 
     def expire(self) -> None:
         """End a connection at its deadline: politely when it is open, else at once."""
@@ -181,10 +219,13 @@ class ClockConnection(asyncio.Protocol):
         self._flush()
 
     def _handshake_response(self, request: Request) -> Response:
-        if is_origin_accepted(request, self._server.allowed_hosts):
-            self.deadline_us = clock.now_us() + IDLE_US_MAX
-            return self._websocket.accept(request)
-        return self._websocket.reject(403, "The page comes from another host.\n")
+        allowed_hosts = self._server.allowed_hosts
+        if not all(is_our_host(host, allowed_hosts) for host in request.headers.get_all("Host")):
+            return self._websocket.reject(421, "No server goes by this name here.\n")
+        if not is_origin_accepted(request, allowed_hosts):
+            return self._websocket.reject(403, "The page comes from another host.\n")
+        self.deadline_us = clock.now_us() + IDLE_US_MAX
+        return self._websocket.accept(request)
 
     def _take_frame(self, frame: Frame, received_us: int) -> None:
         if not self._is_within_rate(received_us):
@@ -293,7 +334,13 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--anchor-us", required=True, type=int, help="added to CLOCK_MONOTONIC, microseconds")
     parser.add_argument("--timebase", required=True, type=_hexadecimal, help="names the anchor")
     parser.add_argument(
-        "--allow-origin-host", nargs="*", default=[], metavar="HOST", help="further hosts whose pages may ask"
+        "--allowed-host", nargs="*", default=[], metavar="HOST", help="further names of this server"
+    )
+    parser.add_argument(
+        "--per-address-max", type=int, default=PER_ADDRESS_MAX, help="connections of one address"
+    )
+    parser.add_argument(
+        "--trusted-proxy", nargs="*", default=[], metavar="NETWORK", help="not counted; then loopback is"
     )
     parser.add_argument("--tls-cert", metavar="PEM", help="certificate: the channel is then wss://")
     parser.add_argument("--tls-key", metavar="PEM", help="and its key")
@@ -324,8 +371,12 @@ def main(arguments: list[str]) -> int:
     except (OSError, OverflowError) as error:
         print(f"The clock cannot listen on {options.host} port {options.port}: {error}.", file=sys.stderr)
         return EXIT_UNFIT
-    allowed_hosts = frozenset(host.lower() for host in options.allow_origin_host)
-    clock_server = ClockServer(connections_max=_connections_max(), allowed_hosts=allowed_hosts)
+    clock_server = ClockServer(
+        connections_max=_connections_max(),
+        allowed_hosts=frozenset(host.lower() for host in options.allowed_host),
+        per_address_max=options.per_address_max,
+        trusted_proxies=options.trusted_proxy,
+    )
     asyncio.run(serve(listener, clock_server, tls))
     return 0
 

@@ -33,7 +33,7 @@ from app.serving.loop import Loop
 from app.serving.takeover import SocketOptions, can_take_over
 from app.settings import Settings
 from app.source import Trials
-from app.transports.socket_io import SocketIoTransport
+from app.transports.socket_io.transport import SocketIoTransport
 from app.transports.sse import SseTransport
 
 FORGET_PER_S = 0.5

@@ -82,7 +82,7 @@ class Settings:
     heartbeat_s: float = 15.0
     """Pause after which an idle event stream gets a comment; below the 30-60 s after which proxies cut it."""
     retry_ms: int = 1000
-    """What EventSource waits before it reconnects."""
+    """What EventSource waits before it reconnects, on average: each is told another time, and a longer one at our own end."""
     ping_interval_s: float = 25
     """Engine.IO's ping; the protocol's default."""
     ping_timeout_s: float = 20

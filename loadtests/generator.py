@@ -8,7 +8,8 @@ written but the one line that says that it is complete.
                                       or the time is over
     {"do": "expect", "run", "trial", "count"[, "first_offset"]}      {"is": "complete"}, once everyone connected has all
     {"do": "collect"}                 {"is": "collected", columns of `recording.py`, "expected", "connected", "lag_ms_p99",
-                                      "cpu_s", "disconnects", "malformed", "attempts", "failures", "connect_us"}
+                                      "cpu_s", "disconnects", "broken_before", "malformed", "attempts",
+                                      "failures", "connect_us"}
     {"do": "disconnect"}              {"is": "disconnected"}
 
 More processes than one are so many of these, each with its share of the users: columns put together lose nothing.
@@ -103,6 +104,7 @@ class Generator:
                 "lag_ms_p99": lag_ms,
                 "cpu_s": cpu_s,
                 "disconnects": self.session.disconnects,
+                "broken_before": self.session.broken_before,
                 "malformed": self.session.malformed,
                 **self._handshakes(),
             }

@@ -1,6 +1,6 @@
 """What `locust -f loadtests/locustfile.py` runs: SSE and Socket.IO users of a Siar server.
 
-    locust -f loadtests/locustfile.py --host http://127.0.0.1:5000                        web UI
+    locust -f loadtests/locustfile.py --host http://127.0.0.1:8080                        web UI
     ... --headless -u 500 -r 100 -t 1m SseUser                                            one transport
     ... --publish-rate 1 --operator-token TOKEN                                           and notifications to receive
     ... --processes 2, or --master and --worker on several machines                       more than one core

@@ -1,4 +1,4 @@
-"""Locust by itself: delays for its own pages, gaps by offset, and a publisher where nobody else publishes.
+"""Locust by itself: delays for its own pages, gaps by position, and a publisher where nobody else publishes.
 
 Each notification becomes a `request` event here, which costs more than receiving it: up to some hundreds of users per
 process. `./siar load` records columns instead and fires none.
@@ -15,6 +15,7 @@ from locust import events, stats
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
+from app.core.errors import MalformedPosition
 from app.core.histogram import bucket_us
 from loadtests.publisher import publish
 from loadtests.server_clock import ServerClock
@@ -59,7 +60,7 @@ class _Plain:
         self._greenlets: list[Greenlet] = []
         self._clock: ServerClock | None = None
         self._session = Session(on_notification=self._tell)
-        self._session.begin(environment.host or "http://127.0.0.1:5000", [])
+        self._session.begin(environment.host or "http://127.0.0.1:8080", [])
 
     def start(self) -> None:
         """Users are about to come here, or a publisher is wanted."""
@@ -87,6 +88,9 @@ class _Plain:
         kernel_ns: int | None,
     ) -> None:
         self._tell_gap(member, transport, notification)
+        offset = notification.get("offset")
+        if isinstance(offset, int) and offset <= member.replay_until:
+            return  # It waited for the user to come back, which is no delay of a delivery.
         due_us = notification.get("due_us")
         if self._clock is None or not isinstance(due_us, int):
             return
@@ -96,15 +100,15 @@ class _Plain:
         self._fire(transport, "delay, handler", (self._clock.server_us(read_ns / 1000) - due_us) / 1000)
 
     def _tell_gap(self, member: Member, transport: str, notification: Mapping[str, Any]) -> None:
-        """Offsets rise by one over all topics, and these users ask for all of them."""
-        offset = notification.get("offset")
-        if not isinstance(offset, int):
+        """These users ask for all topics, so that nothing may be missing between two."""
+        try:
+            missing = member.order.missing(str(notification.get("id")))
+        except MalformedPosition:
             return
-        if member.last_offset >= 0 and offset > member.last_offset + 1:
-            self._fire(transport, "gap", 0.0, GapSeen(f"{offset - member.last_offset - 1} missing"))
-        elif offset <= member.last_offset:
+        if missing is None:
             self._fire(transport, "duplicate", 0.0, DuplicateSeen("a notification came again"))
-        member.last_offset = max(offset, member.last_offset)
+        elif missing:
+            self._fire(transport, "gap", 0.0, GapSeen(f"{missing} missing"))
 
     def _fire(self, transport: str, name: str, duration_ms: float, error: Exception | None = None) -> None:
         self._environment.events.request.fire(  # type: ignore[no-untyped-call]

@@ -1,6 +1,7 @@
 """What all users of one process share: where they connect, what they wait for, what they have seen.
 
     begin -> users take numbers, dial, are let in -> settled -> expect -> keep ... keep -> complete
+             |<-- what breaks here: `broken_before` --->|<------ and here: `disconnects` ---->|
 
 A broadcast gives all users of a transport the same bytes, so each piece is decoded once and known from then on
 (`known`). A handshake that failed is counted with its reason and its attempt: never "0 errors" for want of trying.
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from app.core.speech import Subscription
+from loadtests.order import Order
 from loadtests.recording import REPLAYED, SHARED, Recording
 
 USER_AGENT = "siar-locust/1 (simulated)"
@@ -37,9 +39,11 @@ class Heard(NamedTuple):
     notifications: int
     """All that are in it, of any trial."""
     last_id: str | None
+    is_shared: bool
+    """Whether these are several: the kernel's stamp is then no one's own. One that came twice is still one."""
 
 
-NOTHING = Heard((), 0, None)
+NOTHING = Heard((), 0, None, is_shared=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ class Member:
     live: bool = False
     replay_until: int = -1
     """Offsets up to this one are replays on the present connection."""
-    last_offset: int = -1
-    """Of the last notification that `on_notification` heard of."""
+    order: Order = field(default_factory=Order)
+    """Of the notifications that `on_notification` heard of."""
 
 
 @dataclass(slots=True)
@@ -104,8 +108,11 @@ class Session:
     failures: Counter[str] = field(default_factory=Counter)
     connect_us: list[int] = field(default_factory=list)
     disconnects: int = 0
+    """Connections that broke since `expect`."""
+    broken_before: int = 0
+    """Those that broke between `begin` and `expect`: while others connected, or while all were idle."""
     malformed: int = 0
-    """Connections given up because what came broke the protocol."""
+    """Connections given up because what came broke the protocol, since `expect`."""
     _expected: Expectation | None = None
     _numbers: list[int] | None = None
     _settled: int = 0
@@ -118,7 +125,7 @@ class Session:
         self.url, self.topics, self.fanout = url.rstrip("/"), topics, fanout
         self._numbers = list(reversed(clients))
         self.members, self.known, self._settled = [], {}, 0
-        self.attempts = self.disconnects = self.malformed = 0
+        self.attempts = self.disconnects = self.broken_before = self.malformed = 0
         self.failures, self.connect_us = Counter(), []
         self._expected = None
 
@@ -168,6 +175,7 @@ class Session:
         self.recording, self.known = Recording(), {}
         for member in self.members:
             member.seen = set()
+        self.broken_before += self.disconnects
         self.disconnects = self.malformed = 0
         self._waiting = self.connected
         return self._waiting
@@ -181,6 +189,7 @@ class Session:
             tuple(each for each in marks if each is not None),
             len(notifications),
             last_id if isinstance(last_id, str) else None,
+            is_shared=len({str(each.get("id")) for each in notifications}) > 1,
         )
 
     def remember(self, data: bytes, heard: Heard) -> None:
@@ -193,7 +202,7 @@ class Session:
         """What one read brought to one user."""
         if heard.last_id is not None:
             member.last_event_id = heard.last_id
-        shared = SHARED if heard.notifications > 1 else 0
+        shared = SHARED if heard.is_shared else 0
         stamp_ns = 0 if kernel_ns is None else kernel_ns + self.kernel_offset_ns
         for seq, offset in heard.marks:
             replayed = REPLAYED if offset <= member.replay_until else 0

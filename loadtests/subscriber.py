@@ -11,6 +11,7 @@ import gevent
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
 from app.core.speech import SPEECHES, Speech
+from loadtests.patience import patient
 from loadtests.session import NOTHING, Heard, Member, Session
 from loadtests.stamps import ANCILLARY_BYTES, READ_BYTES, dial, kernel_ns
 
@@ -79,25 +80,27 @@ class Subscriber:
                 connect_us = (read_ns - begun_ns) // 1000
                 session.let_in(self._member, position, parse_position(position).offset, connect_us=connect_us)
                 if notifications:  # A resume brings them with the handshake; they have no stamp of their own.
+                    self._tell(notifications, read_ns, None)
                     session.keep(self._member, session.heard(notifications), read_ns, None)
                 return connect_us
 
     def _read(self) -> None:
         """The hot loop: a microsecond here is three milliseconds with three thousand users."""
         session, member, speech = self._session, self._member, self._speech
-        recvmsg, now_ns = self._sock.recvmsg, time.monotonic_ns
+        now_ns = time.monotonic_ns
         at_rest = speech.at_rest
-        while True:
-            data, ancillary, _flags, _address = recvmsg(READ_BYTES, ANCILLARY_BYTES)
-            read_ns = now_ns()
-            if not data:
-                raise Lost("the connection was closed")
-            heard = session.known.get(data) if at_rest else None
-            if heard is None:
-                heard = self._decode(data, read_ns, ancillary, was_at_rest=at_rest)
-                at_rest = speech.at_rest
-            if heard.notifications:
-                session.keep(member, heard, read_ns, kernel_ns(ancillary))
+        with patient(self._sock) as recvmsg:
+            while True:
+                data, ancillary, _flags, _address = recvmsg(READ_BYTES, ANCILLARY_BYTES)
+                read_ns = now_ns()
+                if not data:
+                    raise Lost("the connection was closed")
+                heard = session.known.get(data) if at_rest else None
+                if heard is None:
+                    heard = self._decode(data, read_ns, ancillary, was_at_rest=at_rest)
+                    at_rest = speech.at_rest
+                if heard.notifications:
+                    session.keep(member, heard, read_ns, kernel_ns(ancillary))
 
     def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_at_rest: bool) -> Heard:
         speech, session = self._speech, self._session
@@ -107,13 +110,19 @@ class Subscriber:
         if speech.ended:
             raise Lost("the server ended the stream")
         if session.on_notification is not None:
-            for each in notifications:
-                session.on_notification(self._member, self._transport, read_ns, each, kernel_ns(ancillary))
+            self._tell(notifications, read_ns, kernel_ns(ancillary))
             return session.heard(notifications)  # Nothing is remembered: each one is to be seen.
         heard = session.heard(notifications) if notifications else NOTHING
         if was_at_rest and is_plain and speech.at_rest:
             session.remember(data, heard)
         return heard
+
+    def _tell(self, notifications: list[dict[str, Any]], read_ns: int, stamp_ns: int | None) -> None:
+        """Each one to who wants to see them: replays too, or the next one would look as if some were missing."""
+        session = self._session
+        if session.on_notification is not None:
+            for each in notifications:
+                session.on_notification(self._member, self._transport, read_ns, each, stamp_ns)
 
     def _answer(self) -> None:
         if self._speech.outgoing:

@@ -107,11 +107,13 @@ def _row(base: Analysis, groups: _Groups, step: HolmStep) -> AcrossRow:
     base_median, estimate = median(a), shift(a, b)
     assert base_median is not None
     assert estimate is not None
-    bound_ms = max(
-        (value for each in base.trials if (value := each.metrics.clock_bound_ms) is not None), default=None
-    )
     limit = (
-        margin(groups.metric, base.run.plan, a_median=base_median, clock_bound_ms=bound_ms)
+        margin(
+            groups.metric,
+            base.run.plan,
+            a_median=base_median,
+            clock_bound_ms=_clock_bound_ms(base, groups.clients),
+        )
         if groups.less is None
         else None
     )
@@ -135,6 +137,20 @@ def _row(base: Analysis, groups: _Groups, step: HolmStep) -> AcrossRow:
         equivalent=limit is not None and same_within.is_within(limit),
         effect=effect_size(a, b),
         change=_change(holm_interval, estimate),
+    )
+
+
+def _clock_bound_ms(base: Analysis, clients: int) -> float | None:
+    """The widest of the trials that count: a void one's, however wide, must not widen a margin and so hide what got worse."""
+    return max(
+        (
+            value
+            for each in base.trials
+            if each.in_comparison
+            and each.record.spec.clients == clients
+            and (value := each.metrics.clock_bound_ms) is not None
+        ),
+        default=None,
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from app.analysis.comparison import Block, Comparison, compare
 from app.analysis.cpu import cpu_figures
 from app.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow, summary_row
-from app.analysis.validity import check_trial, figures_of, is_valid
+from app.analysis.trial_figures import figures_of
+from app.analysis.validity import check_trial, is_valid
 from app.core.columns import DeliveryColumns
 from app.core.scenario import Arm, Plan, plan_sha256
 from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
@@ -80,6 +81,10 @@ class Analysis:
     def client_counts(self) -> tuple[int, ...]:
         """The counts of clients that there are rows for, ascending."""
         return tuple(sorted({row.clients for row in self.summary}))
+
+    def counting(self, arm: Arm, clients: int) -> list[AnalysedTrial]:
+        """The trials of one arm at one count of clients that stand in the comparison."""
+        return [each for each in self.trials if each.in_comparison and _is_of(each, arm, clients)]
 
     def row(self, arm: Arm, clients: int) -> SummaryRow:
         """The summary of one arm at one count of clients."""
@@ -173,12 +178,13 @@ def _values(trial: AnalysedTrial) -> dict[str, float | None]:
 
 
 def _row(trials: Sequence[AnalysedTrial], arm: Arm, clients: int) -> SummaryRow:
-    own = [
-        each
-        for each in trials
-        if each.in_comparison and (each.record.spec.arm.name, each.record.spec.clients) == (arm.name, clients)
-    ]
+    own = [each for each in trials if each.in_comparison and _is_of(each, arm, clients)]
     return summary_row(arm, clients, own)
+
+
+def _is_of(trial: AnalysedTrial, arm: Arm, clients: int) -> bool:
+    spec = trial.record.spec
+    return (spec.arm.name, spec.clients) == (arm.name, clients)
 
 
 def _totals(trials: Sequence[AnalysedTrial]) -> Totals:

@@ -52,9 +52,9 @@ class ArrivalFigures:
     """1 - samples / expected."""
 
 
-def arrival_figures(record: TrialRecord, plan: Plan) -> ArrivalFigures:
-    """The figures of one trial; warm-up is left out of them."""
-    columns = columns_of(record.deliveries)
+def arrival_figures(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> ArrivalFigures:
+    """The figures of one trial; warm-up is left out of them. `columns`: of its deliveries, where they are there already."""
+    columns = columns_of(record.deliveries) if columns is None else columns
     period_s = 1 / arm_plan(plan, record.spec.arm).rate_hz
     intervals_s = np.sort(intervals_of(columns))
     samples = columns.samples()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from app.analysis.columns import columns_of
 from app.analysis.cpu import cpu_figures
 from app.analysis.metrics import measure
-from app.analysis.statistics import median, quantile
+from app.analysis.statistics import median, quantile_of_ascending
 from app.core.scenario import Plan, arm_plan
 from app.core.trial import CpuUse, TrialRecord
 
@@ -95,11 +95,11 @@ class Bands:
             for each in trials
             if each.arm == arm
         ]
-        delays_ms = [delay for each in own for delay in each.delays_ms]
+        delays_ms = sorted(delay for each in own for delay in each.delays_ms)
         return Cell(
-            delay_ms_p50=quantile(delays_ms, 0.5),
-            delay_ms_p25=quantile(delays_ms, 0.25),
-            delay_ms_p75=quantile(delays_ms, 0.75),
+            delay_ms_p50=quantile_of_ascending(delays_ms, 0.5),
+            delay_ms_p25=quantile_of_ascending(delays_ms, 0.25),
+            delay_ms_p75=quantile_of_ascending(delays_ms, 0.75),
             cpu_us_per_delivery=median([each.cpu_us for each in own if each.cpu_us is not None]),
             delivered=sum(each.delivered for each in own),
             late=sum(each.late for each in own),

@@ -117,20 +117,11 @@ def _beside(analysis: Analysis, comparison: Comparison, study: StudyMethod | Non
 
 def _medians(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
     return [
-        value
-        for each in analysis.trials
-        if each.in_comparison
-        and (each.record.spec.arm.name, each.record.spec.clients) == (arm.name, clients)
-        and (value := each.metrics.delay_ms.p50) is not None
+        value for each in analysis.counting(arm, clients) if (value := each.metrics.delay_ms.p50) is not None
     ]
 
 
 def _samples(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
-    own = [
-        columns_of(trial.record.deliveries)
-        for trial in analysis.trials
-        if trial.in_comparison
-        and (trial.record.spec.arm.name, trial.record.spec.clients) == (arm.name, clients)
-    ]
+    own = [columns_of(trial.record.deliveries) for trial in analysis.counting(arm, clients)]
     step = -(-sum(len(each.client) for each in own) // POOLED_MAX) or 1
     return [value for each in own for value in each.delay_ms[::step][each.is_sample[::step]].tolist()]

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.analysis.columns import columns_of
-from app.analysis.statistics import mean, median, quantile
+from app.analysis.metrics import supported_quantile
+from app.analysis.statistics import mean, median
 from app.analysis.summary import AnalysedTrial
 from app.analysis.telemetry import LevelRow, level_row
 from app.core.course import Opening
@@ -95,7 +96,8 @@ def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTri
         connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
         first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
         setup_ms_p50=median(setups_ms),
-        setup_ms_p95=quantile(setups_ms, 0.95) if len(setups_ms) >= 100 else None,
+        # Each connection is as independent of the others as a broadcast is.
+        setup_ms_p95=supported_quantile(setups_ms, 0.95, broadcasts=len(setups_ms)),
         breaks=breaks,
         break_share=breaks / seats if seats else None,
         recovery_ms_p50=median(recoveries_ms),

@@ -4,7 +4,7 @@
 
 It is the phone's own share and the same for every transport (`measurement.md` section 6: p from a task behind
 requestAnimationFrame; p50 about 10 ms at 60 Hz). The published study mixes it into its delays. Hidden pages paint nothing:
-only arrivals seen on a visible page count, and the others are counted beside.
+only arrivals seen on a visible page count, and the others are counted beside. Warm-up is neither.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from app.analysis.metrics import supported_quantile
 from app.analysis.statistics import median
-from app.core.delivery import Outcome
+from app.core.delivery import Outcome, SampleState
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def display_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[DisplayRow, ...]
     """
     found: dict[str, _Transport] = {}
     for sample in samples:
-        if sample["outcome"] in (Outcome.ON_TIME, Outcome.LATE):
+        if sample["outcome"] in (Outcome.ON_TIME, Outcome.LATE) and sample.get("state") != SampleState.WARMUP:
             found.setdefault(sample["transport"], _Transport()).add(sample)
     return tuple(_row(transport, own) for transport, own in sorted(found.items()))
 

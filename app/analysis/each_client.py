@@ -14,7 +14,7 @@ import numpy as np
 from app.analysis.arrivals import ArrivalFigures, arrival_figures
 from app.analysis.columns import Integers, columns_of
 from app.analysis.groups import Groups
-from app.analysis.metrics import TrialMetrics, delay_figures, measure
+from app.analysis.metrics import TrialMetrics, measure, middle_client_ms
 from app.core.columns import NAMES, DeliveryColumns
 from app.core.scenario import Plan
 from app.core.trial import TrialRecord
@@ -43,15 +43,22 @@ def each_client(record: TrialRecord, plan: Plan) -> Iterator[ClientFigures]:
 
 
 def _figures(client: int, record: TrialRecord, deliveries: DeliveryColumns, plan: Plan) -> ClientFigures:
-    alone = replace(record, spec=replace(record.spec, clients=1), deliveries=deliveries, participants=())
+    # How late the source was is the trial's, and no client's.
+    alone = replace(
+        record,
+        spec=replace(record.spec, clients=1),
+        deliveries=deliveries,
+        participants=(),
+        source_lag_us=(),
+    )
     columns = columns_of(deliveries)
     samples = np.flatnonzero(columns.is_sample & columns.has_sent)
     since_sent_ms = (columns.received_us - columns.sent_us) / 1000
     return ClientFigures(
         client=client,
-        metrics=measure(alone, plan),
-        arrivals=arrival_figures(alone, plan),
-        delay_from_sent_ms_p50=delay_figures(columns, samples, since_sent_ms).p50,
+        metrics=measure(alone, plan, columns),
+        arrivals=arrival_figures(alone, plan, columns),
+        delay_from_sent_ms_p50=middle_client_ms(columns, samples, since_sent_ms),
     )
 
 

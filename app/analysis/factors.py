@@ -1,6 +1,6 @@
 """What each factor of the arms adds, and what factors add together: main effects and interactions, block by block.
 
-An arm is a point: its transport and its factors (fan-out, compression, polling, gap, payload, radio); with the count of
+An arm is a point: its transport and its factors (fan-out, polling, gap, payload, radio); with the count of
 clients it is a cell, and the trials of one block number are one repetition of all cells. In each repetition:
 
     main effect of F, level 1 over 0     mean over all pairs of cells that differ in F only: value at 1 - value at 0

@@ -9,11 +9,11 @@ import numpy as np
 
 from app.analysis.analyse import Analysis
 from app.analysis.arrivals import ArrivalFigures, arrival_figures, pooled
-from app.analysis.columns import columns_of
+from app.analysis.columns import columns_of, of_some_clients
 from app.analysis.course import CourseRow, course_row
 from app.analysis.kept import kept
 from app.analysis.memory import MemoryPerConnection, memory_per_connection
-from app.analysis.metrics import delay_figures, supported_quantile
+from app.analysis.metrics import middle_client_ms, supported_quantile
 from app.analysis.positions import PositionFigures
 from app.analysis.shapes import places as places_of
 from app.analysis.statistics import mean, median
@@ -47,7 +47,7 @@ class FurtherRow:
     display_ms_p50: float | None
     """Median of the trials' medians; `None` where no page painted: for built-in clients. `display.py` has the formula."""
     display_ms_p95: float | None
-    """Of all of them together; needs 100 broadcasts."""
+    """Of all of them together; needs 100 measured broadcasts."""
     replayed: int
     """Void trials included: a break voids its trial."""
     both_zero_rate: float | None
@@ -85,12 +85,7 @@ def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
 
 def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures]) -> FurtherRow:
     plan = analysis.run.plan
-    own = [
-        each
-        for each in analysis.trials
-        if each.in_comparison
-        and (each.record.spec.arm.name, each.record.spec.clients) == (row.arm.name, row.clients)
-    ]
+    own = analysis.counting(row.arm, row.clients)
     seconds = [client for each in own for client in telemetry(thinned(each.record), plan)]
     arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
     all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]
@@ -122,12 +117,12 @@ def from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
     """Received - sent: the median of the clients' medians; `None` without samples."""
     columns = columns_of(trial.record.deliveries)
     samples = np.flatnonzero(columns.is_sample & columns.has_sent)
-    return delay_figures(columns, samples, (columns.received_us - columns.sent_us) / 1000).p50
+    return middle_client_ms(columns, samples, (columns.received_us - columns.sent_us) / 1000)
 
 
 def _display_ms_p95(trials: Sequence[AnalysedTrial]) -> float | None:
     painted_ms = [value for each in trials for value in each.record.display_ms]
-    broadcasts = sum(each.record.published for each in trials if each.record.display_ms)
+    broadcasts = sum(each.metrics.notifications for each in trials if each.record.display_ms)
     return supported_quantile(painted_ms, 0.95, broadcasts=broadcasts)
 
 
@@ -141,11 +136,11 @@ def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:
 
 def thinned(record: TrialRecord) -> TrialRecord:
     """The trial, or of a large one every so-many-th client of it."""
-    step = -(-len(record.deliveries) // SECONDS_DELIVERIES_MAX) or 1
-    if step == 1:
+    if len(record.deliveries) <= SECONDS_DELIVERIES_MAX:
         return record
     columns = columns_of(record.deliveries)
-    return replace(record, deliveries=columns.rows(columns.client % step == 0))
+    chosen = of_some_clients(columns, record.participants, rows_max=SECONDS_DELIVERIES_MAX)
+    return replace(record, deliveries=columns.rows(chosen))
 
 
 def _mean_rss(trials: Sequence[AnalysedTrial]) -> float | None:

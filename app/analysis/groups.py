@@ -39,8 +39,12 @@ class Groups:
         is_sorted = bool((keys[1:] >= keys[:-1]).all())
         order = np.arange(len(keys)) if is_sorted else np.argsort(keys, kind="stable")
         ordered = keys[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(keys) else np.arange(0)
-        return cls(ordered[starts], starts, np.diff(np.r_[starts, len(keys)]), order)
+        is_first = np.ones(len(keys), dtype=bool)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        starts = np.flatnonzero(is_first)
+        ends = np.empty_like(starts)
+        ends[:-1], ends[-1:] = starts[1:], len(keys)
+        return cls(ordered[starts], starts, ends - starts, order)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -86,9 +86,9 @@ class TrialMetrics:
     """Mean delay of each client, by index; `None` for a phone that did not take part."""
 
 
-def measure(record: TrialRecord, plan: Plan) -> TrialMetrics:
-    """The figures of a trial's deliveries."""
-    columns = columns_of(record.deliveries)
+def measure(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> TrialMetrics:
+    """The figures of a trial's deliveries. `columns`: of its deliveries, where they are there already."""
+    columns = columns_of(record.deliveries) if columns is None else columns
     measured = ~columns.warmup
     first = first_of_each(columns, measured & columns.has_arrived)
     arrivals = _in_order_of_arrival(columns, first)

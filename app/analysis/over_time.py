@@ -38,12 +38,7 @@ class Stretch:
 
 def over_time(analysis: Analysis, row: SummaryRow, *, stretches: int = STRETCHES_MAX) -> tuple[Stretch, ...]:
     """The stretches of one arm at one count of clients that have samples, in order; at most one for each notification."""
-    trials = [
-        columns_of(each.record.deliveries)
-        for each in analysis.trials
-        if each.in_comparison
-        and (each.record.spec.arm.name, each.record.spec.clients) == (row.arm.name, row.clients)
-    ]
+    trials = [columns_of(each.record.deliveries) for each in analysis.counting(row.arm, row.clients)]
     return stretches_of(trials, min(stretches, analysis.run.plan.notifications))
 
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from app.analysis.columns import Floats, Integers, columns_of
 from app.analysis.groups import Groups
-from app.analysis.statistics import mean, median, quantile
+from app.analysis.metrics import supported_quantile
+from app.analysis.statistics import mean, median
 from app.analysis.writes import has_writes, server_writes
 from app.core.trial import TrialRecord
 
@@ -86,7 +87,7 @@ def position_figures(record: TrialRecord) -> PositionFigures | None:
     return PositionFigures(
         notifications=len(several),
         spread_ms_p50=median(spreads_ms),
-        spread_ms_p95=quantile(spreads_ms, 0.95) if len(spreads_ms) >= 100 else None,
+        spread_ms_p95=supported_quantile(spreads_ms, 0.95, broadcasts=len(spreads_ms)),
         effect_us_per_place=slope_us([(each.place.astype(np.float64), each.server_ms) for each in several]),
         first_share_max=_first_share_max([int(each.client[0]) for each in several]),
         places=_rows(place, server_ms),

@@ -59,7 +59,8 @@ def _largest_rank(m: int, n: int, tail: float) -> int:
     """The largest k with P(U <= k - 1) <= tail; 0 when there is none."""
     if m * n > EXACT_PRODUCT_MAX:
         centre, deviation = _normal(m, n)
-        return max(0, math.floor(centre + NormalDist().inv_cdf(tail) * deviation))
+        # From P(U <= k - 1) as `_at_most` has it, half a rank up: so that interval and test agree here too.
+        return max(0, math.floor(centre + 0.5 + NormalDist().inv_cdf(tail) * deviation))
     return bisect_left(_cumulative(min(m, n), max(m, n)), tail + _ROUNDING)
 
 

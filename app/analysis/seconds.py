@@ -10,7 +10,6 @@ from app.analysis.course import kernel_percent, process_percent
 from app.analysis.further import thinned
 from app.analysis.kept import kept
 from app.analysis.statistics import mean
-from app.analysis.summary import AnalysedTrial
 from app.analysis.telemetry import Series, telemetry
 from app.core.scenario import Arm
 
@@ -36,11 +35,7 @@ def seconds(analysis: Analysis) -> tuple[SecondsRow, ...]:
 
 
 def _row(analysis: Analysis, arm: Arm, clients: int) -> SecondsRow:
-    own: list[AnalysedTrial] = [
-        each
-        for each in analysis.trials
-        if each.in_comparison and (each.record.spec.arm.name, each.record.spec.clients) == (arm.name, clients)
-    ]
+    own = analysis.counting(arm, clients)
     found = [each for trial in own for each in telemetry(thinned(trial.record), analysis.run.plan)]
     return SecondsRow(
         arm=arm,

@@ -23,7 +23,7 @@ from app.analysis.kept import kept
 from app.analysis.metrics import is_supported
 from app.analysis.positions import PositionFigures, position_figures
 from app.analysis.statistics import quantile_of_ascending
-from app.analysis.summary import AnalysedTrial, SummaryRow
+from app.analysis.summary import SummaryRow
 
 STEPS_PER_NINE = 10
 """Points from one nine to the next: a drawing of some hundred pixels shows no more."""
@@ -78,7 +78,11 @@ def boxes(analysis: Analysis) -> tuple[tuple[ClientBox, ...], ...]:
 def places(analysis: Analysis) -> tuple[tuple[PositionFigures, ...], ...]:
     """The order of writing in each trial of each row of the summary that was recorded."""
     return tuple(
-        tuple(found for each in _of(analysis, row) if (found := position_figures(each.record)) is not None)
+        tuple(
+            found
+            for each in analysis.counting(row.arm, row.clients)
+            if (found := position_figures(each.record)) is not None
+        )
         for row in analysis.summary
     )
 
@@ -110,14 +114,5 @@ def _boxes(trials: Sequence[Columns]) -> tuple[ClientBox, ...]:
 
 
 def _trials(analysis: Analysis, row: SummaryRow) -> list[Columns]:
-    return [columns_of(each.record.deliveries) for each in _of(analysis, row)]
-
-
-def _of(analysis: Analysis, row: SummaryRow) -> list[AnalysedTrial]:
     """The trials behind a row of the summary."""
-    return [
-        each
-        for each in analysis.trials
-        if each.in_comparison
-        and (each.record.spec.arm.name, each.record.spec.clients) == (row.arm.name, row.clients)
-    ]
+    return [columns_of(each.record.deliveries) for each in analysis.counting(row.arm, row.clients)]

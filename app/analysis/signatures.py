@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.analysis.columns import columns_of
+from app.analysis.columns import columns_of, of_some_clients
 from app.analysis.metrics import by_client
 from app.analysis.words import count_of, number
 from app.core.delivery import Delivery
@@ -84,8 +84,8 @@ _ADVICE = {
 def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
     """The signatures that a trial shows, each at most once."""
     columns = columns_of(record.deliveries)
-    step = -(-len(record.deliveries) // CHECKED_MAX) or 1
-    samples = columns.rows(columns.is_sample & (columns.client % step == 0))
+    looked_at = of_some_clients(columns, record.participants, rows_max=CHECKED_MAX)
+    samples = columns.rows(columns.is_sample & looked_at)
     if len(samples) < SAMPLES_MIN:
         return ()
     found: dict[str, TrialWarning] = {}

@@ -155,7 +155,8 @@ def _largest_rank(count: int, tail: float) -> int:
     """The largest k with P(T <= k - 1) <= tail; 0 when there is none."""
     if count > EXACT_RANKS_MAX:
         centre, deviation = _normal_of_ranks(count)
-        return max(0, math.floor(centre + NormalDist().inv_cdf(tail) * deviation))
+        # From P(T <= k - 1) as `_at_most` has it, half a rank up: so that interval and test agree here too.
+        return max(0, math.floor(centre + 0.5 + NormalDist().inv_cdf(tail) * deviation))
     return bisect_left(_cumulative(count), tail + _ROUNDING)
 
 

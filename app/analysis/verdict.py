@@ -8,7 +8,7 @@ from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.margins import BLOCKS_NEEDED_MAX
 from app.analysis.sentences import sentence
-from app.analysis.words import arm_title, interval, number
+from app.analysis.words import NOTHING, arm_title, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _indonesian(comparison: Comparison, noun: str) -> str:
             f"Tidak sah {where}: hanya {comparison.blocks_valid} dari {comparison.blocks_complete} blok yang sah, "
             "lihat peringatan"
         )
-    same = f"setara dalam ±{number(comparison.margin)} ms"
+    same = f"setara dalam ±{_figure(comparison.margin)} ms"
     if comparison.verdict is not Verdict.UNDECIDED:
         text = f"{_lower(comparison)} {where}"
         return f"{text}; {same}" if comparison.equivalent else text
@@ -66,17 +66,17 @@ def _lower(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.LOWER_B:
         estimate, low, high = _negative(estimate), _negative(high), _negative(low)
     winner = comparison.a if comparison.verdict is Verdict.LOWER_A else comparison.b
-    return f"{arm_title(winner)} lebih cepat {number(estimate)} ms {interval(low, high)}"
+    return f"{arm_title(winner)} lebih cepat {_figure(estimate)} ms {_interval(low, high)}"
 
 
 def _difference(comparison: Comparison) -> str:
     if comparison.estimate is None:
         return "tidak ada blok sah yang memberi angka tundaan"
     shown = comparison.equivalence_interval if comparison.equivalent else comparison.interval
-    found = f"{arm_title(comparison.b)} - {arm_title(comparison.a)} = {number(comparison.estimate)} ms"
+    found = f"{arm_title(comparison.b)} - {arm_title(comparison.a)} = {_figure(comparison.estimate)} ms"
     if shown.low is None:
         return f"{found}, blok terlalu sedikit untuk sebuah selang"
-    return f"{found} {interval(shown.low, shown.high)}"
+    return f"{found} {_interval(shown.low, shown.high)}"
 
 
 def _needed(comparison: Comparison) -> str:
@@ -84,6 +84,16 @@ def _needed(comparison: Comparison) -> str:
     if comparison.blocks + count >= BLOCKS_NEEDED_MAX:
         return f"perlu sekitar {BLOCKS_NEEDED_MAX} blok atau lebih"
     return f"perlu sekitar {count} blok lagi"
+
+
+def _figure(value: float | None) -> str:
+    """A figure as everywhere, with the decimal comma of Indonesian."""
+    return number(value).replace(".", ",")
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    """Both ends, between which a comma would be one too many."""
+    return NOTHING if low is None or high is None else f"[{_figure(low)}; {_figure(high)}]"
 
 
 def _negative(value: float | None) -> float | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from app.archive.folders import read_file
-from app.archive.retention import NAMES_FILE
+from app.archive.names import NAMES_BYTES_MAX, NAMES_FILE
 from app.archive.summary import DATABASE, RESULT
 from app.catalogues import refusal
 from app.core.errors import StoreError, Unknown
@@ -39,7 +39,6 @@ TEXT_FILES = (
 """`removed.json`, where there is one, says how many participants had what was recorded about them deleted."""
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024
-NAMES_BYTES_MAX = 1024 * 1024
 
 DEVICE_ID = re.compile(r"(?<![0-9A-Za-z])d-[0-9a-f]{16}(?![0-9a-f])")
 

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import json
 import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from app import clock
 from app.archive import self_tests
 from app.archive.device_facts import delete_facts
 from app.archive.folders import RUN_ID, read_file, replace_file
-from app.archive.retention import NAMES_FILE
+from app.archive.names import alone_in, participants, write_participants
 from app.archive.summary import DATABASE
 from app.archive.trash import TRASH
-from app.core.errors import SiarError, StoreError, Unknown
+from app.core.errors import SiarError
 from app.measure.forget import Forgotten, forget, spool_position_bytes
 
 SPOOL = "spool.jsonl"
@@ -35,7 +33,6 @@ OF_CLIENTS = ("deliveries.csv", "clients.csv")
 REMOVED_FILE = "removed.json"
 """How many participants had what was recorded about them deleted."""
 
-NAMES_BYTES_MAX = 1024 * 1024
 RESULT_BYTES_MAX = 256 * 1024
 
 TAKEN_IN_LIMIT_S = 5.0
@@ -81,8 +78,7 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
 
 def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) -> bool:
     """Whether this run held anything."""
-    names = _names(folder)
-    mine = [each for each in names if each["device"] == device]
+    mine = [each for each in participants(folder) if each["device"] == device]
     client = mine[0].get("client") if mine else None
     # The spool first: what is taken from it into the store meanwhile is deleted there behind it.
     spooled = _blank_lines(folder / SPOOL, device)
@@ -90,7 +86,7 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
         folder, device, client, spool_bytes=_size(folder / SPOOL) if spooled and is_live else 0
     )
     results = 0
-    with _alone_in(folder):
+    with alone_in(folder):
         if isinstance(client, int):
             results = _delete_results(folder / RESULTS, seat=client + 1)
             for name in OF_CLIENTS:
@@ -98,26 +94,12 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
             delete_facts(folder, client)
         if mine:  # Last: by it the rest is found, if something fails before.
             # Read again: when a class leaves, others were taken out of it meanwhile.
-            _write_names(folder, [each for each in _names(folder) if each["device"] != device])
+            write_participants(folder, [each for each in participants(folder) if each["device"] != device])
             _note_removed(folder)
     removal.spooled += spooled
     removal.rows += rows
     removal.results += results
     return bool(spooled or mine or rows != Forgotten() or results)
-
-
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """While other threads and processes wait: files are read, and replaced as a whole.
-
-    The kernel's lock, since a lock of Python's is a green one in some servers, and this runs in real threads.
-    """
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _forget_rows(folder: Path, device: str, client: int | None, *, spool_bytes: int) -> Forgotten:
@@ -149,23 +131,6 @@ def _blank_lines(path: Path, device: str) -> int:
         if count:
             os.fsync(spool.fileno())
     return count
-
-
-def _names(folder: Path) -> list[dict[str, Any]]:
-    """The participants of an experiment; none in a live run, or where their names have been deleted."""
-    try:
-        found = json.loads(read_file(folder / NAMES_FILE, bytes_max=NAMES_BYTES_MAX))["participants"]
-        return [dict(each) for each in found if each["device"]]
-    except Unknown:
-        return []
-    except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"{NAMES_FILE} of run {folder.name} is damaged.") from error
-
-
-def _write_names(folder: Path, participants: list[dict[str, Any]]) -> None:
-    path = folder / NAMES_FILE
-    whole = json.loads(read_file(path, bytes_max=NAMES_BYTES_MAX))
-    replace_file(path, json.dumps({**whole, "participants": participants}, indent=1) + "\n")
 
 
 def _delete_results(folder: Path, *, seat: int) -> int:

@@ -1,6 +1,7 @@
 """How long what phones said is kept: by default 30 days, then live runs go into the trash and names are deleted.
 
-Experiments stay, under the participants' pseudonyms: deleting measurements is somebody's decision (`./siar runs prune`).
+Experiments stay, under the participants' pseudonyms: deleting measurements is somebody's decision, the operator's
+(`./siar runs prune`) or a participant's of what is its own, for which the pseudonym's device is kept (`names.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.archive.folders import LIVE_PREFIX, RUN_ID
+from app.archive.names import drop_names
 from app.archive.trash import DAY_S, Trash, age_s
 from app.core.errors import SiarError
 
@@ -20,9 +22,6 @@ FIRST_S = 2.0
 """Behind the server's start: its worker comes first."""
 
 PERIOD_S = 24 * 3600.0
-
-NAMES_FILE = "participants.json"
-"""The only file of a run that holds names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,7 @@ def sweep(runs_dir: Path, *, days: float, keep: str = "") -> Swept:
             if run.startswith(LIVE_PREFIX):
                 trash.throw(run)
                 thrown.append(run)
-            elif (runs_dir / run / NAMES_FILE).exists():
-                (runs_dir / run / NAMES_FILE).unlink()
+            elif drop_names(runs_dir / run):
                 nameless.append(run)
     return Swept(tuple(thrown), tuple(nameless), tuple(trash.purge()))
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 
 from app import clock
+from app.bench.cpu_window import CpuWindow
 from app.bench.plan import FLOOR, BenchPlan, Level
 from app.bench.record import WindowResult
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, PACED, SWARM, Cell, Visit
@@ -51,9 +52,8 @@ def paced_cell(visit: Visit, level: Level, kind: str = PACED) -> Cell:
     visit.crowd.resize(level.subscribers)
     offset = visit.settle()
     visit.check_path(cell)
-    sampler = CpuSampler(visit.subject.pid)
     behind = visit.crowd.begin(offset)
-    before = sampler.snapshot()
+    window = CpuWindow(visit.subject)
     first_us = clock.monotonic_us()
     published = []
     for index in range(level.notifications):
@@ -62,14 +62,14 @@ def paced_cell(visit: Visit, level: Level, kind: str = PACED) -> Cell:
     _sleep_until(first_us + round(level.duration_s * 1e6))
     last = published[-1].offset
     visit.crowd.wait_for(last, timeout_s=DRAIN_S)
-    after = sampler.snapshot()
+    window.close()
     result = visit.crowd.end(offset=last, starts_us=[each.started_us for each in published])
     _take_window(cell, result, behind, expected=level.subscribers * level.notifications)
-    change = difference(before, after)
-    cell.values["cpu_us"] = change.use.total_s * 1e6 / max(1, result.delivered)
-    cell.values["core_percent"] = 100 * change.use.total_s / change.use.wall_s
-    cell.values["rss_bytes"] = change.use.rss_bytes
-    if change.appeared or change.ended:
+    use = window.server.use
+    cell.values |= window.values(result.delivered)
+    cell.values["core_percent"] = 100 * use.total_s / use.wall_s
+    cell.values["rss_bytes"] = use.rss_bytes
+    if window.server.appeared or window.server.ended:
         cell.problems.append("a process of the server began or ended in between")
     return cell
 
@@ -80,9 +80,8 @@ def burst_cell(visit: Visit, kind: str, count: int, subscribers: int) -> Cell:
     visit.crowd.resize(subscribers)
     offset = visit.settle()
     visit.check_path(cell)
-    sampler = CpuSampler(visit.subject.pid)
     behind = visit.crowd.begin(offset)
-    before = sampler.snapshot()
+    window = CpuWindow(visit.subject)
     if kind == BURST_HTTP:
         published = [visit.publisher.publish() for _ in range(count)]
         starts_us, last = [each.started_us for each in published], published[-1].offset
@@ -91,12 +90,12 @@ def burst_cell(visit: Visit, kind: str, count: int, subscribers: int) -> Cell:
     else:
         starts_us, last = visit.publisher.blast(count, merged=BLAST_MERGED)
     visit.crowd.wait_for(last, timeout_s=DRAIN_S)
-    after = sampler.snapshot()
+    window.close()
     result = visit.crowd.end(offset=last, starts_us=starts_us)
     _take_window(cell, result, behind, expected=subscribers * len(starts_us))
     wall_us = max(1, result.last_read_us - starts_us[0])
     cell.values["deliveries_per_s"] = result.delivered * 1e6 / wall_us
-    cell.values["cpu_us"] = difference(before, after).use.total_s * 1e6 / max(1, result.delivered)
+    cell.values |= window.values(result.delivered)
     return cell
 
 

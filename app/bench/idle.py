@@ -66,7 +66,7 @@ def _grow(visit: Visit, count: int, cell: Cell) -> None:
 
 def _wait_until_empty(publisher: Publisher) -> None:
     deadline_us = clock.monotonic_us() + round(SETTLE_S * 1e6)
-    while publisher.state()[0]:
+    while publisher.state().recipients:
         if clock.monotonic_us() > deadline_us:
             raise Unfit(f"After {SETTLE_S:g} s the server has not noticed that all subscribers left.")
         time.sleep(WARM_UP_PAUSE_S)

@@ -6,6 +6,7 @@ Everything is as `wsgi:app` has it, and two requests are added, which only the o
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 import flask
 
@@ -15,6 +16,7 @@ from app.broker.base import Draft
 from app.core.wire import DEFAULT_TOPIC
 from app.factory import create_app
 from app.web.auth import require_operator
+from app.web.numbers import of_the_server
 
 app = create_app()
 
@@ -39,10 +41,15 @@ def burst() -> flask.Response:
 
 @app.get(wire.STATE_PATH)
 def state() -> flask.Response:
-    """Connections by transport, and how many go which way."""
+    """Connections by transport, and how many go which way, over all processes; how many of those there are.
+
+    What other processes have counted may be a second old.
+    """
     require_operator()
-    fanout = app.services.fanout
-    paths = {path: 0 for _transport, path in fanout.paths()}
-    for (_transport, path), count in fanout.paths().items():
-        paths[path] += count
-    return flask.jsonify(recipients=fanout.counts(), paths=paths)
+    numbers = of_the_server(app.services)
+    paths: Counter[str] = Counter()
+    for (_transport, path), count in numbers["siar_connection_paths"]:
+        paths[path] += int(count)
+    recipients = {transport: int(count) for (transport,), count in numbers["siar_connections"]}
+    (((), processes),) = numbers["siar_processes"]
+    return flask.jsonify(recipients=recipients, paths=paths, processes=int(processes))

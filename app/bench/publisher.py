@@ -30,6 +30,16 @@ class Publication:
     recipients: int
 
 
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """What a server says of itself."""
+
+    recipients: int
+    paths: dict[str, int]
+    """Connections by how they are fanned out."""
+    processes: int
+
+
 class Publisher:
     """A connection to one server. Raises `Unfit` when it does not answer as it should."""
 
@@ -58,10 +68,10 @@ class Publisher:
         answer = self._exchange(self._request("POST", wire.BLAST_PATH, {"count": count, "merged": merged}))
         return answer["starts_us"], answer["offset"]
 
-    def state(self) -> tuple[int, dict[str, int]]:
-        """How many are connected, and how many go which way."""
+    def state(self) -> ServerState:
+        """How many are connected to all processes, and how many go which way."""
         answer = self._exchange(self._request("GET", wire.STATE_PATH, None))
-        return sum(answer["recipients"].values()), answer["paths"]
+        return ServerState(sum(answer["recipients"].values()), answer["paths"], answer.get("processes", 1))
 
     def close(self) -> None:
         """Hang up."""

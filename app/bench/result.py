@@ -22,8 +22,9 @@ def result_text(
     *,
     cores: Cores,
     conditions: Mapping[str, object],
+    further: Mapping[str, object] | None = None,
 ) -> str:
-    """The whole document."""
+    """The whole document; `further`: what only this kind of bench has."""
     document = {
         "schema": SCHEMA,
         "kind": "bench",
@@ -38,6 +39,7 @@ def result_text(
         ],
         "growth": [{**dataclasses.asdict(each), "exponent": each.exponent} for each in growths],
         "criteria": [{**dataclasses.asdict(each), "met": each.met} for each in found],
+        **(further or {}),
         "cells": [{**dataclasses.asdict(cell), "valid": cell.is_valid} for cell in done.cells],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

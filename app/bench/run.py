@@ -65,9 +65,9 @@ def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: 
         ):
             visit = Visit(running, transport, repetition, subscribers, publisher)
             for cell in cells.visit_cells(visit, done.plan):
-                _note(done, cell, say)
+                note_cell(done, cell, say)
     except SiarError as error:
-        _note(done, _failed(server, transport, repetition, error), say)
+        note_cell(done, failed_cell(server, transport, repetition, error), say)
 
 
 def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
@@ -78,16 +78,18 @@ def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: C
             publisher_of(running) as publisher,
         ):
             visit = Visit(running, transport, repetition, subscribers, publisher)
-            _note(done, idle.memory_cell(visit, done.plan.idle_connections), say)
+            note_cell(done, idle.memory_cell(visit, done.plan.idle_connections), say)
     except SiarError as error:
-        _note(done, _failed(server, transport, repetition, error), say)
+        note_cell(done, failed_cell(server, transport, repetition, error), say)
 
 
-def _failed(server: str, transport: str, repetition: int, error: SiarError) -> Cell:
+def failed_cell(server: str, transport: str, repetition: int, error: SiarError) -> Cell:
+    """Stands for a visit that broke off."""
     return Cell(FAILED, server, transport, 0, repetition, problems=[str(error)])
 
 
-def _note(done: BenchRun, cell: Cell, say: Say) -> None:
+def note_cell(done: BenchRun, cell: Cell, say: Say) -> None:
+    """Keep it, and say in a line what it came to."""
     done.cells.append(cell)
     values = [
         f"{name} {value:,.{digits}f}"

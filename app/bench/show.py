@@ -44,7 +44,7 @@ def print_result(
 ) -> None:
     """Everything, once the run is over."""
     for transport in done.plan.transports:
-        table = _table(
+        table = table_of(
             f"{transport_title(transport)}: medians, and their ratios",
             ("what", "subscribers", "figure", *SERVERS, *(f"{of}/{to}" for of, to in PAIRS)),
         )
@@ -53,7 +53,7 @@ def print_result(
                 table.add_row(*_cells(row))
         console.print(table)
     if growths:
-        table = _table(
+        table = table_of(
             "Cost against subscribers: log(cost) = a + b log(N), one fit per repetition",
             ("transport", "server", "from", "to", "b", "b lowest", "b highest", "cost ratio"),
         )
@@ -66,8 +66,8 @@ def print_result(
 
 def print_hold(cell: Cell, seconds: int, console: Console) -> None:
     """What came of holding connections."""
-    values = {name: _number(value) for name, value in cell.values.items()}
-    mib = _number((cell.values.get("rss_bytes") or 0.0) / 2**20)
+    values = {name: number_text(value) for name, value in cell.values.items()}
+    mib = number_text((cell.values.get("rss_bytes") or 0.0) / 2**20)
     mark = "✓" if cell.is_valid else "✗"
     lines = (
         f"{mark} {cell.subscribers:,} connections in one process for {seconds} s, a notification a second:",
@@ -88,7 +88,7 @@ def print_criteria(found: Sequence[Criterion], console: Console) -> None:
         mark = "✓" if each.met else "✗"
         style = "" if not each.judged else "green" if each.met else "bold red"
         word = "at least" if each.at_least else "at most"
-        limit, measured = _number(each.limit), _number(each.measured)
+        limit, measured = number_text(each.limit), number_text(each.measured)
         console.print(Text(f"{mark} {each.text}: {measured} ({word} {limit})", style=style))
     if any(not each.judged for each in found):
         _say(
@@ -122,7 +122,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         KIND_WORDS[row.kind],
         f"{row.subscribers:,}",
         METRIC_WORDS[row.metric],
-        *(_number(each) for each in medians),
+        *(number_text(each) for each in medians),
         *(_ratio(row.ratio(of, to)) for of, to in PAIRS),
     )
 
@@ -139,14 +139,15 @@ def _growth_cells(each: Growth) -> tuple[str, ...]:
     )
 
 
-def _table(title: str, headings: Sequence[str]) -> Table:
+def table_of(title: str, headings: Sequence[str]) -> Table:
+    """Without lines; words to the left and numbers to the right."""
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
     for index, heading in enumerate(headings):
         table.add_column(heading, justify="left" if index in (0, 2) else "right", no_wrap=True)
     return table
 
 
-def _number(value: float | None) -> str:
+def number_text(value: float | None) -> str:
     """Three digits that count, and whole numbers whole."""
     if value is None:
         return "-"

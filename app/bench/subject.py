@@ -7,11 +7,12 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.bench.machine import Cores
+from app.bench.own_redis import RedisHere
 from app.bench.plan import DIRECT, FLOOR, STOCK
 from app.core.errors import Unfit
 from app.experiment import processes, server_process
@@ -31,6 +32,12 @@ class Subject:
     port: int
     token: str
     pid: int
+    path: str
+    """How its connections are to be fanned out."""
+    processes: int = 1
+    """That accept, behind the one port."""
+    redis_pid: int | None = None
+    """Of the Redis that it works over."""
 
 
 @contextlib.contextmanager
@@ -39,24 +46,36 @@ def running(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Su
 
     Raises `Unfit` when it does not start.
     """
-    with _floor(cores) if name == FLOOR else _ours(name, cores, settings) as subject:
+    with _floor(cores) if name == FLOOR else _ours(name, name, cores, settings) as subject:
         yield subject
 
 
 @contextlib.contextmanager
-def _ours(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Subject]:
-    assert name in (STOCK, DIRECT)
+def several(name: str, count: int, cores: Cores, redis: RedisHere | None) -> Iterator[Subject]:
+    """`count` processes of ours behind one port, over a history of their own in `redis`; without, one in memory.
+
+    Raises `Unfit` when they do not start.
+    """
+    assert count == 1 or redis is not None
+    settings = {"SIAR_WORKERS": str(count), "SIAR_BROKER": "memory://" if redis is None else redis.url(name)}
+    with _ours(name, DIRECT, cores, settings) as subject:
+        yield replace(subject, processes=count, redis_pid=None if redis is None else redis.pid)
+
+
+@contextlib.contextmanager
+def _ours(name: str, path: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Subject]:
+    assert path in (STOCK, DIRECT)
     with tempfile.TemporaryDirectory() as folder:
         with cores.on_server_core():
             started = server_process.start(
                 runs_dir=Path(folder),
-                settings={"SIAR_FANOUT": name, "SIAR_RECORDER": "0", **settings},
+                settings={"SIAR_FANOUT": path, "SIAR_RECORDER": "0", **settings},
                 app=_WSGI_APP,
             )
         with started:
             server = started.server
             port = urlsplit(server.url).port or 0
-            yield Subject(name, server.host, port, server.admin_token, started.process.pid)
+            yield Subject(name, server.host, port, server.admin_token, started.process.pid, path)
 
 
 @contextlib.contextmanager
@@ -78,7 +97,7 @@ def _floor(cores: Cores) -> Iterator[Subject]:
         guard.cancel()
         if not line:
             raise Unfit("The floor's process did not start.")
-        yield Subject(FLOOR, "127.0.0.1", int(line), "", process.pid)
+        yield Subject(FLOOR, "127.0.0.1", int(line), "", process.pid, FLOOR)
     finally:
         guard.cancel()
         processes.stop(process, patience_s=0.5)

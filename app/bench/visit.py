@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app import clock
 from app.bench.crowd import Crowd
-from app.bench.publisher import Publisher
+from app.bench.publisher import Publication, Publisher
 from app.bench.subject import Subject
 from app.core.errors import Unfit
 from app.measure.cpu import CpuSampler, difference
@@ -74,12 +74,16 @@ class Visit:
         while clock.monotonic_us() < deadline_us:
             published = self.publisher.publish()
             everyone = self.crowd.wait_for(published.offset, timeout_s=SETTLE_S)
-            settled = settled + 1 if everyone and published.recipients == self.crowd.count else 0
+            settled = settled + 1 if everyone and self._recipients(published) == self.crowd.count else 0
             if settled == WARM_UPS_MIN:
                 self._rest()
                 return published.offset
             time.sleep(WARM_UP_PAUSE_S)
         raise Unfit(f"After {SETTLE_S:g} s not exactly {self.crowd.count} subscribers get a notification.")
+
+    def _recipients(self, published: Publication) -> int:
+        """Of the whole server: one of several processes answers a publish with its own."""
+        return published.recipients if self.subject.processes == 1 else self.publisher.state().recipients
 
     def _rest(self) -> None:
         """Wait until the server has done with who came and who left, or that would count as a delivery's cost."""
@@ -95,11 +99,11 @@ class Visit:
         raise Unfit(f"The server under test still works after {REST_S:g} s without a notification.")
 
     def check_path(self, cell: Cell) -> None:
-        """A figure must be of what its name says: every connection on this server's own path."""
-        _count, paths = self.publisher.state()
-        strays = sum(count for path, count in paths.items() if path != self.subject.name)
+        """A figure must be of what its name says: every connection on the path that is measured."""
+        paths = self.publisher.state().paths
+        strays = sum(count for path, count in paths.items() if path != self.subject.path)
         if strays:
-            cell.problems.append(f"{strays} connections are not on the {self.subject.name} path: {paths}")
+            cell.problems.append(f"{strays} connections are not on the {self.subject.path} path: {paths}")
 
 
 @contextlib.contextmanager

@@ -15,14 +15,16 @@ it had acknowledged, which begins a new epoch) every connection is ended, comes 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import astuple
 
 from app import clock
-from app.broker.base import Draft, Published
+from app.broker.base import Draft, Filter, Published, Replay
 from app.broker.history_cache import HistoryCache
 from app.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 from app.broker.memory import TRIAL_HISTORY_COUNT, MemoryBroker
@@ -32,7 +34,8 @@ from app.broker.redis_link import ADVICE, RedisLink
 from app.broker.redis_load import Bounds, load
 from app.broker.redis_pages import PAGE_ENTRIES, Page, page_of
 from app.broker.redis_rooms import Rooms
-from app.core.errors import BrokerAway, Conflict
+from app.core.errors import BrokerAway, Conflict, SiarError
+from app.core.position import Position
 from app.core.wire import TRANSPORTS
 
 EPOCH_TRIES = 5
@@ -111,6 +114,17 @@ class RedisBroker(MemoryBroker):
             self.begin_anew(epoch, lost=answer[0] == b"lost")
         raise BrokerAway(f"Redis changes its history faster than it can be read. {ADVICE}")
 
+    def reaches(self, since: Position, wanted: Filter) -> bool:
+        """Whether history holds everything after `since` that `wanted` would get."""
+        self._read_up_to(since)
+        return super().reaches(since, wanted)
+
+    def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
+        """Call `start` with what was missed since, while nothing is taken."""
+        if since is not None:
+            self._read_up_to(since)
+        super().attach(since, wanted, start)
+
     def catch_up(self) -> None:
         """Take everything that Redis has and we have not. Raises `BrokerAway`, `StoreError` and `NotKept`."""
         while True:
@@ -161,6 +175,15 @@ class RedisBroker(MemoryBroker):
                 logger.warning("Redis has lost notifications that it had acknowledged: a new epoch begins.")
             self._load()
 
+    def _read_up_to(self, position: Position) -> None:
+        """Read on for a client that comes from a server which is ahead of this one: its position is no stranger's."""
+        epoch, known, _ = self._stand()
+        if position.epoch != epoch or position.offset <= known or self._follower.is_away:
+            return
+        # Where that fails, it is answered by what is here; whoever follows Redis finds out what is wrong, and says so.
+        with contextlib.suppress(SiarError):
+            self.catch_up()
+
     def _stand(self) -> tuple[str, int, str]:
         with self._lock:
             return self._epoch, self._offset, self._mark
@@ -194,7 +217,9 @@ class RedisBroker(MemoryBroker):
         if not is_next and self._offset < entry.offset:
             try:
                 self.catch_up()
-            except BrokerAway:  # It is kept, and will be told when Redis is back.
+            except SiarError:
+                # Redis went, or refuses to be read. It is kept all the same, and will be told when Redis can be read again:
+                # the publisher must not hear that nothing was published.
                 self._follower.went_away()
         with self._lock:
             recipients = self._recipients.pop(entry.offset, dict.fromkeys(TRANSPORTS, 0))

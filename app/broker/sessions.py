@@ -49,8 +49,12 @@ class Sessions:
         """Where the client of `pid` came in, if it may come back; `None` for a stranger or one too long away."""
         with self._lock:
             self._forget_the_absent()
-            self._absent.pop(pid, None)
             return self._positions.get(pid)
+
+    def enter(self, pid: str) -> None:
+        """The client of `pid` is back: its absence is over. Who may come back and gets another `pid` stays absent."""
+        with self._lock:
+            self._absent.pop(pid, None)
 
     @staticmethod
     def came_in_at(pid: str) -> Position:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.calibrate.case import Part
+from app.core.clocksync import BOUND_MAX_US
 
-BOUND_MS_MAX = 5.0
+BOUND_MS_MAX = BOUND_MAX_US / 1000
 """U_max (measurement.md, section 1): with a wider bound a run leaves its delays out, so it is no instrument here either."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,12 +12,15 @@ from pathlib import Path
 from rich.console import Console
 
 from app import clock
-from app.bench import criteria, hold, plan, summary
+from app.bench import criteria, hold, plan, several, several_summary, summary
+from app.bench.awake import kept_awake
 from app.bench.criteria import Criterion
 from app.bench.machine import Cores, choose_cores, raise_open_files
 from app.bench.plan import BenchPlan
 from app.bench.result import result_text
 from app.bench.run import BenchRun, run
+from app.bench.several import SeveralPlan
+from app.bench.several_show import places_sentence, print_several
 from app.bench.show import cores_sentence, print_hold, print_result
 from app.bench.summary import Growth, Row
 from app.bench.visit import HOLD
@@ -53,16 +57,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead: hold 18,000 connections for two minutes and lose nothing",
     )
     parser.add_argument("--hold-s", type=int, metavar="S", help=f"how long (default: {hold.SECONDS})")
+    parser.add_argument(
+        "--processes",
+        metavar="N,N",
+        help="instead: so many server processes over a Redis of the bench's own, against one with its history in "
+        "memory (as in 1,4; needs redis-server)",
+    )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the machine-readable result there")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and show."""
     _check_json_path(arguments.json)
+    with kept_awake() as is_awake:
+        return _measure(arguments, is_awake=is_awake)
+
+
+def _measure(arguments: argparse.Namespace, *, is_awake: bool) -> int:
     if arguments.hold_s is not None and not arguments.hold:
         raise Malformed("--hold-s says how long --hold holds; add --hold.")
+    if arguments.hold and arguments.processes is not None:
+        raise Malformed("--hold and --processes are two different measurements; name one.")
     if arguments.hold:
-        return _hold(arguments)
+        return _hold(arguments, is_awake=is_awake)
+    if arguments.processes is not None:
+        return _several(arguments, is_awake=is_awake)
     wanted = _plan(arguments)
     _check_machine(wanted.connections_max())
     cores = choose_cores()
@@ -70,13 +89,13 @@ def execute(arguments: argparse.Namespace) -> int:
         f"{wanted.repetitions} x {', '.join(wanted.servers)} on {', '.join(wanted.transports)}: "
         f"about {_duration(wanted.expected_s())}. {cores_sentence(cores)}"
     )
-    conditions = host.conditions(settings={}, server={})
+    conditions = _conditions(is_awake=is_awake)
     done = run(wanted, cores, _say)
     _say(f"Took {_duration(done.duration_s)}.")
     return _report(done, cores, conditions, arguments.json)
 
 
-def _hold(arguments: argparse.Namespace) -> int:
+def _hold(arguments: argparse.Namespace, *, is_awake: bool) -> int:
     files = raise_open_files()
     connections = min(hold.CONNECTIONS, files - FILES_BESIDE)
     if arguments.subscribers is not None:
@@ -88,7 +107,7 @@ def _hold(arguments: argparse.Namespace) -> int:
         f"Holding {connections:,} connections, half of them on each transport, for {seconds} s: about "
         f"{_duration(seconds + 10 + connections / 1000)} in all. {cores_sentence(cores)}"
     )
-    conditions = host.conditions(settings={}, server={})
+    conditions = _conditions(is_awake=is_awake)
     begun_us = clock.monotonic_us()
     cell = hold.hold_cell(connections, seconds, cores)
     held = BenchPlan(
@@ -96,16 +115,62 @@ def _hold(arguments: argparse.Namespace) -> int:
     )
     done = BenchRun(held, [cell], (clock.monotonic_us() - begun_us) / 1e6)
     _write_json(done, [], [], [], cores, conditions, arguments.json)
-    print_hold(cell, seconds, Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False))
+    print_hold(cell, seconds, _console())
     return EXIT_OK if done.is_valid else EXIT_FAILURE
+
+
+def _several(arguments: argparse.Namespace, *, is_awake: bool) -> int:
+    if arguments.servers is not None or arguments.only is not None:
+        raise Malformed(
+            "--processes compares servers of its own, in parts of its own; leave --servers and --only out."
+        )
+    wanted = _several_plan(arguments)
+    _check_machine(wanted.subscribers)
+    _say(
+        f"{wanted.repetitions} x {', '.join(arm.name for arm in wanted.arms)} on {', '.join(wanted.transports)}: about "
+        f"{_duration(wanted.expected_s())}. {places_sentence(wanted)}"
+    )
+    conditions = _conditions(is_awake=is_awake)
+    done = several.run_several(wanted, _say)
+    _say(f"Took {_duration(done.duration_s)}.")
+    found = several_summary.ratios(done.cells, wanted)
+    further = {
+        "ratios": [dataclasses.asdict(each) for each in found],
+        "oversubscribed": {arm.name: several.is_oversubscribed(arm.processes) for arm in wanted.arms},
+    }
+    rows = summary.rows(done.cells, done.plan)
+    _write_json(done, rows, [], [], Cores(None, None), conditions, arguments.json, further)
+    print_several(done, wanted, found, _console())
+    return EXIT_OK if done.is_valid else EXIT_FAILURE
+
+
+def _several_plan(arguments: argparse.Namespace) -> SeveralPlan:
+    counts = tuple(_whole(each, several.PROCESSES_MAX) for each in _listed(arguments.processes))
+    if not counts:
+        raise Malformed("--processes takes numbers of processes, as in 1,4.")
+    wanted = SeveralPlan(processes=counts, transports=_named(arguments.transports, TRANSPORTS, "transport"))
+    if arguments.quick:
+        wanted = replace(wanted, repetitions=1, seconds=0.9, notifications=30)
+    if arguments.repetitions is not None:
+        wanted = replace(wanted, repetitions=_whole(str(arguments.repetitions), REPETITIONS_MAX))
+    if arguments.subscribers is not None:
+        wanted = replace(wanted, subscribers=_whole(arguments.subscribers, SUBSCRIBERS_MAX))
+    return wanted
+
+
+def _conditions(*, is_awake: bool) -> dict[str, object]:
+    return {**host.conditions(settings={}, server={}), "processors_kept_awake": is_awake}
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
 
 
 def _report(done: BenchRun, cores: Cores, conditions: Mapping[str, object], path: Path | None) -> int:
     rows, growths = summary.rows(done.cells, done.plan), summary.growth(done.cells, done.plan)
     found = criteria.criteria(rows, growths, done.plan)
     _write_json(done, rows, growths, found, cores, conditions, path)
-    console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
-    print_result(done, rows, growths, found, console)
+    print_result(done, rows, growths, found, _console())
     return EXIT_OK if done.is_valid else EXIT_FAILURE
 
 
@@ -117,9 +182,10 @@ def _write_json(
     cores: Cores,
     conditions: Mapping[str, object],
     path: Path | None,
+    further: Mapping[str, object] | None = None,
 ) -> None:
     if path is not None:
-        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions)
+        text = result_text(done, rows, growths, found, cores=cores, conditions=conditions, further=further)
         write_atomically(path, lambda file: file.write(text))
 
 

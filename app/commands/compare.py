@@ -41,6 +41,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """0 compared, 1 not comparable, 99 a regression where `--gate` asks for it."""
     if len(arguments.runs) < 2:
         raise Malformed("A comparison needs two runs or more, as in: siar compare RUN RUN.")
+    if arguments.json is not None:
+        measuring.check_json_path(arguments.json)
     settings = settings_module.read(os.environ)
     folders = [measuring.find_run(name, settings) for name in arguments.runs]
     if len({folder.resolve() for folder in folders}) < len(folders):

@@ -21,8 +21,6 @@ def execute(_arguments: argparse.Namespace) -> int:
     server = server_file.read(runs_dir)
     if server.authority:
         os.environ["SSL_CERT_FILE"] = server.authority  # Whom to believe is in nobody's list of authorities.
-    if server.authority:
-        os.environ.setdefault("SSL_CERT_FILE", server.authority)
     try:
         status, answer = api.ask("POST", f"{server.url}/api/links", token=server.token)
     except OSError as error:

@@ -14,6 +14,7 @@ from rich.console import Console
 from app import clock
 from app import settings as settings_module
 from app.analysis.analyse import Analysis
+from app.analysis.words import listing
 from app.catalogues import LANGUAGES, terminal_language
 from app.commands.load_order import GATES, order_of
 from app.commands.measuring import (
@@ -36,6 +37,9 @@ from app.load.run import LoadRun
 from app.load.show import print_load
 
 PIPED_COLUMNS = 120
+
+AGAIN_TAKES = ("gate", "json", "junit", "lang")
+"""What else may be said with `--again`: how to judge the run, and where to and how to show it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,9 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run and show; the exit code."""
-    for path in (arguments.json, arguments.junit):
+    for flag, path in (("--json", arguments.json), ("--junit", arguments.junit)):
         if path is not None:
-            check_json_path(path)
+            check_json_path(path, flag)
     if arguments.again is not None:
         return _again(arguments)
     order = order_of(arguments)
@@ -133,11 +137,28 @@ def _trust(ca_file: Path, url: str | None) -> None:
 
 
 def _again(arguments: argparse.Namespace) -> int:
-    """A run that is there, judged once more; the exit code as then, or by the gates that are given now."""
+    """A run that is there, judged once more; the exit code as then, or by the gates that are given now.
+
+    Raises `Malformed` for flags of a new load: whoever gives them expects one.
+    """
+    if others := _flags_beside_again(arguments):
+        takes = listing([f"--{name}" for name in AGAIN_TAKES])
+        raise Malformed(f"--again measures nothing and takes {takes} only; leave {listing(others)} out.")
     folder = find_run(arguments.again, settings_module.read(os.environ))
     gates = None if arguments.gate is None else tuple(map(parse_gate, arguments.gate))
     _analysis, result = _show(arguments, folder, gates, 0.0)
     return result.exit_code
+
+
+def _flags_beside_again(arguments: argparse.Namespace) -> list[str]:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    usual = vars(parser.parse_args([]))
+    return [
+        f"--{name.replace('_', '-')}"
+        for name, value in usual.items()
+        if name not in ("again", *AGAIN_TAKES) and getattr(arguments, name) != value
+    ]
 
 
 def _show(

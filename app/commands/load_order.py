@@ -42,8 +42,7 @@ def order_of(arguments: argparse.Namespace) -> LoadOrder:
     """What the flags ask for. Raises `Malformed`."""
     kind = _kind(arguments)
     users = _users(arguments, kind)
-    usual_hz = AGREEMENT_RATE_HZ if kind is Kind.AGREEMENT else 1.0
-    rate_hz = usual_hz if arguments.rate is None else arguments.rate
+    rate_hz = _rate_hz(arguments.rate, kind)
     duration_s = parse_duration_s(arguments.duration or _usual_duration(arguments, kind))
     blocks = arguments.blocks if arguments.blocks is not None else _usual_blocks(arguments)
     transports = _transports(arguments)
@@ -75,6 +74,16 @@ def order_of(arguments: argparse.Namespace) -> LoadOrder:
         admin_token=token,
         preset=arguments.preset,
     )
+
+
+def _rate_hz(asked: float | None, kind: Kind) -> float:
+    if asked is None:
+        return AGREEMENT_RATE_HZ if kind is Kind.AGREEMENT else 1.0
+    if not math.isfinite(
+        asked
+    ):  # Times a duration that is no count of notifications; the plan judges numbers.
+        raise Malformed(f"--rate {asked} is no number of notifications per second, as in 1 or 0.5.")
+    return asked
 
 
 def _usual_duration(arguments: argparse.Namespace, kind: Kind) -> str:
@@ -149,6 +158,6 @@ def _processes(asked: int | None, users: int) -> int:
 def _check_url(url: str, token: str | None) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Malformed(f"--url {url!r}: give it as in http://127.0.0.1:5000 or https://siar.example.")
+        raise Malformed(f"--url {url!r}: give it as in http://127.0.0.1:8080 or https://siar.example.")
     if not token:
         raise Malformed("--url needs the operator's token of that server: --token, or SIAR_ADMIN_TOKEN.")

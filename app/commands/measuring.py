@@ -140,14 +140,14 @@ def measure(plan: Plan, *, json_path: Path | None) -> int:
     return exit_code(analysis)
 
 
-def check_json_path(path: Path) -> None:
-    """Before the run, not after it. Raises `Malformed`."""
+def check_json_path(path: Path, flag: str = "--json") -> None:
+    """Before the run, not after it. `flag`: the one that named it. Raises `Malformed`."""
     if not path.absolute().parent.is_dir():
-        raise Malformed(f"--json {path}: there is no folder {path.absolute().parent}.")
+        raise Malformed(f"{flag} {path}: there is no folder {path.absolute().parent}.")
     if path.is_dir():
-        raise Malformed(f"--json {path}: this is a folder; name a file in it.")
+        raise Malformed(f"{flag} {path}: this is a folder; name a file in it.")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise Malformed(f"--json {path}: this place may not be written to.")
+        raise Malformed(f"{flag} {path}: this place may not be written to.")
 
 
 def load(folder: Path) -> Analysis:

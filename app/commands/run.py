@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="with --phones: TCP port (default: 8080)")
     parser.add_argument("--lang", choices=LANGUAGES, help="with --phones: language of what is printed")
     parser.add_argument("--no-qr", action="store_true", help="with --phones: no QR code in the terminal")
+    parser.add_argument(
+        "--no-check",
+        action="store_true",
+        help="with --phones: do not look at the machine first (`siar doctor`)",
+    )
     certificate.add_arguments(parser, "with --phones: ")
     measuring.add_arguments(parser)
 

@@ -8,14 +8,15 @@ import secrets
 import sys
 from dataclasses import replace
 
+from app import clock
 from app import settings as settings_module
 from app.catalogues import Words, terminal_language
 from app.commands import announcement, certificate, measuring
-from app.core.errors import Malformed, SiarError, Unfit
+from app.commands.first_look import first_look
+from app.core.errors import Malformed, SiarError
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
-from app.doctor import port
-from app.doctor.finding import State
+from app.doctor import after_start
 from app.doctor.subject import subject_of
 from app.experiment import naming, server_process
 from app.experiment.api import Server
@@ -52,13 +53,15 @@ def plan_for_phones(arguments: argparse.Namespace) -> Plan:
 
 
 def execute(plan: Plan, arguments: argparse.Namespace) -> int:
-    """Serve, gather, measure, show; answers the exit code. SIGTERM ends it as Ctrl-C does."""
+    """Look at the machine, serve, gather, measure, show; answers the exit code. SIGTERM ends it as Ctrl-C does."""
     plan = with_phones(plan, arguments.phones)
     check_for_phones(plan)
     if arguments.json is not None:
         measuring.check_json_path(arguments.json)
     words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
+    since = clock.readings()
     settings, files = _settings(arguments, words)
+    subject = subject_of(settings)
     with (
         measuring.sigterm_as_ctrl_c(),
         server_process.start(
@@ -76,8 +79,12 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
             is_secure=files is not None,
         ) as serving,
     ):
-        announcement.print_links(settings, subject_of(settings), words, files=files, qr=not arguments.no_qr)
-        local = replace(serving.server, url=subject_of(settings).url(subject_of(settings).local()))
+        if not arguments.no_check:
+            # Here and not in the server, which writes into a log; and before phones come, whom it could disturb.
+            found = after_start.look(subject, since, authority=settings.tls_authority or None)
+            print(*after_start.report(found, words), sep="\n")
+        announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)
+        local = replace(serving.server, url=subject.url(subject.local()))
         return _run(plan, local, settings, arguments, words)
 
 
@@ -128,14 +135,15 @@ def _encryption(settings: Settings, files: Files | None) -> dict[str, str]:
 
 
 def _settings(arguments: argparse.Namespace, words: Words) -> tuple[Settings, Files | None]:
-    """What the server is to be told. Raises `Unfit` when the port is taken, `SettingError` for half a certificate."""
+    """What the server is to be told. Raises `Unfit` for a machine that cannot serve, `SettingError` for half a certificate."""
     settings = settings_module.read(
         os.environ,
         host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
         port=arguments.port,
         operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
     )
-    chosen, free = port.look(settings.host, settings.port)
-    if free.state is State.FAIL:
-        raise Unfit(f"{free.sentence(words)} {free.next_step(words)}")
-    return certificate.with_certificate(replace(settings, port=chosen), arguments)
+    settings, findings = first_look(settings, words, check=not arguments.no_check)
+    settings, files = certificate.with_certificate(settings, arguments)
+    if not arguments.no_check:
+        announcement.print_findings(findings, words)
+    return settings, files

@@ -14,12 +14,9 @@ from app import settings as settings_module
 from app.broker.make import check_broker
 from app.catalogues import LANGUAGES, Words, terminal_language
 from app.commands import announcement, certificate
+from app.commands.first_look import first_look
 from app.core.broker_url import parse_broker_url
-from app.core.errors import Unfit
-from app.doctor import disk, examine, port
-from app.doctor.finding import Finding, State
-from app.doctor.machine import Machine
-from app.doctor.subject import Subject, subject_of
+from app.doctor.subject import subject_of
 from app.settings import Settings, environment_name
 
 ROOT = Path(__file__).parents[2]
@@ -89,10 +86,7 @@ def execute(arguments: argparse.Namespace) -> int:
         join_code=arguments.join_code,
         language=words.language,
     )
-    chosen, free = port.look(settings.host, settings.port)
-    settings = replace(settings, port=chosen)
-    findings = [free, *_look(subject_of(settings), check=not arguments.no_check)]
-    _end_if_unfit(findings, words)
+    settings, findings = first_look(settings, words, check=not arguments.no_check)
     check_broker(settings)
     settings = _who_vouches_for_redis(settings)
     settings, files = certificate.with_certificate(settings, arguments)
@@ -120,15 +114,3 @@ def _who_vouches_for_redis(settings: Settings) -> Settings:
     if redis is None or not redis.tls or settings.broker_ca:
         return settings
     return replace(settings, broker_ca=ssl.get_default_verify_paths().cafile or "")
-
-
-def _look(subject: Subject, *, check: bool) -> list[Finding]:
-    """All that can be told before it runs; at the least whether runs can be written."""
-    return examine.of_machine(subject, Machine()) if check else [disk.look(subject.runs_dir)]
-
-
-def _end_if_unfit(findings: list[Finding], words: Words) -> None:
-    """Raises `Unfit` with everything that stands in the way."""
-    bad = [each for each in findings if each.state is State.FAIL]
-    if bad:
-        raise Unfit(" ".join(f"{each.sentence(words)} {each.next_step(words)}" for each in bad))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ DIFFERENCES_SHOWN_MAX = 10
 
 NOTE = "note"
 """Key of a remark beside published figures: wording, which a later version may better."""
+
+INDONESIAN = "sentence_id"
+"""Key of the sentence that older versions wrote with decimal points."""
 
 VALUE_CHARS_MAX = 60
 
@@ -50,14 +54,14 @@ def execute(arguments: argparse.Namespace) -> int:
         )
         return 1
     analysis = measuring.load(folder)
-    differences = list(_differences("", written, json.loads(result_text(analysis))))
-    if not differences:
+    different = list(differences("", written, json.loads(result_text(analysis))))
+    if not different:
         print(
             f"{analysis.run.id}: every figure comes out again from {analysis.totals.expected} expected deliveries."
         )
         return _verify_clocks(folder)
-    print(f"{analysis.run.id}: {len(differences)} figures do not come out again:")
-    for path, before, after in differences[:DIFFERENCES_SHOWN_MAX]:
+    print(f"{analysis.run.id}: {len(different)} figures do not come out again:")
+    for path, before, after in different[:DIFFERENCES_SHOWN_MAX]:
         print(f"  {path}: written {_shown(before)}, computed {_shown(after)}")
     return 1
 
@@ -85,14 +89,23 @@ def _shown(value: Any) -> str:
     return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "..."
 
 
-def _differences(path: str, written: Any, computed: Any) -> Any:
+def _with_commas(sentence: str) -> str:
+    """An Indonesian sentence with decimal commas, and a semicolon between the ends of an interval."""
+    return re.sub(r"(\[[-\d,]+), ", r"\1; ", re.sub(r"(?<=\d)\.(?=\d)", ",", sentence))
+
+
+def differences(path: str, written: Any, computed: Any) -> Any:
+    """Path, written and computed value of each figure that is not the same."""
     if isinstance(written, dict) and isinstance(computed, dict):
         for key in sorted(written):  # a later version may have added keys
             if f"{path}.{key}" == "run.version" or key == NOTE:
                 continue  # says which Siar wrote it, or how that put it into words
-            yield from _differences(f"{path}.{key}".lstrip("."), written.get(key), computed.get(key))
+            before, after = written.get(key), computed.get(key)
+            if key == INDONESIAN and isinstance(before, str) and isinstance(after, str):
+                before, after = _with_commas(before), _with_commas(after)
+            yield from differences(f"{path}.{key}".lstrip("."), before, after)
     elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
         for index, (before, after) in enumerate(zip(written, computed, strict=True)):
-            yield from _differences(f"{path}[{index}]", before, after)
+            yield from differences(f"{path}[{index}]", before, after)
     elif written != computed:
         yield path, written, computed

@@ -160,6 +160,15 @@ def spread_retry_ms(retry_ms: int, *, chance: float) -> int:
     return round(retry_ms * (1 + 2 * chance))
 
 
+def jittered_retry_ms(retry_ms: int, *, chance: float) -> int:
+    """A wait between a half and one and a half times `retry_ms`, as Socket.IO's clients draw theirs (`randomizationFactor`).
+
+    On average it is `retry_ms`, so that neither transport recovers later than the other for want of a spread.
+    """
+    assert 0 <= chance < 1
+    return round(retry_ms * (0.5 + chance))
+
+
 def _one_line(text: str) -> str:
     """`text`, which only a bug can give a line end or the NUL that an id must not have."""
     assert not any(end in text for end in "\r\n\0"), "a field of an event stream is one line"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from app.core.network_of import ADDRESSES_KEPT_MAX
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -62,6 +65,23 @@ class Proxies:
 
     def _has(self, address: Address | None) -> bool:
         return address is not None and any(address in network for network in self._networks)
+
+
+def exempt_from_shares(trusted_proxies: Iterable[str]) -> Callable[[str], bool]:
+    """Tells the peers that no bound by address applies to: this machine, or the proxies, if any were named.
+
+    Behind a proxy is everybody; and where there is one on this machine, loopback is no longer a sign of trust.
+    """
+    proxies = Proxies(trusted_proxies)
+
+    @functools.lru_cache(ADDRESSES_KEPT_MAX)
+    def is_exempt(peer: str) -> bool:
+        if proxies:
+            return proxies.trusts(peer)
+        address = parse_address(peer)
+        return address is None or address.is_loopback  # A Unix socket's peer has none.
+
+    return is_exempt
 
 
 def last_scheme(forwarded_proto: str) -> str:

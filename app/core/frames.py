@@ -23,6 +23,7 @@ CONTROL_BYTES_MAX = 125
 """Section 5.5: "All control frames MUST have a payload length of 125 bytes or less"."""
 
 NOT_UTF8 = 1007
+NOT_ALLOWED = 1008
 TOO_BIG = 1009
 """Section 7.4.1: codes of a close frame; what else is malformed is a "protocol error", 1002."""
 
@@ -87,16 +88,18 @@ def masked(payload: bytes, mask: bytes) -> bytes:
 class FrameDecoder:
     """Takes what a server sends in any pieces and gives its messages. Raises `MalformedFrame`, then for ever.
 
-    At rest it holds two numbers and no buffer: a server has one for each of its idle clients.
+    At rest it holds a few numbers and no buffer: a server has one for each of its idle clients.
     """
 
-    __slots__ = ("_failed", "_held", "_message_bytes_max", "_opcode", "_parts", "closed")
+    __slots__ = ("_failed", "_held", "_message_bytes_max", "_opcode", "_parts", "closed", "fragment_count")
 
     _from_client = False
 
     def __init__(self, *, message_bytes_max: int = MESSAGE_BYTES_MAX) -> None:
         self.closed = False
         """Whether a close frame came; what is behind it is dropped."""
+        self.fragment_count = 0
+        """Of the last `feed`: frames behind which more of their message is to come."""
         self._message_bytes_max = message_bytes_max
         self._held: bytearray | None = None
         """The beginning of a frame."""
@@ -121,6 +124,7 @@ class FrameDecoder:
         if self._failed is not None:
             sentence, close_code = self._failed
             raise MalformedFrame(sentence, close_code=close_code)
+        self.fragment_count = 0
         stream: bytes | bytearray = data
         if self._held is not None:
             self._held += data
@@ -205,6 +209,7 @@ class FrameDecoder:
                 self._opcode, self._parts = opcode, bytearray()
             self._parts += payload
             if not final:
+                self.fragment_count += 1
                 return
             assert self._opcode is not None
             opcode, payload = self._opcode, bytes(self._parts)

@@ -23,6 +23,14 @@ LIVE_PROFILE = "live"
 
 Factors = Mapping[str, str | int | float | bool]
 
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float, int),
+    "str": (str,),
+    "bool": (bool,),
+}
+"""What may stand in JSON for a field of a plan; `true` is no number there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -143,9 +151,21 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
         arms = tuple(
             Arm(arm["name"], arm["transport"], dict(arm.get("factors", {}))) for arm in value["arms"]
         )
-        return Plan(**{**value, "arms": arms, "client_counts": tuple(value["client_counts"])})
-    except (KeyError, TypeError) as error:
+        plan = Plan(**{**value, "arms": arms, "client_counts": tuple(value["client_counts"])})
+    except (KeyError, TypeError, ValueError) as error:
         raise Malformed(f"This is not a plan: {error}.") from error
+    _check_kinds(plan)
+    return plan
+
+
+def _check_kinds(plan: Plan) -> None:
+    """Raises `Malformed` where a value is of another kind than its field: a plan may come out of a foreign archive."""
+    values = [(each.name, str(each.type), getattr(plan, each.name)) for each in fields(Plan)]
+    values += [("client_counts", "int", count) for count in plan.client_counts]
+    values += [("name of an arm", "str", arm.name) for arm in plan.arms]
+    for name, kind, value in values:
+        if kind in _KINDS and type(value) not in _KINDS[kind]:
+            raise Malformed(f"This is not a plan: its {name} is {str(value)[:40]!r}.")
 
 
 def plan_sha256(plan: Plan) -> str:

@@ -95,8 +95,8 @@ class TrialRecord:
     conducts: tuple[Conduct, ...] = ()
     """What the participants said of themselves, by client; one that said nothing is not there."""
     display_ms: Sequence[float] = field(default=(), compare=False)
-    """From receipt to paint of each arrival that a visible page showed; empty for built-in clients. What phones posted
-    for it lies beside the deliveries, and so it is no part of what makes two records equal."""
+    """From receipt to paint of each measured arrival that a visible page showed; empty for built-in clients. What phones
+    posted for it lies beside the deliveries, and so it is no part of what makes two records equal."""
     warnings: tuple[TrialWarning, ...] = field(default_factory=tuple)
     """What the runner saw while it ran; the analysis adds its own."""
 

@@ -33,7 +33,7 @@ def main() -> int:
     if not _is_ready(subject, parent_pid=parent_pid):
         return 0
     words = Words(terminal_language(os.environ, settings.language))
-    findings = _findings(subject, since, settings.tls_authority or None)
+    findings = look(subject, since, authority=settings.tls_authority or None)
     if os.getppid() == parent_pid:  # Of one that ended meanwhile, nothing but its end was seen.
         print("\n".join(report(findings, words)), flush=True)
     return 0
@@ -49,7 +49,11 @@ def report(findings: list[Finding], words: Words) -> list[str]:
     return [f"  {words.say('serve.ready', url=url, took_ms=took_ms)}"]
 
 
-def _findings(subject: Subject, since: clock.Readings, authority: str | None) -> list[Finding]:
+def look(subject: Subject, since: clock.Readings, *, authority: str | None) -> list[Finding]:
+    """What a client meets at a service that is ready, and how the clocks went `since` then.
+
+    `authority`: a file with a certificate that devices are told to trust.
+    """
     urls = [subject.url(address) for address in [*subject.lan(), subject.local()]]
     findings = examine.of_running(urls, authority=authority)
     left_us = since.monotonic_us + steady_clock.WINDOW_US_MIN - clock.monotonic_us()

@@ -15,6 +15,12 @@ LENGTH_S_MAX = 720.0
 _PLANNED_SHARE = 0.85
 """Of it: the rest is for blocks that must be repeated."""
 
+_EXTRA_BLOCKS_MAX = 6
+"""Where time is left for more: so many void blocks are no accident, and repeating does not mend what voids them."""
+
+PROFILE = "classroom"
+"""Plans of this name are fitted to who comes."""
+
 COUNTDOWN_S = 5.0
 
 CONNECT_S = 2.0
@@ -48,21 +54,43 @@ def phone_counts(phones: int) -> tuple[int, ...]:
 def with_phones(plan: Plan, phones: int) -> Plan:
     """The plan for so many phones as there are: counts that they cannot make up give way to `phone_counts`.
 
-    More phones than planned take turns, but in a classroom, where nobody is to stand aside all the time.
+    More phones than planned take turns, but in a classroom, where nobody is to stand aside all the time: there trials
+    become shorter where more counts would take longer than twelve minutes.
     """
     most = max(plan.client_counts)
-    if most == phones or (most < phones and plan.profile != "classroom"):
+    if most == phones or (most < phones and plan.profile != PROFILE):
         return plan
     if len(plan.client_counts) == 1:
         return replace(plan, client_counts=(phones,))
-    return replace(plan, client_counts=phone_counts(phones))
+    changed = replace(plan, client_counts=phone_counts(phones))
+    if plan.profile != PROFILE or length_s_max(changed) <= max(LENGTH_S_MAX, length_s_max(plan)):
+        return changed
+    try:
+        return fitted(changed)
+    except Malformed:  # So many arms that they take turns all the same.
+        return plan
 
 
 def length_s(plan: Plan) -> float:
     """How long a run with phones takes, nothing repeated: told before anybody joins."""
-    block_s = sum(trial_s(plan, arm) + OVERHEAD_S for arm in plan.arms)
+    return COUNTDOWN_S + plan.blocks * len(plan.client_counts) * _block_s(plan)
+
+
+def length_s_max(plan: Plan) -> float:
+    """How long it takes when every block that may be repeated is."""
+    return length_s(plan) + plan.extra_blocks_max * _block_s(plan)
+
+
+def with_repeats(plan: Plan) -> Plan:
+    """The plan with as many repeats of void blocks as twelve minutes leave room for."""
+    left_s = LENGTH_S_MAX - length_s(plan)
+    count = max(0, int(left_s // _block_s(plan)))
+    return replace(plan, extra_blocks_max=min(count, _EXTRA_BLOCKS_MAX))
+
+
+def _block_s(plan: Plan) -> float:
     idle_s = plan.idle_s + plan.settle_s if plan.idle_s > 0 else 0.0
-    return COUNTDOWN_S + plan.blocks * len(plan.client_counts) * (block_s + idle_s)
+    return idle_s + sum(trial_s(plan, arm) + OVERHEAD_S for arm in plan.arms)
 
 
 def classroom_plan(phones: int, *, seed: int, arms: Sequence[str | Arm] = TRANSPORTS) -> Plan:
@@ -80,23 +108,22 @@ def classroom_plan(phones: int, *, seed: int, arms: Sequence[str | Arm] = TRANSP
         rate_hz=10.0,
         payload_bytes=512,
         seed=seed,
-        profile="classroom",
+        profile=PROFILE,
         idle_s=2.0,
         settle_s=1.5,
         drain_s=5.0,
-        extra_blocks_max=6,
         environment="lan",
     )
     return fitted(plan)
 
 
 def fitted(plan: Plan) -> Plan:
-    """The plan with as many notifications, then blocks, as twelve minutes hold. Raises `Malformed`."""
+    """The plan with as many blocks, then notifications, then repeats, as twelve minutes hold. Raises `Malformed`."""
     for blocks in range(_BLOCKS_MAX, _BLOCKS_MIN - 1, -1):
         for notifications in range(_NOTIFICATIONS_MAX, _NOTIFICATIONS_MIN - 1, -5):
             found = replace(plan, blocks=blocks, notifications=notifications)
             if length_s(found) <= _PLANNED_SHARE * LENGTH_S_MAX:
-                return found
+                return with_repeats(found)
     raise Malformed("These arms do not fit into twelve minutes: leave some out, or shorten their gaps.")
 
 

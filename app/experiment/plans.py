@@ -17,6 +17,13 @@ from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORTS
 
 PLAN_BYTES_MAX = 65_536
 
+PHONE_NOTIFICATIONS_MAX = 1_400
+"""Of a trial, warm-up included: a phone posts when the trial is over, and what waits until then must fit its outbox.
+
+That holds 2,000 (`static/js/outbox.js`); 500 may be duplicates (`static/js/trial_session.js`), and the rest is for how
+the phone behaved, for its clock's probes, and for what is left of the trial before.
+"""
+
 _DEMO_CLIENT_COUNTS = (1, 3, 6)
 """The published study's."""
 
@@ -191,12 +198,18 @@ _OF_BUILT_IN = ("via", "fanout", "broker")
 
 
 def check_for_phones(plan: Plan) -> None:
-    """Whether phones can run the plan. Raises `Malformed`: a factor without effect would be a false record."""
+    """Whether phones can run the plan. Raises `Malformed`: a factor without effect would be a false record.
+
+    A trial longer than a phone can hold would lose its beginning, on every phone alike.
+    """
     _check_factors(plan, refused=_OF_BUILT_IN, useless="factor_useless_phones")
     if any(arm.factors.get("polling") and arm.transport != TRANSPORT_SOCKETIO for arm in plan.arms):
         raise Malformed(refusal("polling_without_socketio"))
     if plan.environment != "lan":
         raise Malformed(refusal("phones_need_lan"))
+    count = plan.warmup_notifications + plan.notifications
+    if count > PHONE_NOTIFICATIONS_MAX:
+        raise Malformed(refusal("phones_hold_fewer", wanted=count, count=PHONE_NOTIFICATIONS_MAX))
 
 
 def check_for_built_in(plan: Plan) -> None:

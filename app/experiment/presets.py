@@ -11,7 +11,7 @@ from app.core.errors import Malformed
 from app.core.scenario import Arm, Plan, arms_from_names, plan_to_json, schedule, trial_s
 from app.core.wire import TRANSPORTS
 from app.experiment import classroom
-from app.experiment.plans import plan_of_values
+from app.experiment.plans import check_for_phones, plan_of_values
 
 PHONES_MAX = 200
 
@@ -69,6 +69,7 @@ def plan_by_fields(content: dict[str, Any], *, phones: int | None, seed: int) ->
     plan = plan_of_values({**kept, **content, "environment": "lan"}, seed=seed)
     if max(plan.client_counts) > phones:
         raise Malformed(refusal("plan_wants_more", wanted=max(plan.client_counts), count=phones))
+    check_for_phones(plan)
     return plan
 
 
@@ -92,7 +93,7 @@ def _study(phones: int) -> Plan:
     """The published study's question: one, three and six phones, as far as there are so many."""
     counts = tuple(count for count in _STUDY_COUNTS if count <= phones)
     plan = _phone_plan("study", arms_from_names(list(TRANSPORTS)), counts)
-    return replace(plan, notifications=20, rate_hz=5.0)
+    return classroom.with_repeats(replace(plan, notifications=20, rate_hz=5.0))
 
 
 def _radio_asleep(phones: int) -> Plan:
@@ -102,7 +103,7 @@ def _radio_asleep(phones: int) -> Plan:
         for transport in TRANSPORTS
         for radio in ("warm", "idle")
     )
-    return replace(
+    plan = replace(
         _phone_plan("radio_asleep", arms, (phones,)),
         blocks=4,
         notifications=4,
@@ -110,6 +111,7 @@ def _radio_asleep(phones: int) -> Plan:
         rate_hz=0.2,
         idle_s=5.0,
     )
+    return classroom.with_repeats(plan)
 
 
 def _big_payload(phones: int) -> Plan:
@@ -119,7 +121,7 @@ def _big_payload(phones: int) -> Plan:
         for transport in TRANSPORTS
         for payload_bytes in (512, 16_384)
     )
-    return replace(_phone_plan("big_payload", arms, (phones,)), rate_hz=5.0)
+    return classroom.with_repeats(replace(_phone_plan("big_payload", arms, (phones,)), rate_hz=5.0))
 
 
 def _hundred_clients(_phones: int) -> Plan:
@@ -164,6 +166,5 @@ def _phone_plan(profile: str, arms: tuple[Arm, ...], client_counts: tuple[int, .
         idle_s=2.0,
         settle_s=1.5,
         drain_s=5.0,
-        extra_blocks_max=6,
         environment="lan",
     )

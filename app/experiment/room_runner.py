@@ -16,11 +16,10 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from app.analysis.analyse import analyse
 from app.analysis.verdict import run_verdict
-from app.catalogues import ending, refusal
+from app.catalogues import ending
 from app.core.errors import SiarError, Unfit
 from app.core.scenario import Plan, plan_from_json
 from app.core.sentence import Sentence, to_json, words_of
@@ -83,8 +82,6 @@ def _run(plan: Plan, server: Server, given: argparse.Namespace, stop: Callable[[
     if given.phones is not None:
         return RoomRun(plan, server, given.runs_dir, given.run, given.phones, progress, stop=stop).execute()
     check_for_built_in(plan)
-    if urlsplit(server.url).scheme != "http":
-        raise Unfit(refusal("clients_without_https"))
     try:
         return run_plan(
             plan, server=server, runs_dir=given.runs_dir, run_id=given.run, progress=progress, stop=stop

@@ -16,7 +16,8 @@ from app.bench.plan import FLOOR
 from app.bench.publisher import Publisher
 from app.core.histogram import Histogram
 from app.core.pacing import due_us
-from app.load.generators import Gathered, Generators, Handshakes
+from app.load.apart import Sharing
+from app.load.generators import SHARED, Gathered, Generators, Handshakes
 from app.load.switch import CONNECT_EXTRA_S
 from app.load.trial_line import FloorLine
 from app.load.void_rules import rules
@@ -91,6 +92,8 @@ def _line(
         if row.seq >= len(dues_us) or (row.client, row.seq) in first:
             continue
         first.add((row.client, row.seq))
+        if row.flags & SHARED:
+            continue  # It arrived, and when is not known: its stamp is that of the last one in its read.
         delays.add((row.kernel_ns or row.read_ns) / 1000 - dues_us[row.seq])
         if row.kernel_ns:
             own.add((row.read_ns - row.kernel_ns) / 1000)
@@ -101,7 +104,7 @@ def _line(
         arrivals=len(gathered.rows),
         without_stamp=sum(not row.kernel_ns for row in gathered.rows),
         shared=0,
-        shares_core=False,
+        sharing=Sharing.NEVER,
     )
     troubles = [each.text for each in found]
     if lost:

@@ -68,7 +68,10 @@ class Gathered:
     """Of the process that was latest."""
     cpu_s: float
     disconnects: int
+    """Connections that broke since `expect`."""
     malformed: int
+    broken_before: int = 0
+    """Connections that broke between connecting and `expect`: no trial was under way, and they count all the same."""
 
 
 class GeneratorProcess(ClientLink):
@@ -104,6 +107,8 @@ class Generators:
         self._processes = processes
         self._busy: list[GeneratorProcess] = []
         """Those that hold users."""
+        self._complete: set[int] = set()
+        """Those that have said so since `expect`, by process id: they say it once."""
         self._wanted = 0
         self.handshakes = Handshakes(0, 0, 0, {}, ())
 
@@ -139,15 +144,19 @@ class Generators:
 
     def expect(self, run: str | None, trial: int, count: int, *, first_offset: int = 0) -> None:
         """Tell all what is about to come."""
+        self._complete.clear()
         for each in self._busy:
             each.expect_trial({"run": run, "trial": trial, "count": count, "first_offset": first_offset})
 
     def wait_until_complete(self, timeout_s: float) -> bool:
         """Whether everyone that is connected has everything within the time."""
         until_us = clock.monotonic_us() + round(timeout_s * 1e6)
-        return all(
-            each.wait_until_complete(max(0, until_us - clock.monotonic_us()) / 1e6) for each in self._busy
-        )
+        for each in self._busy:
+            if each.pid not in self._complete:
+                if not each.wait_until_complete(max(0, until_us - clock.monotonic_us()) / 1e6):
+                    return False
+                self._complete.add(each.pid)
+        return True
 
     def collect(self) -> Gathered:
         """What arrived since `expect`."""
@@ -165,6 +174,7 @@ class Generators:
             cpu_s=sum(each["cpu_s"] for each in answers),
             disconnects=sum(each["disconnects"] for each in answers),
             malformed=sum(each["malformed"] for each in answers),
+            broken_before=sum(each["broken_before"] for each in answers),
         )
 
     def disconnect(self) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from app.analysis.metrics import measure
 from app.analysis.validity import check_trial
+from app.bench.own_redis import RedisHere
 from app.core.scenario import TrialSpec, arm_plan
 from app.core.trial import CpuUse, Severity, TrialRecord
 from app.experiment.laboratory import Finished
 from app.experiment.trial_run import BuiltInClients
+from app.load.apart import Sharing
 from app.load.generators import Handshakes
 from app.load.lanes import lanes_of
 from app.load.probe_line import Probed, ProbeLine
@@ -18,7 +20,6 @@ from app.load.probing import Probes
 from app.load.switch import BUILT_IN, LOCUST, Switch
 from app.load.trial_line import TrialLine
 from app.load.void_rules import is_believable, rules
-from app.load.vps_servers import RedisHere
 from app.load.watch import Seen, Watch
 
 
@@ -31,8 +32,8 @@ class LoadLaboratory(BuiltInClients):
     """Hears of each measured trial once it is over."""
     before_users: Callable[[TrialSpec], None] = lambda _spec: None
     """Called right before a trial's users connect, for what is to be measured beside it."""
-    shares_core: bool = False
-    """Whether server and generator have only one core between them."""
+    sharing: Sharing = Sharing.NEVER
+    """Whether server and generator can take each other's time."""
     redis: RedisHere | None = None
     """Of a preset, which asks beside each trial."""
     on_probes: Callable[[ProbeLine], None] = lambda _line: None
@@ -106,16 +107,16 @@ class LoadLaboratory(BuiltInClients):
 
     def _judged(self, record: TrialRecord) -> TrialRecord:
         """With the warnings that only a load run has. Built-in clients are judged as everywhere else."""
-        gathered, seen = self.link.gathered, self._seen
+        gathered, seen, stamps = self.link.gathered, self._seen, self.link.stamps
         if gathered is None or seen is None:
             return record
         found = rules(
             gathered,
             seen,
-            arrivals=len(gathered.rows),
-            without_stamp=len(gathered.rows) - len(self.link.self_us),
-            shared=self.link.shared,
-            shares_core=self.shares_core,
+            arrivals=stamps.arrivals,
+            without_stamp=stamps.missing,
+            shared=stamps.shared,
+            sharing=self.sharing,
         )
         return replace(record, warnings=(*record.warnings, *found))
 
@@ -151,10 +152,11 @@ class LoadLaboratory(BuiltInClients):
             generator_cpu_share_max=seen.cpu_share_max if seen else None,
             generator_cpu_s=seen.cpu_s if seen else None,
             generator_lag_ms_p99=record.client_loop_lag_ms_p99,
-            shared=self.link.shared,
+            shared=self.link.stamps.shared,
             is_believable=is_believable(warnings),
             void_codes=tuple(each.code for each in warnings if each.severity is Severity.VOID),
             lanes=lanes_of(record.deliveries, self.link.self_us),
+            broken_before=gathered.broken_before if gathered else 0,
         )
 
 

@@ -14,10 +14,11 @@ from functools import cached_property
 
 from app.analysis.metrics import broadcasts_min
 from app.analysis.statistics import median, quantile
-from app.analysis.words import TRANSPORT_TITLES
+from app.analysis.words import TRANSPORT_TITLES, number
+from app.core.speech import POLLING
 from app.core.wire import TRANSPORTS
 from app.load.floors import Floors, floors_of
-from app.load.lanes import SPIKE_US, Lanes, merged_lanes
+from app.load.lanes import Lanes, merged_lanes
 from app.load.trial_line import FloorLine, TrialLine
 
 
@@ -57,6 +58,17 @@ class Level:
     def broadcasts(self) -> int:
         """Measured notifications behind the delays."""
         return sum(each.notifications for each in self.believed)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know of the lanes, and nothing is void by."""
+        share = self.lanes.unstamped_share
+        if not share:
+            return ()
+        return (
+            f"{self.title}: {number(100 * share)} % of the arrivals have no kernel stamp of their own and are in no "
+            "percentile of the kernel's lane; the handler's has them.",
+        )
 
     def supports(self, share: float) -> bool:
         """Whether enough broadcasts lie behind a quantile for it to stand for more than themselves."""
@@ -113,8 +125,13 @@ def _percent(part: Callable[[TrialLine], int], whole: Callable[[TrialLine], int]
 
 
 def _spike_percent(level: Level) -> float | None:
-    kernel = level.lanes.kernel
-    return 100 * kernel.count_above(SPIKE_US) / kernel.count if kernel.count else None
+    lanes = level.lanes
+    return 100 * lanes.spikes / lanes.arrivals if lanes.arrivals else None
+
+
+def _unstamped_percent(level: Level) -> float | None:
+    share = level.lanes.unstamped_share
+    return None if share is None else 100 * share
 
 
 def _connected_percent(level: Level) -> float | None:
@@ -131,13 +148,14 @@ FIGURES: Mapping[str, LevelFigure] = {
     "delay_ms_p95": _delay(0.95),
     "delay_ms_p99": _delay(0.99),
     "delay_ms_max": LevelFigure(
-        lambda level: level.lanes.kernel.max_us / 1000 if level.lanes.kernel.count else None, "ms"
+        lambda level: level.lanes.max_us / 1000 if level.lanes.arrivals else None, "ms"
     ),
     "delay_ms_mean": LevelFigure(lambda level: level.lanes.kernel.mean_ms, "ms"),
     "handler_delay_ms_p50": _handler(0.50),
     "handler_delay_ms_p95": _handler(0.95),
     "handler_delay_ms_p99": _handler(0.99),
     "spike_percent": LevelFigure(_spike_percent, "%"),
+    "unstamped_percent": LevelFigure(_unstamped_percent, "%"),
     "lost": _count(lambda each: each.lost),
     "lost_percent": _percent(lambda each: each.lost, lambda each: each.expected),
     "late": _count(lambda each: each.late),
@@ -179,7 +197,8 @@ def levels_of(
             users,
             tuple(trials),
             (cpu_us or {}).get((arm, users)),
-            floor_of.get((trials[0].transport, users)),
+            # The neutral source answers no polls: what it showed of the transport says nothing of who polls.
+            None if arm == POLLING else floor_of.get((trials[0].transport, users)),
             visit,
         )
         for (users, arm, visit), trials in (found.items() if by_visit else sorted(found.items(), key=_place))

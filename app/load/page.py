@@ -21,6 +21,7 @@ from app.load.words import (
     LEVEL_NOTE,
     agreement_cells,
     capacity_sentences,
+    ending_sentences,
     generator_cells,
     level_cells,
     validity_sentence,
@@ -53,6 +54,7 @@ def load_document(analysis: Analysis, result: LoadResult) -> Document:
                 f"Run {analysis.run.id}, {analysis.run.started}: {plan.rate_hz:g} notifications a second of "
                 f"{plan.payload_bytes} bytes, windows of {plan.notifications / plan.rate_hz:g} s."
             ),
+            *(Paragraph(each, ParagraphKind.WARNING) for each in ending_sentences(result)),
             Paragraph(validity_sentence(result), kind),
         ),
         sections=tuple(each for each in _sections(result) if each.blocks),
@@ -61,8 +63,11 @@ def load_document(analysis: Analysis, result: LoadResult) -> Document:
 
 
 def _sections(result: LoadResult) -> list[Section]:
-    verdicts = [Finding(gate_line(each, is_valid=result.is_valid), each.held) for each in result.gates]
-    verdicts += [Finding(each, decided=True) for each in capacity_sentences(result)]
+    verdicts = [
+        Finding(sentence, decided=result.is_valid and result.capacity[arm].users is not None)
+        for arm, sentence in capacity_sentences(result).items()
+    ]
+    verdicts += [Finding(gate_line(each, result), each.held) for each in result.gates]
     troubles = tuple(
         Paragraph(each)
         for each in (*result.troubles, *(result.advice if result.troubles else ()), *result.remarks)

@@ -18,6 +18,7 @@ USERS_MAX = 20_000
 BLOCKS = 6
 """The least with which an exact two-sided test of block differences can fall below 0.05."""
 QUICK_BLOCKS = 3
+EXTRA_BLOCKS_MIN = 3
 WARMUP_S = 2.0
 WARMUP_MAX = 20
 """At high rates two seconds are more than any path needs to get warm."""
@@ -110,6 +111,11 @@ def arms_of(transports: Sequence[str], *, agreement: bool = False) -> tuple[Arm,
     )
 
 
+def extra_blocks(levels: int, blocks: int) -> int:
+    """How many void blocks may be repeated: a third of all, since each level's block is one by itself."""
+    return max(EXTRA_BLOCKS_MIN, levels * blocks // 3)
+
+
 def load_plan(
     kind: Kind,
     *,
@@ -138,6 +144,6 @@ def load_plan(
         idle_s=QUICK_IDLE_S if quick else IDLE_S,
         settle_s=SETTLE_S,
         drain_s=5.0,
-        extra_blocks_max=0 if is_shape else 1 if quick else 3,
+        extra_blocks_max=0 if is_shape else 1 if quick else extra_blocks(len(set(users)), blocks),
         environment="loopback" if is_loopback else "lan",
     )

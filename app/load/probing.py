@@ -21,12 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 from app import clock
+from app.bench.own_redis import RedisHere
 from app.core.pacing import due_us
 from app.core.wire import USER_AGENT
 from app.experiment.api import Server
 from app.load.asking import ANSWER_TIMEOUT_S, ClockAsker, Kept, PingAsker
 from app.load.probe_line import Probed
-from app.load.vps_servers import RedisHere
 from app.load.watch import cpu_ns
 
 HISTORY_HZ = 5.0

@@ -1,4 +1,8 @@
-"""What a load run comes to: whether the generator is to be believed, whether the gates held, and the exit code."""
+"""What a load run comes to: whether the generator is to be believed, whether the gates held, and the exit code.
+
+A ramp goes on until something gives out. Where that is the generator, what it showed at the levels below stands: only a
+transport for which it is to be believed at no level makes the run one that says nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from app.analysis.words import count_of, listing
 from app.core.trial import Severity
 from app.load import probe_line, trial_line, vps
 from app.load.agreement import Agreement, agreements
+from app.load.capacity import Capacity, capacities
 from app.load.floors import floors_of
 from app.load.gates import Gate, GateOutcome, judge, parse_gate
 from app.load.levels import FIGURES, Level, levels_of
@@ -52,12 +57,12 @@ class LoadResult:
     troubles: tuple[str, ...]
     """Why the generator is not to be believed, in sentences; empty when it is."""
     remarks: tuple[str, ...]
-    """What else a reader should know of the floors."""
+    """What else a reader should know of the floors and lanes, and of where a ramp's generator gave out."""
     advice: tuple[str, ...]
     complete: bool
     lines: tuple[TrialLine, ...]
-    capacity: Mapping[str, int | None]
-    """Of a ramp: by transport, the most users at which every gate held; `None` where it did at no level."""
+    capacity: Mapping[str, Capacity]
+    """Of a ramp: how far each transport came."""
     agreement: tuple[Agreement, ...]
     study: Study | None = None
     """Of a preset: the published tables with this run's figures beside."""
@@ -75,7 +80,7 @@ class LoadResult:
         if not self.is_valid:
             return EXIT_UNFIT
         if self.kind is Kind.RAMP:  # A ramp is meant to break its gates.
-            return EXIT_OK if all(self.capacity.values()) else EXIT_GATE
+            return EXIT_OK if all(each.users for each in self.capacity.values()) else EXIT_GATE
         held = all(each.held for each in self.gates) and all(each.agrees for each in self.agreement)
         return EXIT_OK if held else EXIT_GATE
 
@@ -97,35 +102,28 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
     if head.get("preset") == vps.NAME:
         probes = [ProbeLine.from_json(each) for each in raw if each.get("kind") == probe_line.KIND]
         study = study_beside(analysis, levels, probes)
+    against, bounds = _void_levels(kind, levels)
+    troubles = (*against, *(text for each in floors_of(floors).values() for text in each.troubles))
+    advice = tuple(_advice(analysis))
     return LoadResult(
         kind=kind,
         levels=levels,
         floors=floors,
         gates=tuple(judge(gate, levels) for gate in gates),
-        troubles=tuple(_troubles(levels, floors)),
-        remarks=tuple(remark for each in floors_of(floors).values() for remark in each.remarks),
-        advice=tuple(_advice(analysis)),
+        troubles=troubles,
+        remarks=(
+            *bounds,
+            *(advice if bounds and not troubles else ()),
+            *(remark for each in floors_of(floors).values() for remark in each.remarks),
+            *(remark for each in levels for remark in each.remarks),
+        ),
+        advice=advice,
         complete=analysis.run.complete,
         lines=lines,
-        capacity=capacity(gates, levels) if kind is Kind.RAMP else {},
+        capacity=capacities(gates, levels) if kind is Kind.RAMP else {},
         agreement=agreements(lines) if kind is Kind.AGREEMENT else (),
         study=study,
     )
-
-
-def capacity(gates: Sequence[Gate], levels: Sequence[Level]) -> dict[str, int | None]:
-    """By transport: the most users up to which every gate held at every level."""
-    found: dict[str, int | None] = {}
-    broken: set[str] = set()
-    for level in sorted(levels, key=lambda each: each.users):
-        found.setdefault(level.arm, None)
-        if level.arm in broken:
-            continue
-        if all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates):
-            found[level.arm] = level.users
-        else:
-            broken.add(level.arm)
-    return found
 
 
 def result_part(result: LoadResult) -> dict[str, Any]:
@@ -166,7 +164,10 @@ def result_part(result: LoadResult) -> dict[str, Any]:
             }
             for each in floors_of(result.floors).values()
         ],
-        "capacity": dict(result.capacity),
+        "capacity": {arm: each.users for arm, each in result.capacity.items()},
+        "generator_gave_out": {
+            arm: each.gave_out_at for arm, each in result.capacity.items() if each.gave_out_at is not None
+        },
         "agreement": [each.to_json() for each in result.agreement],
         "study": None if result.study is None else result.study.to_json(),
     }
@@ -208,17 +209,20 @@ def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
     return {key: median(values) for key, values in found.items()}
 
 
-def _troubles(levels: Sequence[Level], floors: Sequence[FloorLine]) -> list[str]:
-    """Levels at which the generator is not to be believed."""
-    found = []
+def _void_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
+    """Levels at which the generator is not to be believed: those that speak against the run, and those that bound a ramp."""
+    against: list[str] = []
+    bounds: list[str] = []
+    # How far the generator goes is a part of what a ramp finds out, once it has gone anywhere.
+    under_way = {each.arm for each in levels if each.believed} if kind is Kind.RAMP else set()
     for level in levels:
         void = [each for each in level.trials if not each.is_believable]
         if len(void) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
             codes = sorted({code for each in void for code in each.void_codes} & INSTRUMENT_CODES)
-            found.append(
+            (bounds if level.arm in under_way else against).append(
                 f"{level.title}: {len(void)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
             )
-    return [*found, *(text for each in floors_of(floors).values() for text in each.troubles)]
+    return against, bounds
 
 
 def _advice(analysis: Analysis) -> list[str]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from app.bench.awake import kept_awake
 from app.bench.machine import Cores, choose_cores, raise_open_files
+from app.bench.own_redis import RedisHere, own_redis
 from app.core.errors import Unfit
 from app.core.scenario import Arm, TrialSpec
 from app.experiment import naming, server_process
@@ -21,6 +23,7 @@ from app.experiment.laboratory import Laboratory
 from app.experiment.progress import Progress
 from app.experiment.runner import Walk, clock_link, run_in_laboratory
 from app.load import elsewhere, trial_line
+from app.load.apart import Sharing, cores_of, cores_of_servers, sharing
 from app.load.floor import proof_s, prove
 from app.load.generators import MODULE, GeneratorProcess, Generators
 from app.load.laboratory import LoadLaboratory
@@ -29,11 +32,11 @@ from app.load.result import Kind
 from app.load.shapes import breaks, shape_walk
 from app.load.switch import LOCUST, Switch
 from app.load.trial_line import FloorLine, TrialLine
+from app.load.void_rules import MAY_SHARE_CORE
 from app.load.vps import MEMORY
-from app.load.vps_servers import RedisHere, own_redis, three_servers
+from app.load.vps_servers import three_servers
 from app.measure import host
 from app.measure.store import RunHead, Store
-from app.settings import is_loopback
 
 FILES_BESIDE = 500
 """Descriptors that a process needs beside its users, generously."""
@@ -69,13 +72,14 @@ class LoadRun:
         """Do it; the folder. Raises `Unfit` and what `run_in_laboratory` raises."""
         self._check_files()
         with ExitStack() as stack:
+            is_awake = stack.enter_context(kept_awake())
             usable = os.sched_getaffinity(0) if sys.platform == "linux" else set[int]()
             server, others, redis = self._servers(stack)
             self._go_aside(usable)
             generators = Generators(
                 [stack.enter_context(GeneratorProcess(module=MODULE)) for _ in range(self.order.processes)]
             )
-            head, walk = self._head(server), self._walk()
+            head, walk = self._head(server, is_awake=is_awake), self._walk()
 
             def laboratory(_store: Store) -> contextlib.AbstractContextManager[Laboratory]:
                 return self._laboratory(server, generators, others, redis)
@@ -109,6 +113,13 @@ class LoadRun:
         if self.cores.server is not None and self.order.url is None and sys.platform == "linux":
             os.sched_setaffinity(0, usable - {self.cores.server})
 
+    def _sharing(self, server: Server, others: Mapping[str, Server], generators: Generators) -> Sharing:
+        """Of cores, as the processes stand now."""
+        found = sharing(cores_of_servers((server, *others.values())), cores_of(generators.pids))
+        if found is Sharing.MAY:
+            self.progress.note(MAY_SHARE_CORE)
+        return found
+
     def _check_files(self) -> None:
         users = max(self.order.plan.client_counts)
         files = raise_open_files()
@@ -118,7 +129,7 @@ class LoadRun:
                 "(ulimit -Hn). Raise that limit, or name fewer with --users."
             )
 
-    def _head(self, server: Server) -> RunHead:
+    def _head(self, server: Server, *, is_awake: bool) -> RunHead:
         order = self.order
         return RunHead(
             id=self.run_id,
@@ -130,7 +141,8 @@ class LoadRun:
                 "load": {
                     "generator_processes": order.processes,
                     "spawn_rate_per_s": order.spawn_rate,
-                    "server_core": self.cores.server,
+                    "server_core": None if order.url is not None else self.cores.server,
+                    "processors_kept_awake": is_awake,
                     "delays_until": "the kernel's receive stamp",
                     **({"preset": order.preset} if order.preset else {}),
                 },
@@ -173,7 +185,7 @@ class LoadRun:
                 switch=switch,
                 on_trial=self._keep,
                 before_users=lambda spec: self._prove_beside(spec, generators, link.pause),
-                shares_core=is_loopback(server.host) and not self.cores.are_apart,
+                sharing=self._sharing(server, others, generators),
                 redis=redis,
                 on_probes=lambda line: trial_line.append(self.folder, line.to_json()),
             )

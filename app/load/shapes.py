@@ -15,8 +15,9 @@ from app.core.scenario import Plan, TrialSpec, trial_s
 from app.experiment.laboratory import Finished, Laboratory
 from app.experiment.progress import Progress
 from app.experiment.runner import Walk
+from app.load.capacity import is_borne
 from app.load.gates import Gate
-from app.load.levels import FIGURES, levels_of
+from app.load.levels import levels_of
 from app.load.trial_line import TrialLine
 from app.measure.store import Store
 
@@ -69,10 +70,6 @@ def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, 
 
     def is_broken(arm: str, users: int) -> bool:
         own = [each for each in lines if (each.arm, each.users) == (arm, users)]
-        levels = levels_of(own)
-        return not all(
-            level.believed and all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates)
-            for level in levels
-        )
+        return not all(is_borne(gates, level) for level in levels_of(own))
 
     return is_broken

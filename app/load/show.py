@@ -26,6 +26,7 @@ from app.load.words import (
     LEVEL_NOTE,
     agreement_cells,
     capacity_sentences,
+    ending_sentences,
     generator_cells,
     hop_cells,
     level_cells,
@@ -34,7 +35,7 @@ from app.load.words import (
 from app.report.study_tables import beside_table
 from app.report.translation import Translate, translator
 
-TICK, CROSS = "✓", "✗"
+TICK, CROSS, DOUBT, BULLET = "✓", "✗", "?", "•"
 
 HEADING_CHARS = 11
 """A heading is folded, since it is longer than the figures below it."""
@@ -51,9 +52,11 @@ class _Printer:
     say: Translate
 
     def load(self, result: LoadResult) -> None:
+        for arm, sentence in capacity_sentences(result).items():
+            self._say(sentence, style="bold", before=f"{_capacity_mark(result, arm)} ")
         for outcome in result.gates:
-            self._say(gate_line(outcome, is_valid=result.is_valid), style="bold")
-        for sentence in (*capacity_sentences(result), validity_sentence(result)):
+            self._say(gate_line(outcome, result), style="bold")
+        for sentence in (*ending_sentences(result), validity_sentence(result)):
             self._say(sentence, style="bold")
         for trouble in result.troubles:
             self._say(trouble, before=f"  {CROSS} ")
@@ -104,10 +107,19 @@ class _Printer:
         self.console.print(Text(before + self.say(text), style=style), soft_wrap=whole)
 
 
-def gate_line(outcome: GateOutcome, *, is_valid: bool) -> str:
-    """A gate with its tick or cross; `?` where the generator is not to be believed."""
-    mark = "?" if not is_valid else TICK if outcome.held else CROSS
-    return f"{mark} {outcome.reason}"
+def gate_line(outcome: GateOutcome, result: LoadResult) -> str:
+    """A gate with its tick or cross; `?` where the generator is not to be believed, a bullet in a ramp, which breaks them."""
+    if not result.is_valid:
+        return f"{DOUBT} {outcome.reason}"
+    if result.kind is Kind.RAMP:
+        return f"{BULLET} {outcome.reason}"
+    return f"{TICK if outcome.held else CROSS} {outcome.reason}"
+
+
+def _capacity_mark(result: LoadResult, arm: str) -> str:
+    if not result.is_valid:
+        return DOUBT
+    return CROSS if result.capacity[arm].users is None else TICK
 
 
 def _title(result: LoadResult) -> str:

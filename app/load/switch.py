@@ -6,15 +6,15 @@ is the same for it and for Locust's processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.scenario import Arm
 from app.core.speech import POLLING
 from app.experiment.client_link import ClientLink, Collected
-from app.experiment.clients import Arrival
-from app.load.generators import REPLAYED, SHARED, Gathered, Generators
+from app.load.arrivals import SelfUs, Stamps, arrived
+from app.load.generators import Gathered, Generators
 from app.measure.store import StampedProbe
 
 LOCUST = "locust"
@@ -24,9 +24,6 @@ GENERATORS = (LOCUST, BUILT_IN)
 
 CONNECT_EXTRA_S = 15.0
 """Beyond what the spawn rate needs, before the missing count as not connected."""
-
-SelfUs = Mapping[tuple[int, int], float]
-"""What the generator added to an arrival, by client and seq: handler minus kernel."""
 
 
 @dataclass(slots=True)
@@ -46,8 +43,8 @@ class Switch:
     gathered: Gathered | None = None
     """What Locust's users kept of the last trial; `None` for built-in clients."""
     self_us: SelfUs = field(default_factory=dict)
-    shared: int = 0
-    """Arrivals of the last trial whose read held several messages: their kernel stamp is not their own."""
+    stamps: Stamps = field(default_factory=Stamps)
+    """Of the last trial of Locust's users."""
 
     def choose(self, arm: Arm) -> None:
         """Who connects from now on."""
@@ -80,7 +77,7 @@ class Switch:
 
     def expect(self, run: str, trial: int, count: int) -> None:
         """Tell the clients what is about to come."""
-        self.gathered, self.self_us, self.shared = None, {}, 0
+        self.gathered, self.self_us, self.stamps = None, {}, Stamps()
         # The clock's process too, which then probes as long as the trial lasts.
         self.clock.expect(run, trial, count)
         if self.is_locust:
@@ -94,21 +91,22 @@ class Switch:
         return self.generators.wait_until_complete(timeout_s)
 
     def collect(self) -> Collected:
-        """What arrived since `expect`. The truth lane of a user of Locust's is the kernel's: see `_arrivals`."""
+        """What arrived since `expect`. A user of Locust's received when its kernel did (`arrivals.py`)."""
         self.on_window_end()
         collected = self.clock.collect()
         if not self.is_locust:
             self.self_us = {
                 (client, each.seq): each.received_us - each.kernel_us
                 for client, arrivals in collected.arrivals.items()
-                for each in arrivals
+                for each in reversed(arrivals)  # Of one that came twice the first stays.
                 if each.kernel_us is not None
             }
             return collected
         gathered = self.gathered = self.generators.collect()
-        arrivals = self._arrivals(gathered)
+        found = arrived(gathered.rows)
+        self.self_us, self.stamps = found.self_us, found.stamps
         return Collected(
-            arrivals={client: tuple(own) for client, own in arrivals.items()},
+            arrivals=found.by_client,
             loop_lag_ms_p99=gathered.lag_ms_p99,
             cpu_s=gathered.cpu_s,
             disconnects=gathered.disconnects,
@@ -121,25 +119,3 @@ class Switch:
             self.generators.disconnect()
         else:
             self.clock.disconnect()
-
-    def _arrivals(self, gathered: Gathered) -> dict[int, list[Arrival]]:
-        """Arrivals by client, received when the *kernel* received them, which the generator's own share cannot move.
-
-        Where one read held several messages, or the kernel gave no stamp, an arrival counts from the read, which can
-        only be later; beyond 1 % of those the trial is void.
-        """
-        arrivals: dict[int, list[Arrival]] = {}
-        self_us: dict[tuple[int, int], float] = {}
-        for row in gathered.rows:
-            self.shared += bool(row.flags & SHARED)
-            has_own = bool(row.kernel_ns) and not row.flags & SHARED
-            kernel_us = row.kernel_ns / 1000 if has_own else None
-            received_us = (row.kernel_ns if has_own else row.read_ns) // 1000
-            if has_own:
-                self_us.setdefault((row.client, row.seq), (row.read_ns - row.kernel_ns) / 1000)
-            replayed = bool(row.flags & REPLAYED)
-            arrivals.setdefault(row.client, []).append(
-                Arrival(row.seq, row.offset, received_us, kernel_us, replayed)
-            )
-        self.self_us = self_us
-        return arrivals

@@ -47,6 +47,7 @@ class TrialLine:
     duplicates: int
     out_of_order: int
     disconnects: int
+    """Connections that broke in the trial."""
     cpu_core_percent: float | None
     """The server's, idle share included."""
     source_lag_ms_p99: float | None
@@ -54,16 +55,19 @@ class TrialLine:
     generator_cpu_s: float | None
     generator_lag_ms_p99: float | None
     shared: int
-    """Arrivals that came with others in one read."""
+    """First arrivals that came with others in one read, replays aside."""
     is_believable: bool
     """Whether nothing but the server can have spoilt the delays."""
     void_codes: tuple[str, ...]
     lanes: Lanes
+    broken_before: int = 0
+    """Connections that broke before the trial began: while others connected, or while all were idle. A run of before has
+    none of them."""
 
     @property
     def errors(self) -> int:
-        """Handshakes that failed, and connections that broke."""
-        return sum(self.failures.values()) + self.disconnects
+        """Handshakes that failed, and connections that broke, whenever that was."""
+        return sum(self.failures.values()) + self.disconnects + self.broken_before
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -74,9 +78,10 @@ class TrialLine:
     def from_json(cls, value: Mapping[str, Any]) -> TrialLine:
         """What `to_json` wrote. Raises `Malformed`."""
         try:
-            values = {name: value[name] for name in cls.__dataclass_fields__}
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "broken_before"}
             lists = {name: tuple(values[name]) for name in ("connect_us", "void_codes")}
-            return cls(**{**values, **lists, "lanes": Lanes.from_json(values["lanes"])})
+            lanes = Lanes.from_json(values["lanes"])
+            return cls(**{**values, **lists, "lanes": lanes, "broken_before": value.get("broken_before", 0)})
         except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"This is no trial of a load run: {error}.") from error
 

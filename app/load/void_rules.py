@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterator
 
 from app.analysis.words import count_of, listing, number
 from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.load.apart import Sharing
 from app.load.generators import Gathered, Handshakes
 from app.load.watch import Seen
 
 CONNECTED_SHARE_MIN = 0.995
 STAMPS_MISSING_SHARE_MAX = 0.01
 CPU_SHARE_MAX = 0.70
-"""Of a core, in any one second."""
+"""Of a core, or of the cores that processes share, in any one second."""
 LAG_MS_MAX = 50.0
 """p99 of the generator's own loop, for the kernel's lane; the handler's lane is only shown."""
 STEAL_SHARE_MAX = 0.01
@@ -34,19 +35,25 @@ INSTRUMENT_CODES = GENERATOR_CODES | {
 }
 """What spoils a delay without being the server's doing; a gate on delays passes such trials by."""
 
+MAY_SHARE_CORE = (
+    "Generator and server may use the same core: nothing keeps each from taking the other's time."
+)
+KEEP_APART = "Give each cores of its own (taskset), or leave --url out: then the server has one of its own."
+
 MORE_PROCESSES = "Give the generator more processes (--processes), or fewer users."
 
 
 def rules(
-    gathered: Gathered, seen: Seen, *, arrivals: int, without_stamp: int, shared: int, shares_core: bool
+    gathered: Gathered, seen: Seen, *, arrivals: int, without_stamp: int, shared: int, sharing: Sharing
 ) -> list[TrialWarning]:
-    """All that voids a trial of Locust's users."""
+    """All that voids a trial of Locust's users, and what else is to be known of its generator."""
     return [
         *_users(gathered.handshakes),
         *_stamps(arrivals, without_stamp, shared),
         *_cpu(seen),
         *_lag(gathered.lag_ms_p99),
-        *_machine(seen, shares_core=shares_core),
+        *_machine(seen),
+        *_cores(sharing),
         *_stream(gathered.malformed),
     ]
 
@@ -80,11 +87,20 @@ def _stamps(arrivals: int, without_stamp: int, shared: int) -> Iterator[TrialWar
 
 
 def _cpu(seen: Seen) -> Iterator[TrialWarning]:
-    if seen.cpu_share_max is not None and seen.cpu_share_max > CPU_SHARE_MAX:
+    if seen.cpu_share_max is None or seen.cpu_share_max <= CPU_SHARE_MAX:
+        return
+    used, limit = number(100 * seen.cpu_share_max), number(100 * CPU_SHARE_MAX)
+    if seen.is_crowded:
         yield _void(
             "generator_busy",
-            f"The generator used {number(100 * seen.cpu_share_max)} % of its core in one second, limit "
-            f"{number(100 * CPU_SHARE_MAX)} %: it was saturated.",
+            f"The generator's processes together used {used} % of their cores in one second, limit {limit} %: they were "
+            "saturated.",
+            "Give the generator more cores, or fewer users: one more process would have the same cores.",
+        )
+    else:
+        yield _void(
+            "generator_busy",
+            f"The generator used {used} % of its core in one second, limit {limit} %: it was saturated.",
             MORE_PROCESSES,
         )
 
@@ -98,7 +114,7 @@ def _lag(lag_ms: float | None) -> Iterator[TrialWarning]:
         )
 
 
-def _machine(seen: Seen, *, shares_core: bool) -> Iterator[TrialWarning]:
+def _machine(seen: Seen) -> Iterator[TrialWarning]:
     if seen.receive_troubles:
         named = listing([f"{name} {count}" for name, count in seen.receive_troubles.items()])
         yield _void(
@@ -113,12 +129,17 @@ def _machine(seen: Seen, *, shares_core: bool) -> Iterator[TrialWarning]:
             f"{number(100 * STEAL_SHARE_MAX)} %.",
             "Use a machine of its own, or measure when its neighbours are quiet.",
         )
-    if shares_core:
+
+
+def _cores(sharing: Sharing) -> Iterator[TrialWarning]:
+    if sharing is Sharing.MUST:
         yield _void(
             "shared_core",
             "Generator and server share one core: each takes the other's time.",
             "Use a machine with two cores or more, or give a server elsewhere with --url.",
         )
+    if sharing is Sharing.MAY:
+        yield TrialWarning("may_share_core", Severity.NOTE, MAY_SHARE_CORE, KEEP_APART)
 
 
 def _stream(malformed: int) -> Iterator[TrialWarning]:

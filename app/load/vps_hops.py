@@ -15,6 +15,7 @@ from app.analysis.study_redis import STUDY
 from app.load.levels import Level
 from app.load.trial_line import TrialLine
 from app.load.vps import column_of
+from app.load.vps_rows import REDIS_CPU, SERVER_CPU
 
 LEVEL = 0.95
 
@@ -41,7 +42,7 @@ class Hop:
     """95 %, exact."""
 
 
-def hops_of(analysis: Analysis, levels: Sequence[Level]) -> tuple[Hop, ...]:
+def hops_of(analysis: Analysis, levels: Sequence[Level], redis_us: Values) -> tuple[Hop, ...]:
     """C2 and C3 over C1, and C3 over C2, of the same transport and users."""
     cpu_us = {
         (each.record.spec.arm.name, each.record.spec.clients, each.record.spec.block): value
@@ -53,7 +54,8 @@ def hops_of(analysis: Analysis, levels: Sequence[Level]) -> tuple[Hop, ...]:
     figures = (
         ("delivery, p50", "ms", delays, "delivery_ms_p50"),
         ("delivery, mean", "ms", means, "delivery_ms_mean"),
-        ("CPU per notification", "us", cpu_us, None),
+        (SERVER_CPU, "us", cpu_us, None),
+        (REDIS_CPU, "us", redis_us, None),
     )
     pairs = [
         (a, b)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.analysis.statistics import mean, quantile
-from app.load.lanes import SPIKE_US
+from app.analysis.statistics import mean, median, quantile
 from app.load.levels import FIGURES, Level
 from app.load.probe_line import Probed
 from app.load.probing import NO_CACHE
@@ -21,6 +20,8 @@ class Cell:
     believed: tuple[Probed, ...]
     """Of those beside trials whose delays only the server can have spoilt: durations are theirs, counts are all windows'."""
     rate_hz: float
+    redis_cpu_us: tuple[float, ...] = ()
+    """Of Redis, for each notification that reached a user; one for each trial that is believed."""
 
     def total(self, count: Callable[[Probed], int]) -> int:
         """A count over all windows."""
@@ -45,6 +46,9 @@ class Cell:
         return 1000 * sum(seconds for _, seconds in told) / count if count else None
 
 
+SERVER_CPU, REDIS_CPU = "CPU/notif., server", "CPU/notif., Redis"
+"""For each notification that reached a user. A terminal has no room for more words."""
+
 Figure = Callable[[Cell], float | None]
 Row = tuple[str | None, str, str, Figure]
 """Name in the published data (`None`: not in it), title, unit, and what of the run stands there."""
@@ -60,11 +64,11 @@ def _share(part: Callable[[Cell], int], whole: Callable[[Cell], int]) -> Figure:
 
 
 def _spikes(cell: Cell) -> int:
-    return cell.level.lanes.kernel.count_above(SPIKE_US)
+    return cell.level.lanes.spikes
 
 
 def _arrived(cell: Cell) -> int:
-    return cell.level.lanes.kernel.count
+    return cell.level.lanes.arrivals
 
 
 def _deliveries_per_s(cell: Cell) -> float | None:
@@ -134,6 +138,8 @@ STRESS: tuple[Row, ...] = (
         ),
     ),
     (None, "HTTP requests", "count", lambda cell: cell.total(lambda each: each.asked)),
+    (None, SERVER_CPU, "us", _gate("cpu_per_delivery_us")),
+    (None, REDIS_CPU, "us", lambda cell: median(cell.redis_cpu_us) if cell.redis_cpu_us else None),
 )
 """Its Table 3."""
 
@@ -174,7 +180,9 @@ STRESS_NOTE = (
     "C1: broadcast within the process; C2: over Redis; C3: over Redis, with answers to GET /api/notifications kept there. "
     "Delivery: from when a notification was due to the receive stamp of the user's kernel. Connections: the fewest that were "
     "held when a trial began. Event loop: from asking for the server's time to its first stamp, 10 times a second, reading the "
-    "request included. Redis round trip: PING from the runner, 2 a second."
+    "request included. Redis round trip: PING from the runner, 2 a second. CPU, for each notification that reached a user: the "
+    "server's over the same users idle; Redis' of all that its process did, of which C1 shows the part that is not the "
+    "notifications'."
 )
 CACHE_NOTE = (
     "Asked 5 times a second at fixed times, each on a connection of its own and counted from when it was due, while "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from app.analysis.study_redis import COLUMNS, STUDY
 from app.load.levels import Level
 from app.load.probe_line import ProbeLine
 from app.load.vps_hops import Hop, hops_of
+from app.load.vps_redis import Place, redis_cpu_us
 from app.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, Cell, Row
 
 
@@ -34,10 +35,11 @@ class Study:
 
 def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
     """The study's tables at each count of users, the largest first."""
+    redis_us = redis_cpu_us(levels, probes)
     cells: dict[tuple[int, str], list[Cell]] = {}
     for level in levels:
         cells.setdefault((level.users, level.transport), []).append(
-            _cell(level, probes, analysis.run.plan.rate_hz)
+            _cell(level, probes, redis_us, analysis.run.plan.rate_hz)
         )
     tables = []
     for users, transport in sorted(cells, reverse=True):
@@ -45,10 +47,10 @@ def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[P
         words = f"{users} user{'s' if users != 1 else ''}"
         tables.append(_table(f"Table 3: stress, {words}", "stress", STRESS, columns, STRESS_NOTE))
         tables.append(_table(f"Table 4: HTTP cache, {words}", "http_cache", CACHE, columns, CACHE_NOTE))
-    return Study(hops_of(analysis, levels), tuple(tables))
+    return Study(hops_of(analysis, levels, redis_us), tuple(tables))
 
 
-def _cell(level: Level, probes: Sequence[ProbeLine], rate_hz: float) -> Cell:
+def _cell(level: Level, probes: Sequence[ProbeLine], redis_us: Mapping[Place, float], rate_hz: float) -> Cell:
     own = [each for each in probes if (each.arm, each.users) == (level.arm, level.users)]
     believed = {each.trial for each in level.believed}
     return Cell(
@@ -56,6 +58,7 @@ def _cell(level: Level, probes: Sequence[ProbeLine], rate_hz: float) -> Cell:
         tuple(each.probed for each in own),
         tuple(each.probed for each in own if each.trial in believed),
         rate_hz,
+        tuple(us for (arm, users, _), us in redis_us.items() if (arm, users) == (level.arm, level.users)),
     )
 
 

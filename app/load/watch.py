@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from app import clock
+from app.load.apart import cores_of
 
 PERIOD_S = 1.0
 
@@ -28,13 +29,25 @@ class Seen:
     """A window as it was seen."""
 
     cpu_share_max: float | None
-    """The most that one generator process used of a core in any one second; `None` where its clock cannot be read."""
+    """The most that the generator used of what it may use, in any one second: one process of a core, or all that are confined to
+    the same cores of those. `None` where no clock can be read."""
     cpu_s: float | None
     """What all of them used in the window."""
     steal_share: float
     """Of the machine's time, what its host gave to others."""
     receive_troubles: dict[str, int]
     """Counters that rose, and by how much."""
+    is_crowded: bool = False
+    """Whether that most was several processes' together: one more would not help."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Used:
+    """How full cores were."""
+
+    share: float
+    processes: int
+    """Whose use that was."""
 
 
 class Watch:
@@ -43,7 +56,8 @@ class Watch:
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = tuple(pids)
         self._stopping = threading.Event()
-        self._share_max: float | None = None
+        self._most: Used | None = None
+        self._cores = [frozenset(cores_of([pid])) for pid in self._pids]
         self._first = self._last = self._read()
         self._times = psutil.cpu_times()
         self._counters = receive_counters()
@@ -61,9 +75,10 @@ class Watch:
         total_s = sum(after) - sum(before)
         counters = receive_counters()
         return Seen(
-            cpu_share_max=self._share_max,
+            cpu_share_max=self._most.share if self._most else None,
             cpu_s=None if None in (*self._first[1], *at_end[1]) else _total_s(self._first, at_end),
             steal_share=max(0.0, _steal(after) - _steal(before)) / total_s if total_s > 0 else 0.0,
+            is_crowded=self._most is not None and self._most.processes > 1,
             receive_troubles={
                 name: risen for name, count in counters.items() if (risen := count - self._counters[name])
             },
@@ -78,13 +93,30 @@ class Watch:
         if after[0] - before[0] < at_least_us:
             return
         self._last = after
-        for old_ns, new_ns in zip(before[1], after[1], strict=True):
-            if old_ns is not None and new_ns is not None:
-                share = (new_ns - old_ns) / 1000 / (after[0] - before[0])
-                self._share_max = max(share, self._share_max or 0.0)
+        wall_us = after[0] - before[0]
+        shares = [
+            (cores, (new_ns - old_ns) / 1000 / wall_us)
+            for cores, old_ns, new_ns in zip(self._cores, before[1], after[1], strict=True)
+            if old_ns is not None and new_ns is not None
+        ]
+        self._most = max(filter(None, (self._most, most_used(shares))), default=None)
 
     def _read(self) -> tuple[int, list[int | None]]:
         return clock.monotonic_us(), [cpu_ns(pid) for pid in self._pids]
+
+
+def most_used(shares: Sequence[tuple[frozenset[int], float]]) -> Used | None:
+    """The fullest that any cores are with the processes that can go nowhere else; `None` of no process.
+
+    `shares`: of each process the cores that it may use, and how much of one core it used. A process by itself has one core,
+    however many it may choose from.
+    """
+    found = [Used(share, 1) for _cores, share in shares]
+    for group in {cores for cores, _share in shares}:
+        confined = [share for cores, share in shares if cores <= group]
+        if len(confined) > len(group):
+            found.append(Used(sum(confined) / len(group), len(confined)))
+    return max(found, default=None)
 
 
 def receive_counters() -> dict[str, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.analysis.words import TRANSPORT_TITLES, interval, number
 from app.load.agreement import Agreement
+from app.load.capacity import Capacity
 from app.load.levels import FIGURES, Level
-from app.load.result import Kind, LoadResult
+from app.load.result import LoadResult
 from app.load.vps_hops import Hop
 
 LEVEL_HEADINGS = (
@@ -31,6 +32,9 @@ GENERATOR_NOTE = (
 AGREEMENT_HEADINGS = (
     *("transport", "users", "blocks", "built-in ms", "Locust ms", "difference ms", "margin ms", "agree"),
 )
+BROKEN_OFF = (
+    "The run broke off: gates and figures are of what was measured until then, and say nothing of the rest."
+)
 AGREEMENT_NOTE = "Medians of the kernel's lane, paired by block; they agree within 0.1 ms or a tenth of the built-in clients' median."
 
 
@@ -50,7 +54,8 @@ HOP_HEADINGS = (
 HOP_NOTE = (
     "Differences within a block, of the trials' medians or means; Hodges and Lehmann's estimate with its exact interval. The "
     "study ran each configuration once, so that its differences have no interval: its means differ by spikes that a median "
-    "does not see."
+    "does not see. CPU: the server's, and beside it Redis', which runs on the same core; together they are what the hop "
+    "costs."
 )
 
 
@@ -107,33 +112,60 @@ def hop_cells(hop: Hop) -> tuple[str, ...]:
     )
 
 
+def ending_sentences(result: LoadResult) -> Sequence[str]:
+    """Of a run that did not come to its end: a gate that held in a part of it has not held."""
+    return () if result.complete else (BROKEN_OFF,)
+
+
 def validity_sentence(result: LoadResult) -> str:
-    """Whether the generator is to be believed."""
+    """Whether the generator is to be believed, and what says so: not every level has a floor."""
     if not result.levels:
         return "Nothing was measured."
-    if result.is_valid:
-        return "The generator proved itself: nothing of what follows is its own doing."
-    return "The generator is NOT to be believed here: what follows says nothing about the server."
+    if not result.is_valid:
+        return "The generator is NOT to be believed here: what follows says nothing about the server."
+    proved, count = sum(each.floors is not None for each in result.levels), len(result.levels)
+    if proved == count:
+        return (
+            "The generator proved itself against a neutral source at every level: nothing of what follows is its "
+            "own doing."
+        )
+    if proved:
+        return (
+            f"The generator proved itself against a neutral source at {proved} of {count} levels; at the others only "
+            "the rules for each trial speak for it."
+        )
+    return (
+        "No neutral source stood beside these levels: only the rules for each trial speak for the generator."
+    )
 
 
-def capacity_sentences(result: LoadResult) -> Sequence[str]:
-    """Of a ramp: how many users each transport bore."""
-    if result.kind is not Kind.RAMP:
-        return ()
-    gates = ", ".join(str(each.gate) for each in result.gates)
-    sentences = []
-    for arm, users in result.capacity.items():
-        name = TRANSPORT_TITLES.get(arm, arm)
-        most = max(level.users for level in result.levels if level.arm == arm)
-        if users is None:
-            sentences.append(f"{name}: {gates} held at no level.")
-        elif users == most:
-            sentences.append(
-                f"{name}: {gates} held up to the last level, {users} users; the limit is beyond."
-            )
-        else:
-            sentences.append(f"{name}: {gates} held up to {users} users, and no longer at the next level.")
-    return sentences
+def capacity_sentences(result: LoadResult) -> Mapping[str, str]:
+    """Of a ramp: how many users each transport bore, by transport; of anything else none."""
+    return {arm: _capacity_sentence(result, arm, each) for arm, each in result.capacity.items()}
+
+
+def _capacity_sentence(result: LoadResult, arm: str, capacity: Capacity) -> str:
+    name, users = TRANSPORT_TITLES.get(arm, arm), capacity.users
+    held = f"{name}: {gates_listed(result)} held"
+    if capacity.is_unknown:
+        return (
+            f"{name}: the generator is not to be believed at any level, so nothing is known of the capacity."
+        )
+    if users is None:
+        return f"{held} at no level."
+    if capacity.gave_out_at is not None:
+        return (
+            f"{held} up to {users} users; beyond that the generator is not to be believed, so the capacity is at least "
+            f"{users}."
+        )
+    if users == max(level.users for level in result.levels if level.arm == arm):
+        return f"{held} up to the last level, {users} users; the limit is beyond."
+    return f"{held} up to {users} users, and no longer at the next level."
+
+
+def gates_listed(result: LoadResult) -> str:
+    """All gates, as they were typed."""
+    return ", ".join(str(each.gate) for each in result.gates)
 
 
 def _range(low_high: tuple[float, float] | None) -> str:

@@ -58,12 +58,13 @@ def read(database: sqlite3.Connection, trial: int) -> InstrumentRecord | None:
         "SELECT connection, client, address, port FROM connection WHERE trial = ? ORDER BY connection",
         (trial,),
     )
+    # Writes stay columns: as pairs, a million of them would take eight times the memory.
     connections = tuple(
         ConnectionRecord(
             client,
             address,
             port,
-            tuple(accepted.get(number, ())),
+            accepted.get(number, ()),
             tcp.get((number, "before")),
             tcp.get((number, "after")),
         )

@@ -99,11 +99,8 @@ def columns(dictionary: Mapping[str, str]) -> list[dict[str, str | None]]:
 
 
 def unit_of(name: str) -> str | None:
-    """The unit that a column's name ends in, quantile suffixes aside; `None` for counts, numbers and words."""
-    words = [word for word in name.split("_") if word not in ("p50", "p95", "p99", "max", "mean")]
-    if words[-2:] == ["delivery", "us"] or words[-1:] == ["us"]:
-        return UNITS["us"]
-    return UNITS.get(words[-1]) if words else None
+    """The last unit in a column's name, whatever it is of or per; `None` for counts, numbers and words."""
+    return next((UNITS[word] for word in reversed(name.split("_")) if word in UNITS), None)
 
 
 @contextmanager

@@ -42,7 +42,9 @@ def float_text(value: float) -> str:
 def _cells(columns: Columns, writes: ServerWrites, part: slice) -> list[Iterable[Cell]]:
     """The columns of a part of a trial, from `client` on."""
     raw = columns.deliveries
-    since_sent_ms = np.where(columns.has_sent, (columns.received_us - columns.sent_us) / 1000, np.nan)
+    # Of this part only: of the whole trial it would be computed anew for each of its parts.
+    since_sent_us = columns.received_us[part] - columns.sent_us[part]
+    since_sent_ms = np.where(columns.has_sent[part], since_sent_us / 1000, np.nan)
     return [
         _integers(columns.client[part]),
         _integers(columns.seq[part]),
@@ -55,7 +57,7 @@ def _cells(columns: Columns, writes: ServerWrites, part: slice) -> list[Iterable
         _floats(columns.clock_bound_us[part]),
         _floats(columns.kernel_received_us[part]),
         _floats(columns.delay_ms[part]),
-        _floats(since_sent_ms[part]),
+        _floats(since_sent_ms),
         _words(columns.state[part], STATES),
         _words(columns.outcome[part], OUTCOMES),
         _flags(np.asarray(raw.visible)[part] != 0),

@@ -85,11 +85,10 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         for each in analysis.trials
         if each.record.spec.arm.name == arm.name and client in each.record.participants
     ]
-    samples = [
-        each for trial in trials if trial.in_comparison for each in _own(trial, client) if is_sample(each)
-    ]
+    own = [(trial, _own(trial, client)) for trial in trials]
+    samples = [each for trial, rows in own if trial.in_comparison for each in rows if is_sample(each)]
     delays_ms = [each.delay_ms for each in samples if each.delay_ms is not None]
-    outcomes = [each.outcome for trial in trials for each in _own(trial, client) if not each.warmup]
+    outcomes = [each.outcome for _, rows in own for each in rows if not each.warmup]
     broadcasts = len(delays_ms)
     return {
         "arm": arm.name,

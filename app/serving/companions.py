@@ -18,6 +18,7 @@ from pathlib import Path
 
 from app import clock
 from app.core.errors import SiarError, Unfit
+from app.settings import Settings
 
 START_TIMEOUT_S = 10.0
 
@@ -108,17 +109,19 @@ class Keeper:
             kept.again_us = None
 
 
-def start_clock(
-    *, host: str, port: int, tls_cert: str = "", tls_key: str = ""
-) -> tuple[subprocess.Popen[bytes], int]:
+def start_clock(settings: Settings, *, port: int) -> tuple[subprocess.Popen[bytes], int]:
     """The clock channel's process and its port. Raises `Unfit` when it does not come up."""
-    tls = ["--tls-cert", tls_cert, "--tls-key", tls_key] if tls_cert else []
+    # A page that came over HTTPS may open no plain WebSocket: the channel shows the same certificate.
+    tls = ["--tls-cert", settings.tls_cert, "--tls-key", settings.tls_key] if settings.tls_cert else []
     process = _start(
         "app.clock_process",
-        "--host", host,
+        "--host", settings.host,
         "--port", str(port),
         "--anchor-us", str(clock.anchor_us()),
         "--timebase", clock.timebase(),
+        "--allowed-host", *settings.allowed_hosts,
+        "--per-address-max", str(settings.connections_per_address_max),
+        "--trusted-proxy", *settings.trusted_proxies,
         *tls,
     )  # fmt: skip
     assert process.stdout is not None

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
-from app.core.frames import ClientFrameDecoder, Message, Opcode, accept_of, encode_close, encode_frame
+from app.core.frames import (
+    NOT_ALLOWED,
+    ClientFrameDecoder,
+    Message,
+    Opcode,
+    accept_of,
+    encode_close,
+    encode_frame,
+)
 from app.serving import door
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.handled import HANDLED
@@ -40,7 +48,7 @@ INBOX_MAX = 64
 
 GOING_AWAY = encode_close(1001)
 NORMAL = encode_close(1000)
-TOO_MUCH = encode_close(1008)
+TOO_MUCH = encode_close(NOT_ALLOWED)
 
 PONG = b"3"
 
@@ -101,6 +109,8 @@ class WebSocketOutlet(Outlet):
             return
         pongs: list[bytes] = []
         try:
+            if self._decoder.fragment_count:  # They cost as much as packets do, empty ones too.
+                self.session.count_packet(self._decoder.fragment_count)
             for message in messages:
                 self._take(message, pongs)
         except MalformedFrame as error:

@@ -1,10 +1,8 @@
-"""HTTP as Engine.IO's polling uses it: bodies, refusals, and JSONP."""
+"""HTTP as Engine.IO's polling uses it: bodies and refusals."""
 
 from __future__ import annotations
 
 from typing import Any
-
-from engineio import packet
 
 
 class BadRequest(Exception):
@@ -23,6 +21,8 @@ def read_body(environ: dict[str, Any], *, bytes_max: int) -> bytes:
         length = int(told)
     except ValueError:
         raise BadRequest("Bad request") from None
+    if length < 0:  # "Read all that comes", to the stream below.
+        raise BadRequest("Bad request")
     body: bytes = b""
     if length <= bytes_max + 1:
         body = environ["wsgi.input"].read(length)
@@ -30,8 +30,3 @@ def read_body(environ: dict[str, Any], *, bytes_max: int) -> bytes:
     if length > bytes_max:
         raise BadRequest("The body is too long", status="413 Content Too Large")
     return body
-
-
-def as_script(index: str, body: str) -> str:
-    """A poll's answer to a script element, as the library has it: the call of a function with the payload."""
-    return f"___eio[{index}]({packet.Packet.json.dumps(body)});"

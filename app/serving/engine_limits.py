@@ -26,6 +26,9 @@ class IncomingLimits:
     """Packets that may come at once: a client that was offline sends what its page emitted meanwhile."""
     payload_packets_max: int = 2_000
     """Packets of one POST. The library takes 16, where the official client sends all that it has, bounded in bytes."""
+    unread_answers_max: int = 4_000
+    """Of a client's messages that were answered, those whose answers it has not taken yet. Beyond it the session ends: who
+    only ever sends would have answers pile up for ever. Twice a burst, whose answers are taken by one poll."""
     last_poll_s: float = 0.1
     """How long a poll during an upgrade is kept."""
     overtaking_s: float = 0.02

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
-from urllib.parse import parse_qs
 
 from engineio import packet
 from engineio.packet import Packet
@@ -43,14 +42,12 @@ def decode(data: str | bytes) -> Packet:
     return Packet(number, data[1:])
 
 
-def decode_payload(body: bytes, *, packets_max: int, is_form: bool = False) -> list[Packet]:
-    """The packets of a POST. `is_form`: as JSONP sends them, `d=<payload>`. Raises `MalformedFrame`."""
+def decode_payload(body: bytes, *, packets_max: int) -> list[Packet]:
+    """The packets of a POST. Raises `MalformedFrame`."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
         raise MalformedFrame("A payload is not UTF-8.") from None
-    if is_form:
-        text = parse_qs(text).get("d", [""])[0]
     parts = text.split(SEPARATOR)
     if len(parts) > packets_max:
         raise MalformedFrame(f"A payload has more than {packets_max} packets.")

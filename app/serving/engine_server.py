@@ -17,6 +17,7 @@ otherwise is told where it is overridden, by these numbers, here and in the file
     5  keeps a session that sent what is no packet    12  sends what a connect handler emits before CONNECT
     6  shares packets out between concurrent polls    13  says "Unable to connect" of an unknown namespace
     7  lets an unknown packet type escape into the WSGI server
+   14  answers with a script (JSONP), for which a page of any site may ask
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from app import clock
 from app.core.admission import Admission, TooManyConnections
 from app.core.errors import MalformedFrame
 from app.serving.engine_entry import State, WebSocketEntry
-from app.serving.engine_http import BadRequest, as_script, read_body
+from app.serving.engine_http import BadRequest, read_body
 from app.serving.engine_limits import IncomingLimits
 from app.serving.engine_packets import decode_payload, encode_payload
 from app.serving.engine_session import EngineSession
@@ -91,9 +92,9 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
                 body = ""
             else:
                 session = self._check(environ, query)
-                if query["transport"] == ["websocket"]:
+                if query["transport"][0] == "websocket":  # Of several the first counts, as in `_check`.
                     return self._serve_websocket(self._enter(session, environ), environ, start_response)
-                body = self._poll(environ, session, query)
+                body = self._poll(environ, session)
         except BadRequest as refusal:
             text = packet.Packet.json.dumps({"message": str(refusal)})
             return self._respond(environ, start_response, text, refusal.status, "application/json")
@@ -122,8 +123,9 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             raise BadRequest("Bad request")
         if method not in ("GET", "POST") or (method == "POST" and (wants_websocket or "sid" not in query)):
             raise BadRequest("Bad handshake method")
-        if not query.get("j", ["0"])[0].isdecimal():
-            raise BadRequest("Invalid JSONP index number")
+        if "j" in query:
+            # The library answers with a script, and of who asks for one no browser says where it comes from [14].
+            raise BadRequest("JSONP is no part of Engine.IO 4")
         if "sid" not in query:
             return None
         sid = query["sid"][0]
@@ -143,7 +145,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             entry.lost()
             raise
 
-    def _poll(self, environ: Environ, session: EngineSession | None, query: dict[str, list[str]]) -> str:
+    def _poll(self, environ: Environ, session: EngineSession | None) -> str:
         if session is None:
             session = self._open(environ)
             session.connected = True
@@ -151,7 +153,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
                 self.opening(session, upgrades=self._upgrades(session.sid, "polling"))
             ]
         elif environ["REQUEST_METHOD"] == "POST":
-            self._post(environ, session, is_form="j" in query)
+            self._post(environ, session)
             return "ok"  # "with the string `ok` in the response body" [4]
         else:
             packets = session.poll(peer_socket(environ))
@@ -159,10 +161,9 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
                 self.left(session.sid)
         if packets is None:
             raise BadRequest("The session has ended, or does not poll any more")
-        body = encode_payload(packets)
-        return as_script(query["j"][0], body) if "j" in query else body
+        return encode_payload(packets)
 
-    def _post(self, environ: Environ, session: EngineSession, *, is_form: bool) -> None:
+    def _post(self, environ: Environ, session: EngineSession) -> None:
         # "a client MUST NOT have more than one active POST request. Should it happen, the server MUST return an HTTP
         # 400 error status and close the session."
         if session.closing or not session.begin_post():
@@ -170,7 +171,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             raise BadRequest("The session has ended, or another POST is under way")
         try:
             body = read_body(environ, bytes_max=int(self.max_http_buffer_size))
-            session.post(decode_payload(body, packets_max=self.limits.payload_packets_max, is_form=is_form))
+            session.post(decode_payload(body, packets_max=self.limits.payload_packets_max))
         except MalformedFrame as error:
             # The library logs it, keeps the session and answers OK [5].
             logger.info("A polling peer broke the protocol (%s); closed.", error)

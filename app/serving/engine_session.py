@@ -27,7 +27,10 @@ class EngineSession(Outgoing):
     2. `disconnect` is triggered once, whoever ended the session; nothing is received behind it.
     """
 
-    __slots__ = ("_allowed_us", "_user_session", "address", "has_joined", "is_posting", "pong_due_us", "sid")
+    __slots__ = (
+        *("_allowed_us", "_unread_answers", "_user_session"),
+        *("address", "has_joined", "is_posting", "pong_due_us", "sid"),
+    )
 
     def __init__(self, server: EngineServer, sid: str, address: str = "") -> None:
         super().__init__(server)
@@ -43,6 +46,8 @@ class EngineSession(Outgoing):
         """Whether a POST is under way."""
         self._allowed_us = 0
         """The incoming rate so far: the time at which so many packets would have come at the allowed rate."""
+        self._unread_answers = 0
+        """Messages that were answered, while the answers wait to be taken."""
 
     @property
     def session(self) -> dict[str, Any]:
@@ -67,7 +72,7 @@ class EngineSession(Outgoing):
             return
         self.count_packet()
         if pkt.packet_type == packet.MESSAGE:
-            self.server._trigger_event("message", self.sid, pkt.data, run_async=False)
+            self._hand_on(pkt.data)
         elif pkt.packet_type == packet.PONG:
             self.server.timer.on_pong(self)
         elif pkt.packet_type == packet.CLOSE:
@@ -76,11 +81,19 @@ class EngineSession(Outgoing):
             raise MalformedFrame("In Engine.IO 4 only the server pings.")
         # What is left means nothing here: open, a late upgrade, noop.
 
-    def count_packet(self) -> None:
+    def _hand_on(self, data: str | bytes) -> None:
+        """Give a message to its handler. Raises `MalformedFrame` for who goes on asking and takes no answer."""
+        before = self.waiting_count
+        self.server._trigger_event("message", self.sid, data, run_async=False)
+        self._unread_answers = min(self._unread_answers, before) + (self.waiting_count > before)
+        if self._unread_answers > self.server.limits.unread_answers_max:
+            raise MalformedFrame("Its messages are answered, and it does not take the answers.")
+
+    def count_packet(self, count: int = 1) -> None:
         """Keep to the incoming rate (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
         limits = self.server.limits
         now_us = clock.monotonic_us()
-        self._allowed_us = max(self._allowed_us, now_us) + limits.packet_pause_us
+        self._allowed_us = max(self._allowed_us, now_us) + limits.packet_pause_us * count
         if self._allowed_us - now_us > limits.packet_pause_us * limits.packets_burst_max:
             raise MalformedFrame(f"More than {limits.packets_per_s} packets came in a second, for too long.")
 

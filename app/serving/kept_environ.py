@@ -7,8 +7,9 @@ values of thousands of clients stored once, it is a few hundred bytes.
 from __future__ import annotations
 
 import io
-import sys
 from typing import Any
+
+from app.serving.shared_text import shared
 
 _HANDSHAKE = frozenset(
     {
@@ -45,7 +46,7 @@ _NOTHING_TO_READ = io.BytesIO()
 def kept(environ: dict[str, Any]) -> dict[str, Any]:
     """What a handler of the session may ask its `request` for: address, path, query, cookies and other headers."""
     found = {
-        name: sys.intern(value) if type(value) is str else value
+        name: shared(value) if type(value) is str else value
         for name, value in environ.items()
         if name in _KEPT or (name.startswith("HTTP_") and name not in _HANDSHAKE)
     }

@@ -33,10 +33,13 @@ so each is followed by a look at the clock, and who is left of a lot comes first
 
 WAIT_MAX_US = 1_000_000
 
+RETRY_US = 1_000_000
+"""Until a timer that failed is called again: what failed once may be needed for long, and the log is not to be filled."""
+
 Timer = Callable[[int], int | None]
 """Takes the time and answers when it wants to be called next, both in microseconds of the monotonic clock.
 
-`None`: never again.
+`None`: never again. One that raises is called again after `RETRY_US`.
 """
 
 
@@ -102,10 +105,10 @@ class Loop:
             os.eventfd_write(self._bell, 1)
 
     def call_once(self, after_us: int, function: Callable[[], None]) -> None:
-        """Call `function` once, later."""
+        """Call `function` once, later, whether it succeeds or not."""
 
-        def timer(_now_us: int) -> None:
-            function()
+        def timer(now_us: int) -> None:
+            self._call(lambda _now_us: function(), now_us)
 
         self.call_at(clock.monotonic_us() + after_us, timer)
 
@@ -166,15 +169,15 @@ class Loop:
                 if not self._timers or self._timers[0][0] > now_us:
                     return
                 _due_us, _id, timer = heapq.heappop(self._timers)
-            again_us = self._call(timer, now_us)
+            again_us = self._call(timer, now_us, when_failed=now_us + RETRY_US)
             if again_us is not None:
                 with self._lock:
                     heapq.heappush(self._timers, (max(again_us, now_us + 1), next(self._timer_ids), timer))
 
     @staticmethod
-    def _call(function: Callable[[int], Any], argument: int) -> Any:
+    def _call(function: Callable[[int], Any], argument: int, *, when_failed: int | None = None) -> Any:
         try:
             return function(argument)
         except Exception:  # One connection's bug must not end everybody's loop.
             logger.exception("A callback failed.")
-            return None
+            return when_failed

@@ -51,7 +51,7 @@ class Outlet:
     """
 
     __slots__ = (
-        "_ending", "_is_deaf", "_later", "_own", "audience", "broadcaster", "cursor", "fd", "is_blocked", "sock",
+        "_ending", "_frame_bytes", "_is_deaf", "_later", "_own", "audience", "broadcaster", "cursor", "fd", "is_blocked", "sock",
     )  # fmt: skip
 
     def __init__(self, broadcaster: Broadcaster, sock: RawSocket) -> None:
@@ -66,6 +66,8 @@ class Outlet:
         self.is_blocked = False
         """Whether it waits for the kernel to take bytes again."""
         self._own = b""
+        self._frame_bytes = 0
+        """Of `_own`, at its front: the rest of a frame of the stream."""
         self._later: Missed | None = None
         self._is_deaf = False
         """Whether what the peer writes stays in the kernel."""
@@ -138,6 +140,8 @@ class Outlet:
         with self.broadcaster.lock:
             if self._ending is None:
                 self._later = None
+                if self.sock is not None:
+                    self._finish_frame()  # It may stay, as a session that left its namespace does.
             if self.audience is not None:
                 self.audience.remove(self)
                 self.audience = None
@@ -256,6 +260,7 @@ class Outlet:
         end = self.audience.stream.frame_end(self.cursor)
         if end != self.cursor:
             self._own = self.audience.stream.read(self.cursor, 1)
+            self._frame_bytes = len(self._own)
             self.cursor = end
 
     def _rest_of_the_stream(self) -> bytes:
@@ -280,9 +285,12 @@ class Outlet:
         return self.audience.stream.read(self.cursor, WRITE_BYTES_MAX)
 
     def _took(self, taken: int, handed_ns: int) -> None:
+        ends_frame = 0 < self._frame_bytes <= taken
         if self._own:
             self._own = self._own[taken:]
+            self._frame_bytes = max(0, self._frame_bytes - taken)
         elif self.audience is not None:
             self.cursor += taken
-        if self.audience is not None and not self._own and self._later is None:
+        # A frame is with the peer whole, though a ping behind it still waits.
+        if self.audience is not None and (ends_frame or (not self._own and self._later is None)):
             self.audience.wrote(self, handed_ns)

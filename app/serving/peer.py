@@ -7,10 +7,10 @@ import contextlib
 import ipaddress
 import os
 import socket
-import sys
 from typing import Any
 
 from app.core.forwarded import Proxies, last_scheme, parse_address
+from app.serving.shared_text import shared
 
 _BEHIND_PROXIES = "siar.behind_proxies"
 """In `environ` when the operator named proxies: an address of this machine may then be anybody's."""
@@ -69,15 +69,7 @@ def _own_address(environ: dict[str, Any]) -> ipaddress.IPv4Address | ipaddress.I
 
 def address_of(environ: dict[str, Any]) -> str:
     """The client's address, empty where there is none (a Unix socket)."""
-    return sys.intern(environ.get("REMOTE_ADDR") or "")  # Thousands of connections may share it.
-
-
-def no_delay(environ: dict[str, Any]) -> None:
-    """Turn Nagle's algorithm off, on every transport alike: `eventlet.wsgi` does not, gunicorn does."""
-    sock = peer_socket(environ)
-    if sock is not None:
-        with contextlib.suppress(OSError):  # a Unix socket, or a client that has left
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return shared(environ.get("REMOTE_ADDR") or "")  # Thousands of connections may have it.
 
 
 def cut(sock: socket.socket | None) -> None:

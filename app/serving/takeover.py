@@ -64,6 +64,17 @@ def can_take_over(environ: dict[str, Any]) -> bool:
     )
 
 
+def is_too_old(environ: dict[str, Any]) -> bool:
+    """Whether a WebSocket is asked for over HTTP/1.0 (RFC 6455, section 4.1: "at least 1.1"), or a 1.2 that nobody speaks.
+
+    Such a request would never be taken over, so that any stranger could choose the stock path. `eventlet.wsgi` says of
+    every request that it came over HTTP/1.0: there it is believed of none. (The library's middleware gives gunicorn's
+    requests an `eventlet.input` too.)
+    """
+    knows = "gunicorn.socket" in environ or "eventlet.input" not in environ
+    return knows and environ.get("SERVER_PROTOCOL") != "HTTP/1.1"
+
+
 def _asks_for_stock(environ: dict[str, Any]) -> bool:
     """An experiment's client on this machine may ask for the stock path, to compare the two on one server.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import gc
 import os
 import types
@@ -21,14 +20,13 @@ from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
 from app import settings
-from app.core.forwarded import Proxies, parse_address
-from app.core.network_of import ADDRESSES_KEPT_MAX
-from app.serving import door, plain_request
+from app.core.forwarded import exempt_from_shares
+from app.serving import door, plain_request, short_head
 from app.serving.door import Door
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
 from app.serving.takeover import offered
-from app.serving.timed_body import TimedReader, has_come
+from app.serving.timed_body import TimedReader, has_come, wire_bytes_max
 
 DRAIN_SHARE = 0.7
 """Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
@@ -58,10 +56,14 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         """By green thread: its connection and the peer's address."""
         self._newcomers: set[Any] = set()
         """Green threads whose connection has not brought a request yet."""
-        self.door = make_door(settings.read(os.environ), count_max=self.worker_connections - SPARE)
+        given = settings.read(os.environ)
+        self.body_bytes_max = wire_bytes_max(given.publish_body_bytes_max, given.packet_bytes_max)
+        """Read of one request's body, by whomever."""
+        self.door = make_door(given, count_max=self.worker_connections - SPARE)
 
     def init_process(self) -> None:
-        """Show the application its door."""
+        """Bound what is read, and show the application its door."""
+        short_head.use()
         door.use(self.door)
         super().init_process()
 
@@ -149,7 +151,13 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
         """One request; while leaving, the last one of its connection."""
         if not has_come(req.body.reader):
-            req.body.reader = TimedReader(req.body.reader, self.within)
+            req.body.reader = TimedReader(
+                req.body.reader,
+                req.unreader,
+                bytes_max=self.body_bytes_max,
+                limit=self.within,
+                give_way=self.give_way,
+            )
         sock.settimeout(SEND_IDLE_S)
         with contextlib.nullcontext() if self.cfg.is_ssl else offered(sock, req.unreader):
             try:
@@ -211,14 +219,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
 def make_door(given: settings.Settings, *, count_max: int) -> Door:
     """By the settings: loopback is no guest unless proxies are named, and proxies that were named never are."""
-    proxies = Proxies(given.trusted_proxies)
-
-    @functools.lru_cache(ADDRESSES_KEPT_MAX)
-    def is_exempt(address: str) -> bool:
-        if proxies:
-            return proxies.trusts(address)
-        parsed = parse_address(address)
-        return parsed is None or parsed.is_loopback  # A Unix socket's peer has none.
-
     places = PLACES_OF_A_CONNECTION * given.connections_per_address_max
-    return Door(count_max=count_max, per_address_max=places, is_exempt=is_exempt)
+    return Door(
+        count_max=count_max, per_address_max=places, is_exempt=exempt_from_shares(given.trusted_proxies)
+    )

@@ -21,6 +21,7 @@ from app.core.event_stream import (
     encode_notice,
     encode_prelude,
     encode_retry,
+    jittered_retry_ms,
     spread_retry_ms,
 )
 from app.core.notification import Notification, encode_json
@@ -167,14 +168,18 @@ class SseTransport:
         return frame(notification)
 
     def opening(self, replay: Replay) -> bytes:
-        """What a stream begins with: the prelude with the client's position, and the gap if there is one."""
+        """What a stream begins with: the prelude with the client's position, and the gap if there is one.
+
+        Told at the beginning when to come back, another moment for each: a server that is killed says no goodbye.
+        """
         stands_at = self._broker.position()
         if replay.gap is not None:
             # Before it, not behind: who breaks off between prelude and gap would never be told of the gap.
             stands_at = Position(stands_at.epoch, replay.gap.first - 1)
         elif replay.notifications:
             stands_at = Position(stands_at.epoch, replay.notifications[0].offset - 1)
-        prelude = encode_prelude(retry_ms=self._retry_ms, id=str(stands_at))
+        wait_ms = jittered_retry_ms(self._retry_ms, chance=random.random())
+        prelude = encode_prelude(retry_ms=wait_ms, id=str(stands_at))
         if replay.gap is None:
             return prelude
         gap = replay.gap

@@ -9,23 +9,20 @@ Before all that: behind proxies that the operator named, the client's address an
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.catalogues import REFUSAL, in_language, refusal
 from app.core.forwarded import Proxies
+from app.core.our_host import is_our_host
 from app.core.sentence import Sentence
 from app.services import Requests
 from app.serving.peer import look_through
 from app.web import texts
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
 class Guard:
@@ -50,7 +47,7 @@ class Guard:
         if self._proxies:
             look_through(environ, self._proxies)
         host = environ.get("HTTP_HOST")
-        if host is not None and not self._host_is_ours(host):
+        if host is not None and not is_our_host(host, self._allowed_hosts):
             return _refuse(
                 start_response,
                 421,
@@ -61,21 +58,6 @@ class Guard:
         if origin is not None and not _same_origin(origin, host):
             return _refuse(start_response, 403, refusal("foreign_origin"), environ)
         return self._app(environ, start_response)
-
-    def _host_is_ours(self, host: str) -> bool:
-        match = _HOST.fullmatch(host)
-        if match is None:
-            return False
-        name = match[1].strip("[]").lower().rstrip(".")
-        if "." not in name and ":" not in name:
-            return True
-        if name.endswith(".local") or name in self._allowed_hosts:
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
 
 
 def _same_origin(origin: str, host: str | None) -> bool:

@@ -8,6 +8,7 @@ import flask
 
 from app.core.version import VERSION
 from app.core.wire import BODY_CHARS_MAX, DEFAULT_TOPIC, TITLE_CHARS_MAX, TOPIC_PATTERN
+from app.experiment.plans import PHONE_NOTIFICATIONS_MAX
 from app.web import auth, texts
 
 blueprint = flask.Blueprint("operator_pages", __name__)
@@ -27,7 +28,7 @@ def admin() -> flask.Response:
     """
     limits = {"title_chars_max": TITLE_CHARS_MAX, "body_chars_max": BODY_CHARS_MAX}
     topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": HTML_TOPIC_PATTERN}
-    return _page("admin", **limits, **topics)
+    return _page("admin", phone_notifications_max=PHONE_NOTIFICATIONS_MAX, **limits, **topics)
 
 
 @blueprint.get("/screen")

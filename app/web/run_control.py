@@ -32,8 +32,6 @@ def start(plan: Plan, *, phones: int | None) -> str:
         raise Conflict(refusal("stop_it_first"))
     if here.trials.active() is not None:
         raise Conflict(refusal("measuring_now"))
-    if phones is None and here.settings.tls_cert:
-        raise Conflict(refusal("clients_without_https"))
     run = naming.new_run_id()
     here.runners.start(
         Order(

@@ -12,21 +12,38 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** One device; it registers when the server does not know it. */
 export class DeviceClient {
   #fetch;
+  #language;
   #identity;
   #onIdentity;
+  #obtain;
+  /** @type {Identity | null} the last one that the server did not know */
+  #stale = null;
+  /** @type {Promise<void> | null} who asks at the same time waits for the same answer, and is the same device */
+  #registering = null;
 
   /**
-   * @param {{fetch: Fetch, identity: Identity | null, onIdentity: (identity: Identity) => void}} dependencies
-   *   `onIdentity` gets a new identity, to be kept for the next visit
+   * @param {{
+   *   fetch: Fetch, identity: Identity | null, language?: string, onIdentity?: (identity: Identity) => void,
+   *   obtain?: (stale: Identity | null) => Promise<Identity | null>,
+   * }} dependencies `language` of the page, which may be another than the browser's; `onIdentity` gets a new identity,
+   *   to be kept for the next visit; `obtain`: where another client keeps this device's identity, which is then the
+   *   only one that registers
    */
-  constructor({ fetch, identity, onIdentity }) {
+  constructor({ fetch, identity, language, onIdentity = () => {}, obtain = () => this.#registered() }) {
     this.#fetch = fetch;
+    this.#language = language;
     this.#identity = identity;
     this.#onIdentity = onIdentity;
+    this.#obtain = obtain;
   }
 
   get identity() {
     return this.#identity;
+  }
+
+  /** Take over what another client of this device has learned. @param {Identity | null} identity */
+  take(identity) {
+    this.#identity = identity ?? this.#identity;
   }
 
   /**
@@ -36,13 +53,24 @@ export class DeviceClient {
    */
   async register() {
     if (this.#identity === null) {
-      const { status, body } = await this.#ask("POST", "/api/devices", {}, null);
-      if (status === 201) {
-        this.#identity = { device: body.device, token: body.token };
-        this.#onIdentity(this.#identity);
-      }
+      this.#registering ??= this.#become();
+      await this.#registering;
     }
     return this.#identity;
+  }
+
+  /**
+   * Another identity than one that the server does not know, unless there is another already.
+   *
+   * @param {Identity | null} stale
+   * @returns {Promise<Identity | null>} null when the server did not answer
+   */
+  renew(stale) {
+    if (this.#identity?.device === stale?.device) {
+      this.#stale = stale;
+      this.#identity = null;
+    }
+    return this.register();
   }
 
   /**
@@ -54,20 +82,34 @@ export class DeviceClient {
    * @returns {Promise<Answer>}
    */
   async request(method, path, body) {
-    const answer = await this.#askAsDevice(method, path, body);
+    const identity = await this.register();
+    const answer = await this.#askAs(identity, method, path, body);
     if (answer.status !== 401) return answer;
-    this.#identity = null;
-    return this.#askAsDevice(method, path, body);
+    return this.#askAs(await this.renew(identity), method, path, body);
+  }
+
+  async #become() {
+    const found = await this.#obtain(this.#stale);
+    this.#registering = null;
+    if (found === null) return;
+    this.#identity = found;
+    this.#onIdentity(found);
+  }
+
+  /** @returns {Promise<Identity | null>} */
+  async #registered() {
+    const { status, body } = await this.#ask("POST", "/api/devices", {}, null);
+    return status === 201 ? { device: body.device, token: body.token } : null;
   }
 
   /**
+   * @param {Identity | null} identity
    * @param {string} method
    * @param {string} path
    * @param {((identity: Identity) => object) | object} [body]
    * @returns {Promise<Answer>}
    */
-  async #askAsDevice(method, path, body) {
-    const identity = await this.register();
+  async #askAs(identity, method, path, body) {
     if (identity === null) return { status: 0, body: null };
     return this.#ask(
       method,
@@ -92,6 +134,7 @@ export class DeviceClient {
         headers: {
           ...(body === undefined ? {} : { "Content-Type": "application/json" }),
           ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+          ...(this.#language === undefined ? {} : { "Accept-Language": this.#language }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         cache: "no-store",

@@ -44,7 +44,7 @@ export function fromTemplate(document, id) {
 
 /**
  * One row per item, in their order. A row that is there already stays the same element, so that it keeps the
- * keyboard's focus while the page is drawn again.
+ * keyboard's focus while the page is drawn again. Items that share a key have a row each.
  *
  * @template Item
  * @param {Element} place
@@ -54,14 +54,16 @@ export function fromTemplate(document, id) {
  */
 export function drawRows(place, items, { keyOf, make, draw }) {
   const old = new Map();
-  for (const row of /** @type {Iterable<HTMLElement>} */ (place.children)) old.set(row.dataset.key, row);
+  const left = new Set(/** @type {Iterable<HTMLElement>} */ (place.children));
+  for (const row of left) old.set(row.dataset.key, row);
   items.forEach((item, index) => {
     const key = keyOf(item);
     const row = old.get(key) ?? make(item);
     old.delete(key);
+    left.delete(row);
     row.dataset.key = key;
     if (place.children[index] !== row) place.insertBefore(row, place.children[index] ?? null);
     draw(row, item);
   });
-  for (const row of old.values()) row.remove();
+  for (const row of left) row.remove();
 }

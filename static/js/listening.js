@@ -75,9 +75,13 @@ export class Listening {
   /** @param {Choice} choice */
   async #listen(choice) {
     this.#isWanted = this.#isStarting = true;
-    const session = await this.#makeSession(choice);
+    let session;
+    try {
+      session = await this.#makeSession(choice);
+    } finally {
+      this.#isStarting = false;
+    }
     this.#session = session;
-    this.#isStarting = false;
     if (this.#isWanted) session.start();
     else session.stop();
   }

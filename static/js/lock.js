@@ -3,7 +3,8 @@
  *
  * A browser opens six HTTP/1.1 connections to an origin over all its tabs; a stream keeps one for good, and six of them
  * stop every other request. `navigator.locks` would do but is missing on plain http, so the tabs ask each other: who
- * wants the stream says so and waits; who has it answers. Of two that ask at once the smaller name wins.
+ * wants the stream says so and waits; who has it answers. Of two that ask at once the smaller name wins. A tab that is
+ * frozen cannot answer: it gives the stream up before, and asks for it when it wakes.
  */
 
 /** Long enough for a tab in the background to answer, short enough for a press of a button. */
@@ -20,6 +21,7 @@ export class StreamLock {
   #state = "free";
   /** @type {(() => void) | null} */
   #refuse = null;
+  #isAsleep = false;
 
   /**
    * @param {BroadcastChannel} channel
@@ -60,6 +62,20 @@ export class StreamLock {
 
   release() {
     this.#state = "free";
+  }
+
+  /** This tab is about to be frozen. */
+  sleep() {
+    if (!this.isHeld) return;
+    this.#isAsleep = true;
+    this.release();
+  }
+
+  /** @returns {Promise<boolean>} whether this tab may go on as before; false where another one has its stream by now */
+  async wake() {
+    const hadIt = this.#isAsleep;
+    this.#isAsleep = false;
+    return !hadIt || this.claim();
   }
 
   /** @param {LockMessage} message */

@@ -33,17 +33,17 @@ export class OutboxStore {
 
   /** @returns {Promise<Kept | null>} */
   async load() {
-    const database = await this.#database;
-    if (database === null) return null;
-    const request = database.transaction(STORE).objectStore(STORE).get(KEY);
+    const transaction = begin(await this.#database, "readonly");
+    if (transaction === null) return null;
+    const request = transaction.objectStore(STORE).get(KEY);
     return (await settled(request).catch(() => null)) ?? null;
   }
 
   /** What a trial has left, the oldest first. @returns {Promise<Piece[]>} */
   async pieces() {
-    const database = await this.#database;
-    if (database === null) return [];
-    const request = database.transaction(STORE).objectStore(STORE).getAll(anyNumber());
+    const transaction = begin(await this.#database, "readonly");
+    if (transaction === null) return [];
+    const request = transaction.objectStore(STORE).getAll(anyNumber());
     return settled(request).catch(() => []);
   }
 
@@ -71,7 +71,7 @@ export class OutboxStore {
     this.#isWriting = true;
     const database = await this.#database;
     while (this.#next !== null || this.#pieces.length > 0 || this.#isDropping) {
-      const transaction = database?.transaction(STORE, "readwrite");
+      const transaction = begin(database, "readwrite");
       if (transaction) this.#put(transaction.objectStore(STORE));
       this.#next = null;
       this.#pieces = [];
@@ -88,6 +88,20 @@ export class OutboxStore {
     if (this.#isDropping) store.delete(anyNumber());
     if (this.#next !== null) store.put(this.#next, KEY);
     for (const piece of this.#pieces) store.put(piece, (this.#pieceNumber += 1));
+  }
+}
+
+/**
+ * Null where there is no database, or none any more: a browser closes it under a page whose data somebody clears.
+ *
+ * @param {IDBDatabase | null} database
+ * @param {IDBTransactionMode} mode
+ */
+function begin(database, mode) {
+  try {
+    return database?.transaction(STORE, mode) ?? null;
+  } catch {
+    return null;
   }
 }
 

@@ -7,11 +7,11 @@
  */
 
 import { CHANGE_AFTER_COUNT, CHANGE_AFTER_S } from "./alternation.js";
+import { DeviceClient } from "./device_client.js";
 import { byId as elementById } from "./elements.js";
 import { loadIdentity, saveIdentity } from "./identity.js";
 import { watchLifecycle } from "./lifecycle.js";
 import { StreamLock } from "./lock.js";
-import { askToNotify, canNotify, notify } from "./notices.js";
 import { randomId } from "./random_id.js";
 import { Received } from "./received.js";
 import { RoomPage } from "./room_page.js";
@@ -43,6 +43,8 @@ const lock = new StreamLock(new BroadcastChannel(LOCK_CHANNEL), randomId(crypto)
 let worker = null;
 /** @type {import("./clock_link.js").ClockLink | null} loaded with the worker, which is not needed before */
 let link = null;
+/** @type {import("./notices.js").Notices | null} loaded when it is first wanted */
+let notices = null;
 /** @type {View} */
 let view;
 /** @type {RoomPage} */
@@ -50,6 +52,17 @@ let room;
 let isDrawDue = false;
 /** @type {string | null} what came last, while it has not been drawn */
 let undrawnId = null;
+
+/** Who this device is, for the worker too: of two that register each would be another. */
+const device = new DeviceClient({
+  fetch: (url, options) => fetch(url, options),
+  language: config.language,
+  identity: loadIdentity(storage),
+  onIdentity: (identity) => {
+    saveIdentity(storage, identity);
+    send({ kind: "identity", identity });
+  },
+});
 
 main().catch((error) => {
   console.error(error);
@@ -64,10 +77,12 @@ async function main() {
     document,
     speech: { t, language: config.language },
     config,
+    device,
     send,
     claim,
     timers,
     drawSoon,
+    breakOff,
   });
   byId("both-hint").textContent = t("choose.both_hint", {
     count: CHANGE_AFTER_COUNT,
@@ -78,12 +93,18 @@ async function main() {
     ...(config.run ? [t("footer.run", { run: config.run })] : []),
   ].join(" · ");
   byId("plain-http").hidden = isSecureContext;
-  byId("notify").hidden = !canNotify() || Notification.permission !== "default";
-  byId("notify").addEventListener("click", onNotify);
+  byId("notify").addEventListener("click", async () => {
+    try {
+      await (await loadNotices()).turnOn({ id: "first", title: "Siar", body: t("notices.first") });
+    } catch {
+      drawNotices("failed");
+    }
+  });
+  offerNotices();
   byId("control").addEventListener("submit", onToggle);
   watchLifecycle({ document, window }, onLifecycle);
   Object.defineProperty(globalThis, "siar", { get: snapshot });
-  room.start(loadIdentity(storage));
+  room.start();
   drawSoon();
 }
 
@@ -98,7 +119,7 @@ function onToggle(event) {
   event.preventDefault();
   if (state.isStarting) return;
   const isOff = state.worker === null || state.worker.phase === "stopped";
-  if (isOff) start();
+  if (isOff) start().catch(breakOff);
   else send({ kind: "stop" });
 }
 
@@ -114,7 +135,7 @@ async function start() {
       kind: "start",
       choice: /** @type {import("./types.js").Choice} */ (chosen.value),
       config,
-      identity: loadIdentity(storage),
+      identity: device.identity,
       visible: isVisible(),
     });
   } else {
@@ -143,12 +164,16 @@ function makeWorker() {
     const receivedUs = nowUs();
     onMessage(event.data, receivedUs);
   };
-  made.onerror = () => {
-    state.problem = "worker";
-    state.isStarting = false;
-    drawSoon();
-  };
+  made.onerror = breakOff;
   return made;
+}
+
+/** What is loaded only at Start did not come, or the worker failed: it says so, instead of starting for ever. */
+function breakOff() {
+  state.problem = "worker";
+  state.isStarting = false;
+  room.breakOff();
+  holdWhileNeeded();
 }
 
 /**
@@ -157,12 +182,17 @@ function makeWorker() {
  */
 function onMessage(message, receivedUs) {
   if (message.kind === "pong") link?.onPong(message, receivedUs);
-  else if (message.kind === "identity") saveIdentity(storage, message.identity);
+  else if (message.kind === "register") onRegister(message);
   else if (message.kind === "beacon") navigator.sendBeacon("/api/deliveries", asJson(message.body));
   else if (message.kind === "state") onState(message.state);
   else if (message.kind === "room") onRoom(message.room);
   else if (message.kind === "trial_arrival") onTrialArrival(message);
   else onArrival(message);
+}
+
+/** @param {Extract<ToPage, {kind: "register"}>} message */
+async function onRegister({ stale }) {
+  send({ kind: "identity", identity: await device.renew(stale) });
 }
 
 /** @param {import("./types.js").WorkerState} workerState */
@@ -194,7 +224,7 @@ function holdWhileNeeded() {
 /** @param {Extract<ToPage, {kind: "arrival"}>} arrival */
 function onArrival({ notification, transport, reading }) {
   state.received.add({ notification, transport, reading });
-  notify(notification);
+  notices?.show(notification);
   undrawnId = notification.id;
   drawSoon();
 }
@@ -230,6 +260,19 @@ function tellDisplayed(id) {
 function onLifecycle(event) {
   send({ kind: "lifecycle", event, client_us: toWorkerUs(nowUs()) });
   room.onLifecycle(event);
+  if (event === "freeze" || event === "pagehide") lock.sleep();
+  if (event === "resume" || event === "pageshow") onWake();
+}
+
+/** Where another tab has the stream by now, this one ends; it does not leave, since the seat is that tab's as well. */
+async function onWake() {
+  if (await lock.wake()) return;
+  worker?.terminate();
+  link?.stop();
+  worker = link = state.worker = null;
+  state.isStarting = false;
+  if (!room.giveWay()) state.problem = "second_tab";
+  drawSoon();
 }
 
 /**
@@ -241,9 +284,23 @@ function toWorkerUs(pageUs) {
   return offset_us === null ? null : pageUs + offset_us;
 }
 
-async function onNotify() {
-  await askToNotify();
-  byId("notify").hidden = Notification.permission !== "default";
+/** Plain http has no notifications of the system, nor has iOS outside the home screen. */
+async function offerNotices() {
+  const permission = isSecureContext && globalThis.Notification?.permission;
+  drawNotices(permission === "default" ? "offered" : "none");
+  if (permission === "granted") (await loadNotices()).resume();
+}
+
+async function loadNotices() {
+  const { Notices } = await import("./notices.js");
+  return (notices ??= new Notices(globalThis, drawNotices));
+}
+
+/** @param {import("./notices.js").NoticesState} noticesState */
+function drawNotices(noticesState) {
+  byId("notify").dataset.state = noticesState;
+  byId("notify").hidden = noticesState !== "offered";
+  byId("notify-failed").hidden = noticesState !== "failed";
 }
 
 /** @param {ToWorker} message */

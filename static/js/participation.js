@@ -118,8 +118,9 @@ export class Participation {
     else this.#isCheckDue = true;
   }
 
-  /** Give the seat up. */
+  /** Give the seat up, or know that it is gone: either way it was this phone's own wish. */
   async leave() {
+    this.#refusal = null;
     this.#leaveStep();
     await this.#dependencies.device.request("DELETE", "/api/participants/me");
   }
@@ -185,6 +186,9 @@ export class Participation {
     const { timers, keeper, onChange } = this.#dependencies;
     if (this.#step === "in") keeper.finish();
     this.#step = "out";
+    // Who is out asks for nothing, and has nothing repeated.
+    this.#failedTries = 0;
+    this.#sleptInTrial = false;
     timers.clearTimeout(this.#timer);
     this.#sleep.stop();
     this.#trial?.close();

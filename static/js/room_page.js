@@ -4,10 +4,8 @@
  * It keeps the screen awake while the phone is in the room, and posts nothing itself but what a person asks for.
  */
 
-import { DeviceClient } from "./device_client.js";
-import { readFacts } from "./device_facts.js";
 import { byId } from "./elements.js";
-import { saveIdentity } from "./identity.js";
+import { Forgetting } from "./forgetting.js";
 import { stepOf } from "./room_steps.js";
 import { RoomView } from "./room_view.js";
 import { RoomWatch } from "./room_watch.js";
@@ -15,7 +13,6 @@ import { WakeLock } from "./wake_lock.js";
 
 /** @typedef {import("./room_types.js").Assignment} Assignment */
 /** @typedef {import("./room_types.js").RoomState} RoomState */
-/** @typedef {import("./types.js").Identity} Identity */
 
 /** A countdown that changes twice within what the eye sees as one. */
 const COUNTDOWN_LOOK_MS = 100;
@@ -23,9 +20,11 @@ const COUNTDOWN_LOOK_MS = 100;
 /**
  * @typedef {{
  *   document: Document, speech: import("./words.js").Speech, config: import("./types.js").Config,
+ *   device: import("./device_client.js").DeviceClient,
  *   send: (message: import("./types.js").ToWorker) => void, claim: () => Promise<boolean>,
- *   timers: import("./types.js").Timers, drawSoon: () => void,
- * }} RoomPageDependencies `claim`: make this tab the one that receives; false where another one does
+ *   timers: import("./types.js").Timers, drawSoon: () => void, breakOff: () => void,
+ * }} RoomPageDependencies `claim`: make this tab the one that receives; false where another one does. `breakOff`: tell
+ *   that a part of the page did not load
  */
 
 /** What the page knows of the room, and what a person does about it. */
@@ -35,8 +34,6 @@ export class RoomPage {
   #wakeLock;
   /** @type {RoomWatch | null} */
   #watch = null;
-  /** @type {DeviceClient | null} */
-  #device = null;
   /** @type {Assignment | null} as this page saw it before it joined */
   #seen = null;
   /** @type {RoomState | null} */
@@ -45,10 +42,11 @@ export class RoomPage {
   #heardMs = 0;
   #count = 0;
   #isJoining = false;
+  /** From leaving on, until the next Join: a seat that the server still has is not taken again. */
+  #hasLeft = false;
   /** @type {"second_tab" | null} */
   #problem = null;
-  /** @type {"ask" | "done" | "later" | "failed" | null} */
-  #forgetting = null;
+  #forgetting;
   /** @type {any} */
   #timer = null;
 
@@ -58,29 +56,28 @@ export class RoomPage {
     this.#dependencies = dependencies;
     this.#view = new RoomView(document, speech);
     this.#wakeLock = new WakeLock(navigator, (awake) => dependencies.send({ kind: "awake", awake }));
+    this.#forgetting = new Forgetting({
+      request: () => dependencies.device.request("DELETE", "/api/deliveries"),
+      onGone: () => this.#leave(),
+      onChange: () => dependencies.drawSoon(),
+    });
     this.#on("room-join", "submit", () => this.#join());
     this.#on("check-again", "click", () => dependencies.send({ kind: "check" }));
-    this.#on("leave", "click", () => dependencies.send({ kind: "leave" }));
-    this.#on("forget", "click", () => this.#forget());
+    this.#on("leave", "click", () => this.#leave());
+    this.#on("forget", "click", () => this.#forgetting.press());
     const code = new URLSearchParams(location.search).get("code") ?? "";
     /** @type {HTMLInputElement} */ (byId(document, "join-code")).value = code;
   }
 
-  /** Look for an experiment in this device's name. @param {Identity | null} identity */
-  start(identity) {
-    const { timers, drawSoon } = this.#dependencies;
-    this.#device = new DeviceClient({
-      fetch: (url, options) => fetch(url, options),
-      identity,
-      onIdentity: (found) => saveIdentity(() => localStorage, found),
-    });
+  /** Look for an experiment in this device's name. */
+  start() {
+    const { device, timers, drawSoon } = this.#dependencies;
     this.#watch = new RoomWatch({
-      device: this.#device,
+      device,
       timers,
       onAssignment: (assignment) => {
         this.#seen = assignment;
-        // Reloaded, or thrown out of memory and back: the seat is still this phone's.
-        if (assignment.you.joined && !this.isIn && !this.#isJoining && this.#problem === null) this.#join();
+        if (assignment.you.joined) this.#onSeat();
         drawSoon();
       },
     });
@@ -111,7 +108,7 @@ export class RoomPage {
 
   /** Whether there is an experiment to join. */
   get isInvited() {
-    return stepOf(this.#state, this.#seen) === "join";
+    return this.#step() === "join";
   }
 
   /** @param {RoomState} state */
@@ -131,6 +128,17 @@ export class RoomPage {
     this.#count = count;
   }
 
+  /** Another tab has this phone's seat by now. @returns {boolean} whether it had one here */
+  giveWay() {
+    if (!this.isIn && !this.#isJoining) return false;
+    this.#state = null;
+    this.#isJoining = false;
+    this.#problem = "second_tab";
+    this.#wakeLock.release();
+    this.#watch?.start();
+    return true;
+  }
+
   /** @param {import("./types.js").LifecycleEvent} event */
   onLifecycle(event) {
     if (event === "visible") {
@@ -142,18 +150,23 @@ export class RoomPage {
   }
 
   draw() {
+    this.#forgetting.follow(this.#step());
     this.#view.draw({
-      step: stepOf(this.#state, this.#seen),
+      step: this.#step(),
       assignment: (this.isIn ? this.#state?.assignment : this.#seen) ?? this.#seen,
       room: this.#state,
       count: this.#count,
       sinceMs: performance.now() - this.#heardMs,
       isJoining: this.#isJoining,
       problem: this.#problem,
-      forgetting: this.#forgetting,
+      forgetting: this.#forgetting.state,
       wakeLock: this.#wakeLock.isHeld ? "held" : this.#wakeLock.isPossible ? "waiting" : "impossible",
       isSecure: isSecureContext,
     });
+  }
+
+  #step() {
+    return stepOf(this.#state, this.#seen, this.#forgetting.state);
   }
 
   #onIn() {
@@ -179,21 +192,55 @@ export class RoomPage {
     if (isCounting) this.#timer = timers.setTimeout(() => this.#tick(), COUNTDOWN_LOOK_MS);
   }
 
+  /** The server has this phone in the room, and this page has not. */
+  #onSeat() {
+    if (this.#hasLeft) {
+      // It has not heard of it: the request was lost, or is under way.
+      this.#dependencies.device.request("DELETE", "/api/participants/me");
+    } else if (!this.isIn && !this.#isJoining && this.#problem === null) {
+      // Reloaded, or thrown out of memory and back: the seat is still this phone's.
+      this.#join();
+    }
+  }
+
+  #leave() {
+    this.#hasLeft = true;
+    this.#dependencies.send({ kind: "leave" });
+  }
+
   async #join() {
-    const { document, config, send, claim, drawSoon } = this.#dependencies;
+    const { drawSoon, breakOff } = this.#dependencies;
     if (this.#isJoining || this.isIn) return;
     this.#isJoining = true;
+    this.#hasLeft = false;
     this.#problem = null;
+    this.#forgetting.reset();
     drawSoon();
-    const facts = await readFacts(navigator);
-    await this.#device?.register();
+    try {
+      await this.#enter();
+    } catch {
+      breakOff();
+    }
+    drawSoon();
+  }
+
+  /** What was to be loaded did not come: nobody is about to join any more. */
+  breakOff() {
+    this.#isJoining = false;
+  }
+
+  async #enter() {
+    const { document, config, device, send, claim } = this.#dependencies;
+    await device.register();
     if (await claim()) {
+      const { readFacts } = await import("./device_facts.js");
+      const facts = await readFacts(navigator);
       const field = (/** @type {string} */ id) =>
         /** @type {HTMLInputElement} */ (byId(document, id)).value.trim();
       send({
         kind: "join",
         config,
-        identity: this.#device?.identity ?? null,
+        identity: device.identity,
         visible: document.visibilityState === "visible",
         wish: { name: field("join-name"), model: facts.model ?? "", join_code: field("join-code") },
         facts,
@@ -202,20 +249,6 @@ export class RoomPage {
       this.#isJoining = false;
       this.#problem = "second_tab";
     }
-    drawSoon();
-  }
-
-  /** The first press asks, the second one does it. */
-  async #forget() {
-    const { drawSoon } = this.#dependencies;
-    if (this.#forgetting !== "ask") {
-      this.#forgetting = "ask";
-    } else {
-      const answer = await this.#device?.request("DELETE", "/api/deliveries");
-      const isLater = answer?.status === 409 || answer?.status === 429;
-      this.#forgetting = answer?.status === 200 ? "done" : isLater ? "later" : "failed";
-    }
-    drawSoon();
   }
 
   /**

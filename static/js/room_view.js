@@ -6,6 +6,7 @@
 
 import { byId, setText } from "./elements.js";
 import { formatCount } from "./format.js";
+import { mayComeBack, problemsOutside } from "./room_steps.js";
 import { makeTranslate } from "./texts.js";
 import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "./room_words.js";
 
@@ -16,7 +17,7 @@ import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "./roo
 /**
  * @typedef {{
  *   step: Step, assignment: Assignment | null, room: RoomState | null, count: number, sinceMs: number,
- *   isJoining: boolean, problem: "second_tab" | null, forgetting: "ask" | "done" | "later" | "failed" | null,
+ *   isJoining: boolean, problem: "second_tab" | null, forgetting: import("./forgetting.js").ForgettingState | null,
  *   wakeLock: "held" | "waiting" | "impossible", isSecure: boolean,
  * }} RoomPageState `sinceMs`: since the worker said so
  */
@@ -26,9 +27,9 @@ const BLOCKS = /** @type {const} */ ({
   "room-join": ["join"],
   "room-lobby": ["lobby"],
   "room-big": ["countdown", "round"],
-  "room-say": ["busy", "removed", "lost", "between", "paused", "finished", "closed"],
+  "room-say": ["busy", "removed", "lost", "forgotten", "between", "paused", "finished", "closed"],
   "room-result": ["finished"],
-  "room-own": ["join", "lobby", "between", "paused", "finished", "closed", "removed"],
+  "room-own": ["join", "lobby", "between", "paused", "finished", "closed", "removed", "forgotten"],
 });
 
 const CHECKS = /** @type {const} */ (["sse", "socketio", "clock", "screen"]);
@@ -50,7 +51,7 @@ export class RoomView {
 
   /** @param {RoomPageState} state */
   draw(state) {
-    const { step, assignment, room } = state;
+    const { step, assignment } = state;
     const place = this.#byId("room");
     place.hidden = step === "none";
     const hadFocus = place.dataset.step !== step && place.contains(this.#document.activeElement);
@@ -66,7 +67,7 @@ export class RoomView {
     if (step === "join") this.#drawJoin(state);
     else if (step === "lobby") this.#drawLobby(state);
     else if (step === "countdown" || step === "round") this.#drawBig(state);
-    else setText(this.#byId("room-words"), stateWords(step, { assignment, room }, this.#speech));
+    else setText(this.#byId("room-words"), stateWords(step, state, this.#speech));
     if (step === "finished") this.#drawResult(assignment?.result_url ?? null);
     this.#drawOwn(state);
   }
@@ -75,18 +76,18 @@ export class RoomView {
   #drawHead({ step, assignment }) {
     const { t } = this.#speech;
     const { name, seat } = assignment?.you ?? {};
-    const isIn = !["join", "busy", "removed", "lost"].includes(step);
+    const isIn = !["join", "busy", "removed", "lost", "forgotten"].includes(step);
     setText(this.#byId("room-heading"), isIn && name ? name : t("room.heading"));
     setText(this.#byId("room-seat"), isIn && seat ? t("room.seat", { seat }) : "");
     this.#byId("room-practice").hidden = !assignment?.practice;
   }
 
   /** @param {RoomPageState} state */
-  #drawProblems({ room, problem, step }) {
-    const shown = [...(problem ? [problem] : []), ...(room?.problems ?? [])];
+  #drawProblems({ room, problem, step, forgetting }) {
+    const shown = [...(problem ? [problem] : []), ...problemsOutside(room, forgetting)];
     // Said in a round all the same: the phone has to be looked after at once.
-    const texts =
-      step === "busy" || step === "lost" ? [] : shown.map((name) => this.#speech.t(`room.problem_${name}`));
+    const isSaid = step === "busy" || step === "lost" || step === "forgotten";
+    const texts = isSaid ? [] : shown.map((name) => this.#speech.t(`room.problem_${name}`));
     setText(this.#byId("room-problem"), texts.join(" "));
     this.#byId("room-problem").hidden = texts.length === 0;
   }
@@ -107,14 +108,13 @@ export class RoomView {
     }
     const minutes = Math.max(1, Math.ceil((assignment?.length_s ?? 0) / 60));
     const count = (/** @type {number} */ value) => formatCount(value, language);
-    setText(
-      this.#byId("join-facts"),
-      t("room.facts", {
-        minutes: count(minutes),
-        joined: count(assignment?.joined_count ?? 0),
-        wanted: count(assignment?.wanted_count ?? 0),
-      }),
-    );
+    const facts = {
+      minutes: count(minutes),
+      joined: count(assignment?.joined_count ?? 0),
+      wanted: count(assignment?.wanted_count ?? 0),
+    };
+    const isBack = assignment !== null && mayComeBack(assignment);
+    setText(this.#byId("join-facts"), isBack ? t("room.come_back") : t("room.facts", facts));
     setText(this.#byId("join-button"), t(isJoining ? "room.joining" : "room.join"));
     this.#byId("join-button").setAttribute("aria-disabled", String(isJoining));
   }
@@ -156,7 +156,9 @@ export class RoomView {
     link.hidden = url === null;
     if (url === null || this.#resultUrl === url) return;
     this.#resultUrl = url;
-    link.href = url;
+    const address = new URL(url, this.#document.baseURI);
+    address.searchParams.set("lang", this.#speech.language);
+    link.href = address.href;
     this.#showDrawing(url);
   }
 
@@ -175,10 +177,13 @@ export class RoomView {
   /** @param {RoomPageState} state */
   #drawOwn({ step, forgetting }) {
     const { t } = this.#speech;
-    this.#byId("leave").hidden = step === "join" || step === "removed";
+    const isOutside = step === "join" || step === "removed";
+    this.#byId("leave").hidden = isOutside || step === "forgotten";
     const text = forgetting === null ? "room.forget" : `room.forget_${forgetting}`;
     setText(this.#byId("forget"), t(text));
-    setText(this.#byId("forget-words"), forgetting === "done" ? t("room.forgotten") : "");
+    // Once: what is said in the place of the step is not said here as well.
+    setText(this.#byId("forget-words"), forgetting === "done" && isOutside ? t("room.forgotten") : "");
+    if (forgetting === "done" && step === "forgotten") this.#byId("room-own").hidden = true;
   }
 
   /** @param {string} id */

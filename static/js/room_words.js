@@ -81,10 +81,14 @@ export function leftWords(assignment, { t, language }) {
 
 /**
  * @param {import("./room_steps.js").Step} step
- * @param {{assignment: Assignment | null, room: RoomState | null}} state
+ * @param {{
+ *   assignment: Assignment | null, room: RoomState | null,
+ *   forgetting?: import("./forgetting.js").ForgettingState | null,
+ * }} state
  * @param {Speech} speech
  */
-export function stateWords(step, { assignment }, { t }) {
+export function stateWords(step, { assignment, forgetting }, { t }) {
+  if (step === "forgotten") return t(forgetting === "done" ? "room.forgotten" : `room.forget_${forgetting}`);
   if (step === "closed" && assignment?.closed_because) return t(`room.say_${assignment.closed_because}`);
   const key =
     step === "finished" && !assignment?.result_url ? "room.say_finished_without" : `room.say_${step}`;

@@ -189,11 +189,12 @@
  *   | {kind: "stop"}
  *   | {kind: "join", config: Config, identity: Identity | null, visible: boolean, wish: Wish, facts: DeviceFacts}
  *   | {kind: "leave"}
+ *   | {kind: "identity", identity: Identity | null}
  *   | {kind: "check"}
  *   | {kind: "awake", awake: boolean}
  *   | {kind: "lifecycle", event: LifecycleEvent, client_us: number | null}
  *   | {kind: "displayed", id: string, displayed_client_us: number}
- *   | {kind: "ping", t1_us: number}} ToWorker
+ *   | {kind: "ping", t1_us: number}} ToWorker `identity`: as the page knows it by now; null where the server is away
  */
 
 /**
@@ -202,8 +203,8 @@
  *   | {kind: "room", room: RoomState}
  *   | {kind: "trial_arrival", id: string, count: number}
  *   | {kind: "beacon", body: string}
- *   | {kind: "identity", identity: Identity}
- *   | {kind: "pong", t1_us: number, t2_us: number, t3_us: number}} ToPage
+ *   | {kind: "register", stale: Identity | null}
+ *   | {kind: "pong", t1_us: number, t2_us: number, t3_us: number}} ToPage `stale`: the identity that the server does not know
  */
 
 /**

@@ -7,6 +7,8 @@ export class WakeLock {
   /** @type {WakeLockSentinel | null} */
   #sentinel = null;
   #isWanted = false;
+  /** A browser may take its time; a lock that nobody remembers would never be given back. */
+  #isAsking = false;
 
   /**
    * @param {Navigator} navigator
@@ -29,7 +31,8 @@ export class WakeLock {
   /** From now on, again after each time the page was hidden. */
   async hold() {
     this.#isWanted = true;
-    if (!this.isPossible || this.#sentinel !== null) return;
+    if (!this.isPossible || this.#isAsking || this.#sentinel !== null) return;
+    this.#isAsking = true;
     try {
       const sentinel = await this.#navigator.wakeLock.request("screen");
       if (!this.#isWanted) return void sentinel.release();
@@ -38,6 +41,8 @@ export class WakeLock {
       this.#onChange(true);
     } catch {
       // Hidden just now, or the battery is low: asked again when the page is back in front.
+    } finally {
+      this.#isAsking = false;
     }
   }
 

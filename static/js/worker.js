@@ -62,6 +62,10 @@ const openStream = makeOpenStream(
 const listening = new Listening(makeSession);
 /** @type {import("./participation.js").Participation | null} */
 let participation = null;
+/** @type {Promise<void> | undefined} settles when the server has heard of the last leaving: joining comes behind it */
+let leaving;
+/** @type {(identity: import("./types.js").Identity | null) => void} for whoever waits for the page's word */
+let onIdentity = () => {};
 /** @type {DeviceClient} */
 let device;
 /** @type {OutboxStore} */
@@ -91,8 +95,9 @@ function onMessage(message, receivedUs) {
   else if (message.kind === "lifecycle") onLifecycle(message.event, message.client_us ?? receivedUs);
   else if (message.kind === "start") start(message);
   else if (message.kind === "stop") listening.session?.stop();
-  else if (message.kind === "join") join(message);
-  else if (message.kind === "leave") participation?.leave();
+  else if (message.kind === "join") orTell(join(message));
+  else if (message.kind === "leave") leaving = participation?.leave();
+  else if (message.kind === "identity") takeIdentity(message.identity);
   else if (message.kind === "check") participation?.check();
   else if (message.kind === "awake") participation?.setAwake(message.awake);
 }
@@ -102,16 +107,44 @@ function begin(told) {
   ({ config, visible: isVisible } = told);
   device ??= new DeviceClient({
     fetch: ask,
+    language: config.language,
     identity: told.identity,
-    onIdentity: (identity) => tell({ kind: "identity", identity }),
+    // The page registers for both.
+    obtain: (stale) => {
+      tell({ kind: "register", stale });
+      return new Promise((resolve) => (onIdentity = resolve));
+    },
   });
+  device.take(told.identity);
   outbox ??= makeOutbox();
+}
+
+/** @param {import("./types.js").Identity | null} identity */
+function takeIdentity(identity) {
+  // The page may learn it before it has told this worker anything else.
+  device?.take(identity);
+  onIdentity(identity);
 }
 
 /** @param {Extract<ToWorker, {kind: "start"}>} message */
 async function start(message) {
   begin(message);
-  await listening.start(message.choice);
+  await orTell(listening.start(message.choice));
+}
+
+/**
+ * Code that is loaded only now may not come: thrown anew where nobody waits for it, so that the page hears of it.
+ *
+ * @param {Promise<void>} action
+ */
+async function orTell(action) {
+  try {
+    await action;
+  } catch (error) {
+    setTimeout(() => {
+      throw error;
+    });
+  }
 }
 
 /** @param {import("./types.js").Choice} choice */
@@ -140,8 +173,8 @@ async function makeSession(choice) {
 /** @param {Extract<ToWorker, {kind: "join"}>} message */
 async function join(message) {
   begin(message);
+  const [{ Participation }] = await Promise.all([import("./participation.js"), leaving]);
   if (participation !== null && participation.step !== "out") return;
-  const { Participation } = await import("./participation.js");
   participation = new Participation(
     { wish: message.wish, visible: isVisible },
     {

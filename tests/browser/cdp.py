@@ -1,6 +1,6 @@
 """Headless Chromium over its DevTools protocol: as much of it as the tests need, on one thread.
 
-Every answer and event comes in through `_receive`, in the order of the wire. The tabs that a test opens, and their
+Every answer and event comes in through `take_in`, in the order of the wire. The tabs that a test opens, and their
 workers, are listened to before they run, so that no request of theirs goes unseen; what else the browser has (its own
 address bar is a page too) is none of ours.
 """
@@ -20,12 +20,26 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+from tests.browser.events import Event, complaint, troubles
+
 START_TIMEOUT_S = 180.0
 
 WAIT_TIMEOUT_S = 180.0
 """What is waited for comes at once on a quiet machine; a busy one must not fail a test."""
 
 POLL_S = 0.05
+
+FACTS = """(async () => ({
+  address: location.href,
+  visibility: document.visibilityState,
+  is_drawn: await Promise.race([
+    new Promise((resolve) => requestAnimationFrame(() => resolve(true))),
+    new Promise((resolve) => setTimeout(() => resolve(false), 5000)),
+  ]),
+  state: JSON.stringify(globalThis.siar ?? null).slice(0, 2000),
+  text: document.body.innerText.slice(0, 500),
+}))()"""
+"""Of any page of ours. `is_drawn`: whether frames come, without which nothing that it shows changes."""
 
 GONE = ("navigated or closed", "Execution context was destroyed", "Cannot find context")
 """What the browser says of a question to a page that another one has taken the place of."""
@@ -36,21 +50,16 @@ FLAGS = (
     "--no-sandbox",  # the tests may run as root, where the sandbox refuses to start
     "--no-first-run",
     "--disable-background-networking",
+    # Each phone has a window of its own: none is behind another one, and none is thought to hang on a busy machine.
+    "--disable-backgrounding-occluded-windows",
     "--disable-component-update",
     "--disable-dev-shm-usage",
     "--disable-extensions",
+    "--disable-hang-monitor",
+    "--disable-renderer-backgrounding",
     "--disable-sync",
     "--mute-audio",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of the protocol, with the session of the target that it came from."""
-
-    method: str
-    params: dict[str, Any]
-    session: str | None
 
 
 @dataclass(slots=True)
@@ -96,7 +105,20 @@ class Page:
 
     def wait_for(self, expression: str, timeout_s: float = WAIT_TIMEOUT_S) -> Any:
         """The value of an expression as soon as it is truthy. Raises `AssertionError` after `timeout_s`."""
-        return self.browser.wait(lambda: self._look(expression), expression, timeout_s)
+        deadline_s = time.monotonic() + timeout_s
+        while not (found := self._look(expression)):
+            assert time.monotonic() < deadline_s, f"not within {timeout_s} s: {expression}\n{self._story()}"
+            self.browser.take_in(POLL_S)
+        return found
+
+    def _story(self) -> str:
+        """What the reader of a failed test wants to know of the page."""
+        try:
+            facts = self.evaluate(FACTS)
+        except AssertionError as error:
+            facts = f"it does not answer: {error}"
+        own = [event for event in self.browser.events if event.session == self.session]
+        return "\n".join([str(facts), *troubles(own)])
 
     def _look(self, expression: str) -> Any:
         """The value, or `None` where the page went away while it was asked: the next one is asked again."""
@@ -183,7 +205,7 @@ class Browser:
         deadline_s = time.monotonic() + timeout_s
         while not (found := probe()):
             assert time.monotonic() < deadline_s, f"not within {timeout_s} s: {what}"
-            self._receive(POLL_S)
+            self.take_in(POLL_S)
         return found
 
     def listen(self) -> None:
@@ -191,7 +213,7 @@ class Browser:
         before = -1
         while len(self.events) > before:
             before = len(self.events)
-            self._receive(0)
+            self.take_in(0)
 
     def requested_urls(self) -> list[str]:
         """Addresses that any page or worker has asked for, WebSockets included."""
@@ -217,7 +239,7 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """Errors and warnings of console and log, uncaught exceptions, and issues such as a violated policy."""
-        return [text for event in self.events if (text := _complaint(event))]
+        return [text for event in self.events if (text := complaint(event))]
 
     def _send(self, method: str, params: dict[str, Any], session: str | None) -> int:
         number = next(self._numbers)
@@ -225,7 +247,7 @@ class Browser:
         self.socket.send(json.dumps(message if session is None else message | {"sessionId": session}))
         return number
 
-    def _receive(self, timeout_s: float) -> None:
+    def take_in(self, timeout_s: float) -> None:
         """Take in one message, if one comes in time."""
         with contextlib.suppress(TimeoutError):
             message = json.loads(self.socket.recv(timeout_s))
@@ -247,20 +269,6 @@ class Browser:
         if prelude is not None:
             self._send("Runtime.evaluate", {"expression": prelude}, session)
         self._send("Runtime.runIfWaitingForDebugger", {}, session)
-
-
-def _complaint(event: Event) -> str | None:
-    """What an event complains of, in one line; `None` when it does not."""
-    params = event.params
-    if event.method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-        return f"{params['entry']['text']} {params['entry'].get('url', '')}"
-    if event.method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-        return f"console.{params['type']}: {params['args']}"
-    if event.method == "Runtime.exceptionThrown":
-        return f"uncaught: {params['exceptionDetails']}"
-    if event.method == "Audits.issueAdded":
-        return f"issue: {params['issue']}"
-    return None
 
 
 @contextlib.contextmanager

@@ -91,7 +91,26 @@ class Photographer:
             page.wait_for("document.querySelector('[data-key=receive]').ariaCurrent === 'step'")
             page.click("[data-key=receive] [data-part=start]")
             self._take(page, "selftest-under-way", language, PHONE)
+            page.click("[data-key=receive] [data-part=no]")
+            self._until_answered(language)
             page.close()
+        for page in self._operators.values():
+            page.click("#self-tests-details > summary")
+            page.wait_for(f"document.querySelectorAll('#self-tests > li').length === {len(LANGUAGES)}")
+            page.click("#self-tests details > summary")
+        self._take_operators("admin-self-tests")
+        for page in self._operators.values():
+            page.click("#self-tests-details > summary")
+
+    def _until_answered(self, language: str) -> None:
+        """Until the server has it from who reads this language that no notification came."""
+
+        def is_there() -> bool:
+            records = self._server.request("GET", "/api/selftests")[1]["records"]
+            steps = [step for each in records if each["language"] == language for step in each["steps"]]
+            return any((each["step"], each["state"]) == ("receive", "failed") for each in steps)
+
+        self._browser.wait(is_there, "its answers are at the server")
 
     def _listening(self) -> None:
         for language in LANGUAGES:

@@ -12,7 +12,7 @@ from tests.browser.cdp import Browser, Page
 from tests.browser.devices import DESK, PIXEL, new_device, overflow_px
 from tests.browser.test_page import start
 from tests.support.server import RunningServer
-from tests.support.stage import GOOD, Stage
+from tests.support.stage import GOOD, PLAN, Stage
 from tests.support.stored_run import store_run
 from tests.support.streams import sse
 
@@ -188,6 +188,50 @@ def test_the_operator_conducts_an_experiment(desk: Page, stage: Stage) -> None:
     assert desk.evaluate("document.querySelector('#plan [name=blocks]').value") == "8"
     desk.click("#put-away")
     desk.wait_for("siarAdmin.room.phase === 'closed'")
+
+
+ORDERS = """
+    globalThis.orders = [];
+    const asked = fetch;
+    globalThis.fetch = (path, request) => {
+      if (path !== "/api/runs" || request.method !== "POST") return asked(path, request);
+      orders.push(JSON.parse(request.body));
+      return Promise.resolve(Response.json({ detail: "Not now." }, { status: 409 }));
+    };
+"""
+"""What is ordered is kept in `orders`, and refused as while another experiment is under way."""
+
+
+def test_running_again_changes_nothing_that_nobody_changed(desk: Page, stage: Stage) -> None:
+    """A preset that measures with all phones at once must not do so with one and about half of them, too."""
+    stage.open(wanted_count=6, plan={**PLAN, "client_counts": [6], "profile": "radio_asleep"})
+    stage.join("Red Gecko", **GOOD)
+    stage.begin()
+    stage.progress()
+    stage.finish()
+    desk.wait_for("document.querySelector('#outcome').checkVisibility()")
+    desk.evaluate(f"(() => {{ {ORDERS} }})()")
+
+    desk.click("#again-changed")
+    desk.wait_for("document.querySelector('#plan').checkVisibility()")
+    desk.click("#open")
+    desk.wait_for("orders.length === 1 && document.querySelector('#problem').innerText.includes('Not now')")
+    fill(desk, "plan", phones="4")
+    desk.click("#open")
+    desk.wait_for("orders.length === 2")
+    fill(desk, "plan", notifications="1396")
+    hint = desk.text("#notifications-hint")
+    is_too_long = desk.evaluate("!document.querySelector('#plan').checkValidity()")
+
+    same, fewer = desk.evaluate("orders")
+    assert (same["plan"]["client_counts"], same["phones"], same["plan"]["profile"]) == (
+        [6],
+        6,
+        "radio_asleep",
+    )
+    assert (fewer["plan"]["client_counts"], fewer["phones"]) == ([4], 4)
+    assert "1,395" in hint
+    assert is_too_long
 
 
 @pytest.mark.slow

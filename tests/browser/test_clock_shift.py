@@ -56,6 +56,7 @@ def error_us(sample: dict[str, Any], zero_us: float, *, stepped_us: float = 0.0)
     return float(shifted_us + sample["clock_offset_us"] - true_us)
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_90_s_off_and_drifts_50_ppm_gets_delays_within_their_stated_bound(
     page: Page, server: RunningServer
 ) -> None:

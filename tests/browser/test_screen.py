@@ -101,12 +101,15 @@ def test_bands_grow_between_trials_with_a_table_of_the_same_numbers(page: Page, 
     open_screen(page, stage)
     is_shown(page, "running")
     assert not page.evaluate("document.querySelector('#results').checkVisibility()")
+    stage.progress(results={"sse": {"1": {"blocks": 0}}})
+    is_shown(page, "results")
+    assert not page.evaluate("document.querySelector('#delay-chart').checkVisibility()"), "all was void"
 
     stage.progress(
         notes=[{"code": "void_block", "parameters": {"block": 2, "clients": 1, "why": "P1 fell asleep."}}]
     )
-    is_shown(page, "results")
 
+    page.wait_for("document.querySelector('#delay-chart').checkVisibility()")
     assert page.evaluate("document.querySelectorAll('#delay-chart .band').length") == 2
     assert page.evaluate("document.querySelectorAll('#cpu-chart .mark').length") == 6
     assert page.evaluate("document.querySelectorAll('#results-rows tr').length") == 6

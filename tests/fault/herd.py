@@ -2,9 +2,9 @@
 
     python -m tests.fault.herd [--clients 5000] [--end kill|stop]
 
-Each client does what the real ones do: an event stream waits as the server last told it (`retry:`), the official
-Socket.IO client a second, give or take half of it at random, and twice as long after each try that failed. While they
-are away notifications are published, which each of them must have afterwards, once and in order.
+Each client does what the real ones do: an event stream waits as the server last told it (`retry:`, from its first block
+on), the official Socket.IO client a second, give or take half of it at random, and twice as long after each try that
+failed. While they are away notifications are published, which each of them must have afterwards, once and in order.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ MISSED = 5
 """Published by the new server before most are back."""
 
 TIMEOUT_S = 180.0
+"""How long all of them may take; docs/faults.md promises it, and has what they took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Figures:
     back_s_p95: float
     back_s_max: float
     """Until the last one had all that it missed."""
+    waits_ms: tuple[int, int, int]
+    """That event streams were told: the shortest, the longest, and how many different ones there were."""
     tries: dict[str, int]
     """How connections went, the first ones included."""
     server_cpu_s: float
@@ -75,11 +78,12 @@ class Member:
         self.transport = transport
         self.is_live = False
         self.back_s: float | None = None
+        self.told_ms: int | None = None
+        """By the server, of an event stream: how long to wait."""
         self._herd = herd
         self._sock: socket.socket | None = None
         self._talk: Talk | None = None
         self._fails = 0
-        self._retry_s = RECONNECT_S
 
     def connect(self) -> None:
         """Begin to; the loop tells how it goes."""
@@ -128,8 +132,8 @@ class Member:
         assert self._sock is not None
         self._herd.counts[how] += 1
         self._herd.forget(self._sock)
-        if isinstance(self._talk, SseTalk) and (told_ms := self._talk.retry_ms) is not None:
-            self._retry_s = told_ms / 1000
+        if isinstance(self._talk, SseTalk) and self._talk.retry_ms is not None:
+            self.told_ms = self._talk.retry_ms
         self._sock.close()
         self._sock, self._talk, self.is_live = None, None, False
         self._herd.after(self._wait_s(), self)
@@ -137,7 +141,7 @@ class Member:
 
     def _wait_s(self) -> float:
         if self.transport == "sse":
-            return self._retry_s
+            return RECONNECT_S if self.told_ms is None else self.told_ms / 1000
         wait_s = min(RECONNECT_S * 2**self._fails, RECONNECT_S_MAX)
         return wait_s * (1 + RANDOM_SHARE * self._herd.dice.uniform(-1, 1))
 
@@ -251,6 +255,7 @@ def stampede(folder: Path, count: int, end: str) -> Figures:
         second = reviving.result()
         herd.until_back(1 + MISSED)
         cpu_s = server_cpu_s(second) - start_cpu_s
+        waits_ms = [each.told_ms for each in herd.members if each.told_ms is not None]
         back_s = sorted((each.back_s or 0.0) - herd.first_back_s for each in herd.members)
         return Figures(
             clients=count,
@@ -258,6 +263,7 @@ def stampede(folder: Path, count: int, end: str) -> Figures:
             back_s_p50=round(statistics.median(back_s), 2),
             back_s_p95=round(back_s[int(0.95 * count)], 2),
             back_s_max=round(back_s[-1], 2),
+            waits_ms=(min(waits_ms), max(waits_ms), len(set(waits_ms))),
             tries=dict(herd.counts),
             server_cpu_s=round(cpu_s, 2),
             server_cpu_us_per_client=round(cpu_s / count * 1e6),

@@ -14,6 +14,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from app import clock
+from app.broker.base import Draft
 from app.factory import create_app
 from app.settings import Settings
 from tests.components import require_node, require_node_modules
@@ -110,6 +112,40 @@ def test_a_packet_behind_the_end_of_its_session_leaves_nothing(body: str, tmp_pa
     assert not library.manager.rooms
     assert not library.manager.pending_connect
     assert app.services.fanout.counts() == {"sse": 0, "socketio": 0}
+
+
+@pytest.mark.parametrize(("length", "is_answered"), [(199, True), (200, False), (60_000, False)])
+def test_the_refusal_of_a_namespace_does_not_repeat_a_long_name(
+    tmp_path: Path, length: int, *, is_answered: bool
+) -> None:
+    client = create_app(Settings(admin_token="t", runs_dir=tmp_path)).test_client()
+    opened = client.get("/socket.io/?EIO=4&transport=polling").get_data(as_text=True)
+    session = f"/socket.io/?EIO=4&transport=polling&sid={json.loads(opened[1:])['sid']}"
+    namespace = "/" + "x" * length
+
+    client.post(session, data=f"40{namespace},")
+    answer = client.get(session).get_data(as_text=True)
+
+    assert answer == (f'44{namespace},{{"message":"Invalid namespace"}}' if is_answered else "1")
+
+
+def test_who_joins_again_and_again_without_polling_gets_history_once(tmp_path: Path) -> None:
+    """Each time it would wait for the client anew, and a client that never polls takes none of it."""
+    app = create_app(Settings(admin_token="t", runs_dir=tmp_path, queue_notifications_max=5))
+    client = app.test_client()
+    for number in range(20):
+        app.services.broker.publish(Draft(f"missed {number}", "", "default", clock.now_us()))
+    opened = client.get("/socket.io/?EIO=4&transport=polling").get_data(as_text=True)
+    session = f"/socket.io/?EIO=4&transport=polling&sid={json.loads(opened[1:])['sid']}"
+    join = '40{"last_event_id":"otherlife.1"}'
+
+    for packets in (join, "41", join, join, join):
+        assert client.post(session, data=packets).status_code == 200
+    waiting = client.get(session).get_data(as_text=True).split("\x1e")
+
+    assert [packet[:2] for packet in waiting] == ["40", *["42"] * 21, *["44"] * 3]
+    assert client.post(session, data=join).status_code == 200, "now that it has taken what waited, it may"
+    assert client.get(session).get_data(as_text=True).startswith("40")
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from app.bench.visit import Visit, publisher_of
 from app.core.errors import Unfit
 from app.core.event_stream import encode_prelude
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
+from tests.components import require_tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -156,6 +157,35 @@ def test_holding_connections_counts_both_transports(tmp_path: Path) -> None:
     assert "20 connections in one process" in done.stdout
 
 
+@pytest.mark.slow
+def test_several_processes_over_redis_are_compared_with_one_and_everybody_gets_everything(
+    tmp_path: Path,
+) -> None:
+    require_tool("redis-server", "redis-server")
+    path = tmp_path / "several.json"
+
+    done = bench(
+        *("--processes", "1,3", "--quick", "--subscribers", "30", "--transports", "sse"),
+        *("--json", str(path)),
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(path.read_text(encoding="utf-8"))
+    kinds = {(cell["server"], cell["kind"]) for cell in document["cells"]}
+    servers = ("memory-1", "redis-1", "redis-3")
+    assert kinds == {(server, kind) for server in servers for kind in ("paced", "burst_http")}
+    assert all(cell["values"]["deliveries"] for cell in document["cells"])
+    redis_us = {cell["server"]: cell["values"].get("redis_cpu_us") for cell in document["cells"]}
+    assert redis_us["memory-1"] is None
+    assert redis_us["redis-1"] > 0
+    assert redis_us["redis-3"] > 0
+    assert document["oversubscribed"]["redis-3"] is (len(os.sched_getaffinity(0)) < 4)
+    compared = {(each["of"], each["to"]) for each in document["ratios"]}
+    assert compared == {("redis-1", "memory-1"), ("redis-3", "redis-1")}
+    assert "redis-3/redis-1" in done.stdout
+
+
 class FaultySource:
     """A server of event streams that writes what a test tells it to."""
 
@@ -273,6 +303,10 @@ def test_a_swarm_loads_neither_flask_nor_green_threads() -> None:
         (["--repetitions", "-1"], 2, "is not a whole number"),
         (["--hold-s", "5"], 2, "add --hold"),
         (["--json", "/"], 2, "name a file"),
+        (["--processes", "0"], 2, "is not a whole number"),
+        (["--processes", ","], 2, "takes numbers of processes"),
+        (["--processes", "1,4", "--servers", "floor"], 2, "leave --servers and --only out"),
+        (["--processes", "1,4", "--hold"], 2, "name one"),
     ],
 )
 def test_a_wrong_flag_is_said_in_a_sentence_and_nothing_is_started(

@@ -50,6 +50,19 @@ def test_several_runs_go_into_one_json(runs: dict[str, str], tmp_path: Path) -> 
     assert found["regressions"]
 
 
+def test_a_place_that_cannot_take_the_json_is_told_before_anything_is_compared(
+    runs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none" / "compared.json"
+
+    assert cli.main(["compare", runs["base"], runs["same"], "--json", str(path)]) == 2
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--json" in said.err
+    assert "there is no folder" in said.err
+
+
 def test_runs_that_are_not_comparable_answer_1_and_say_why(
     runs: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -144,6 +144,7 @@ def test_heartbeats_come_to_the_idle_only_and_carry_the_position(tmp_path: Path)
         assert heard.count(f"id: {position}".encode()) == 2
 
 
+@pytest.mark.slow
 def test_one_timer_pings_everybody_and_ends_who_does_not_answer(tmp_path: Path) -> None:
     settings = {"ping_interval_s": 0.3, "ping_timeout_s": 0.5, "recorder": 0}
     with (

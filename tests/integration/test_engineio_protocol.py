@@ -1,6 +1,7 @@
 """The Engine.IO protocol, version 4, case by case, on the classes that serve Socket.IO in Siar.
 
 Quotations are from the protocol's document. Where it is silent, the reference server (Node) is followed.
+Heartbeats and upgrades are in files of their own beside this one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import ClientConnection
 
 from tests.support.protocol_server import (
     CLIENTS,
@@ -34,23 +34,12 @@ from tests.support.protocol_server import (
 
 MAX_PAYLOAD = 100_000
 
-PING_INTERVAL_S = 0.3
-PING_TIMEOUT_S = 0.4
-
 
 @pytest.fixture(scope="module", params=WAYS, ids="-".join)
 def endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     with protocol_server(
         tmp_path_factory.mktemp("engineio"), request.param, max_payload=MAX_PAYLOAD
     ) as server:
-        yield Endpoint(server.port)
-
-
-@pytest.fixture(scope="module", params=WAYS, ids="-".join)
-def quick(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    """One that pings soon and often."""
-    options = {"ping_interval_s": PING_INTERVAL_S, "ping_timeout_s": PING_TIMEOUT_S}
-    with protocol_server(tmp_path_factory.mktemp("quick"), request.param, **options) as server:
         yield Endpoint(server.port)
 
 
@@ -75,25 +64,6 @@ def websocket(endpoint: Endpoint) -> Iterator[WebSocket]:
     opened.close()
 
 
-def probing(polling: Polling) -> ClientConnection:
-    """A WebSocket of the same session, nothing said yet."""
-    return polling.endpoint.websocket(f"EIO=4&transport=websocket&sid={polling.sid}")
-
-
-def probed(polling: Polling) -> ClientConnection:
-    connection = probing(polling)
-    connection.send("2probe")
-    assert connection.recv(timeout=PATIENCE_S) == "3probe"
-    return connection
-
-
-def upgraded(polling: Polling) -> ClientConnection:
-    connection = probed(polling)
-    connection.send("5")
-    polling.wait_until(lambda state: state.get("is_upgraded"))
-    return connection
-
-
 # -- handshake -----------------------------------------------------------------------------------------------------
 
 
@@ -105,12 +75,6 @@ def test_the_open_packet_tells_what_the_client_needs(client: Client) -> None:
         "pingTimeout": 20_000,
         "maxPayload": MAX_PAYLOAD,
     }
-
-
-def test_fractions_of_a_second_are_announced_exactly(quick: Endpoint) -> None:
-    opened = Polling(quick).opened
-
-    assert (opened["pingInterval"], opened["pingTimeout"]) == (300, 400)
 
 
 def test_every_session_has_an_id_of_its_own(endpoint: Endpoint) -> None:
@@ -405,69 +369,6 @@ def test_a_request_sent_ahead_on_the_polls_connection_is_no_abort(polling: Polli
             received += chunk
 
 
-# -- heartbeat -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("transport", CLIENTS)
-def test_pings_go_on_while_pongs_come(quick: Endpoint, transport: str) -> None:
-    client = CLIENTS[transport](quick)
-    began_s = time.monotonic()
-
-    for _ in range(4):
-        assert client.receive() == "2"
-        client.send("3")
-
-    assert time.monotonic() - began_s >= 4 * PING_INTERVAL_S - 0.05
-    client.close()
-
-
-@pytest.mark.parametrize("transport", CLIENTS)
-def test_a_session_without_a_pong_ends_at_its_own_deadline(quick: Endpoint, transport: str) -> None:
-    client = CLIENTS[transport](quick)
-    began_s = time.monotonic()
-
-    assert wait_for_the_end(client) == ["2"]
-    lived_s = time.monotonic() - began_s
-
-    assert PING_INTERVAL_S + PING_TIMEOUT_S - 0.1 < lived_s < PING_INTERVAL_S + PING_TIMEOUT_S + 5
-    assert quick.state(client.sid) == {"ended": "ping timeout"}
-
-
-def test_a_session_past_its_deadline_answers_400(quick: Endpoint) -> None:
-    polling = Polling(quick)
-
-    time.sleep(
-        PING_INTERVAL_S + PING_TIMEOUT_S
-    )  # Nothing to wait for: the question is what the first poll gets.
-
-    assert polling.get()[0] == 400
-
-
-def test_a_session_that_answers_does_not_suffer_from_one_that_does_not(quick: Endpoint) -> None:
-    silent, good = WebSocket(quick), WebSocket(quick)
-
-    for _ in range(5):
-        assert good.receive() == "2"
-        good.send("3")
-
-    assert wait_for_the_end(silent) == ["2"]
-    good.send("4still here")
-    assert good.receive() == "4still here"
-    good.close()
-
-
-def test_a_pong_nobody_asked_for_does_not_put_the_ping_off(quick: Endpoint) -> None:
-    client = WebSocket(quick)
-    began_s = time.monotonic()
-
-    for _ in range(20):
-        client.send("3")
-
-    assert client.receive() == "2"
-    assert time.monotonic() - began_s < PING_INTERVAL_S + 1
-    client.close()
-
-
 # -- close ---------------------------------------------------------------------------------------------------------
 
 
@@ -542,155 +443,3 @@ def test_the_end_of_a_websocket_ends_its_session(websocket: WebSocket, way: str)
         assert time.monotonic() < deadline_s
         time.sleep(0.005)
     assert state == {"ended": "transport close"}
-
-
-# -- upgrade -------------------------------------------------------------------------------------------------------
-
-
-def test_an_upgrade_ends_the_pending_poll_and_takes_over(polling: Polling) -> None:
-    poll = polling.pending_get()
-
-    with probed(polling) as connection:
-        assert poll.result(PATIENCE_S) == (200, "6")
-        connection.send("5")
-        connection.send("4hello")
-
-        assert connection.recv(timeout=PATIENCE_S) == "4hello", "a stray packet came first"
-
-
-def test_a_poll_during_an_upgrade_is_answered_with_a_noop(polling: Polling) -> None:
-    with probed(polling) as connection:
-        assert polling.get() == (200, "6")
-        connection.send("5")
-        connection.send("4hello")
-
-        assert connection.recv(timeout=PATIENCE_S) == "4hello"
-
-
-def test_nothing_is_lost_or_moved_by_an_upgrade(polling: Polling) -> None:
-    expected = [f"4number {number}" for number in range(300)]
-    received: list[str | bytes] = []
-
-    polling.send(*expected[:100])
-    received.append(polling.receive())
-    with probed(polling) as connection:
-        polling.send(*expected[100:200])
-        connection.send("5")
-        for packet in expected[200:]:
-            connection.send(packet)
-        received.extend(polling._received)
-        while len(received) < 300:
-            received.append(connection.recv(timeout=PATIENCE_S))
-
-    assert received == expected
-
-
-def test_packets_may_be_sent_by_post_until_the_upgrade_is_complete(polling: Polling) -> None:
-    with probed(polling) as connection:
-        assert polling.post("4by post") == (200, "ok")
-        connection.send("5")
-
-        assert connection.recv(timeout=PATIENCE_S) == "4by post"
-
-
-def test_polling_is_over_after_an_upgrade(polling: Polling) -> None:
-    with upgraded(polling) as connection:
-        assert polling.get()[0] == 400
-        assert polling.post("4hello")[0] == 400
-
-        connection.send("4still here")
-        assert connection.recv(timeout=PATIENCE_S) == "4still here"
-
-
-def test_a_poll_that_overtakes_the_end_of_the_upgrade_gets_a_400(polling: Polling) -> None:
-    with probed(polling) as connection:
-        poll = polling.pending_get()
-        connection.send("5")
-
-        assert poll.result(PATIENCE_S)[0] == 400
-        connection.send("4still here")
-        assert connection.recv(timeout=PATIENCE_S) == "4still here"
-
-
-@pytest.mark.parametrize("phase", [probing, probed, upgraded])
-def test_a_second_websocket_of_a_session_is_closed_and_the_first_is_not(polling: Polling, phase: Any) -> None:
-    # "A client MUST NOT open more than one WebSocket connection per session. Should it happen, the server MUST close
-    # the WebSocket connection."
-    with phase(polling) as first:
-        with probing(polling) as second:
-            assert closes_cleanly(second)
-
-        if phase is probing:
-            first.send("2probe")
-            assert first.recv(timeout=PATIENCE_S) == "3probe"
-        if phase is not upgraded:
-            first.send("5")
-        first.send("4hello")
-        assert first.recv(timeout=PATIENCE_S) == "4hello"
-
-
-def test_a_session_of_a_websocket_alone_takes_no_other(websocket: WebSocket) -> None:
-    query = f"EIO=4&transport=websocket&sid={websocket.sid}"
-    with websocket.endpoint.websocket(query) as second:
-        assert closes_cleanly(second)
-
-    assert websocket.endpoint.request(query.replace("websocket", "polling"))[0] == 400
-    websocket.send("4still here")
-    assert websocket.receive() == "4still here"
-
-
-@pytest.mark.parametrize("packet", ["4hello", "abc", "5", "2", "2prob", "1", "3probe", b"2probe"])
-def test_a_failed_probe_leaves_polling_as_it_was(polling: Polling, packet: str | bytes) -> None:
-    with probing(polling) as connection:
-        connection.send(packet)
-        assert closes_cleanly(connection)
-
-    polling.send("4still here")
-    assert polling.receive() == "4still here"
-    with upgraded(polling) as connection:
-        connection.send("4and now")
-        assert connection.recv(timeout=PATIENCE_S) == "4and now"
-
-
-@pytest.mark.parametrize("packet", ["4hello", "abc", "6", "1"])
-def test_so_does_an_upgrade_that_breaks_off(polling: Polling, packet: str) -> None:
-    with probed(polling) as connection:
-        connection.send(packet)
-        assert closes_cleanly(connection)
-
-    poll = polling.pending_get()
-    polling.send("4still here")
-    assert poll.result(PATIENCE_S) == (200, "4still here")
-
-
-def test_so_does_a_websocket_that_is_lost_on_the_way(polling: Polling) -> None:
-    connection = probed(polling)
-    connection.socket.shutdown(socket.SHUT_RDWR)
-
-    polling.wait_until(lambda state: not state["is_upgrading"])
-    polling.send("4still here")
-    assert polling.receive() == "4still here"
-
-
-def test_a_probe_may_be_repeated(polling: Polling) -> None:
-    with probed(polling) as connection:
-        connection.send("2probe")
-        assert connection.recv(timeout=PATIENCE_S) == "3probe"
-
-
-def test_the_end_of_a_session_ends_its_upgrade(polling: Polling) -> None:
-    with probed(polling) as connection:
-        assert polling.post("1") == (200, "ok")
-
-        assert closes_cleanly(connection)
-
-
-def test_an_upgraded_session_is_pinged_over_its_websocket(quick: Endpoint) -> None:
-    polling = Polling(quick)
-    with probed(polling) as connection:
-        connection.send("5")
-        for _ in range(3):
-            assert connection.recv(timeout=PATIENCE_S) == "2"
-            connection.send("3")
-
-        assert polling.get()[0] == 400

@@ -58,6 +58,7 @@ def test_a_trial_begins_with_probes_when_the_last_ones_are_old(
     assert probes_of_a_trial(server, lab.short_plan(), clock_age_us_max=clock_age_us_max) == expected
 
 
+@pytest.mark.slow
 def test_a_clock_that_has_gone_is_noticed_by_the_next_burst(tmp_path: Path) -> None:
     with (
         server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started,

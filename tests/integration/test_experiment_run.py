@@ -142,6 +142,7 @@ def test_two_runs_with_the_same_seed_have_the_same_order(server: Server, tmp_pat
     assert orders[0] == orders[1]
 
 
+@pytest.mark.slow
 def test_without_a_clock_channel_the_server_itself_is_asked(server: Server, tmp_path: Path) -> None:
     folder = runner.run_plan(
         lab.short_plan(idle_s=0.0),
@@ -159,6 +160,7 @@ def test_without_a_clock_channel_the_server_itself_is_asked(server: Server, tmp_
     assert {each.state for each in samples} == {SampleState.OK}
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_what_was_measured_and_leaves_the_run_incomplete(server: Server, tmp_path: Path) -> None:
     stop = threading.Event()
 
@@ -183,6 +185,7 @@ def test_a_stop_keeps_what_was_measured_and_leaves_the_run_incomplete(server: Se
     assert set(psutil.Process().children(recursive=True)) <= before
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_ends_the_run_in_a_sentence_and_keeps_what_was_measured(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
 

@@ -99,6 +99,8 @@ def test_the_manifest_has_hashes_seed_versions_and_every_column_with_its_unit(pa
         ("cpu_per_delivery_us", "microseconds"),
         ("cpu_core_percent", "percent"),
         ("cpu_delta_points", "percentage points"),
+        ("wire_bytes_per_notification", "bytes"),
+        ("first_byte_ms_p50", "milliseconds"),
         ("lost", None),
         ("arm", None),
     ],

@@ -1,23 +1,29 @@
 """Every operation as `/api/openapi.json` describes it, asked with what fits the description and with what does not.
 
 schemathesis makes the requests from the document itself, so that an endpoint which is added is tried without a word here.
+What nobody could guess is known to half of them: a device's identity, a stored run, the keys of links. Without it they
+would all end at the door.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from app.factory import create_app
+from app.factory import SiarApp, create_app
 from app.settings import Settings
 from app.web.openapi import document
 from tests.support.fuzz import effort
+from tests.support.stored_run import store_run
 
 pytestmark = pytest.mark.slow
 
@@ -35,33 +41,124 @@ OPERATIONS = [
     if (method, path) not in LEFT_OUT
 ]
 
+ASKED = [
+    (who, method, path)
+    for method, path in OPERATIONS
+    for who in ("operator", "stranger", "device")
+    if who != "device" or "(device)" in document()["paths"][path][method]["summary"]
+]
+"""A device is nobody in particular where its identity is not asked for."""
+
 OWN_WORDS = {503, 507}
 """What the server says above 499 of its own accord: it is full, or its disk is."""
 
+RUN = "stored"
+KEY = "0" * 32
+"""Of the result in it (stored_run.py)."""
+
+STARTS_A_PROCESS = "/api/runs/{run}/export.zip"
+"""For a run that is there; test_run_exports.py has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A server within this process, and what can be known of it."""
+
+    app: SiarApp
+    schema: Any
+    stored: Path
+    """A copy of the run."""
+    headers: dict[str, dict[str, str]]
+    """By who asks."""
+    path: dict[str, str]
+    """Values of places in paths."""
+    query: dict[str, str]
+    """Of parameters: the big screen's key."""
+
+    def put_run(self, path: str) -> None:
+        """Have the run where `path` looks for it, whatever was done to it before."""
+        runs_dir = self.app.services.settings.runs_dir
+        trash = runs_dir / ".trash"
+        for folder in (trash / RUN, runs_dir / RUN):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.stored, (trash if path.endswith("/restore") else runs_dir) / RUN)
+
+    def tell(self, case: Any) -> None:
+        """Let a made request be one of who knows."""
+        case.path_parameters.update(
+            {name: self.path[name] for name in case.path_parameters if name in self.path}
+        )
+        if "key" in case.query:
+            case.query.update(self.query)
+        if isinstance(case.body, dict) and "device" in case.body:
+            case.body.update(device=self.path["device"], run=None, trial=None, conduct=None, probes=[])
+
 
 @pytest.fixture(scope="module")
-def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     import schemathesis
 
     app = create_app(Settings(admin_token=TOKEN, runs_dir=tmp_path_factory.mktemp("runs")))
-    yield schemathesis.openapi.from_wsgi("/api/openapi.json", app)
+    device, token = app.services.devices.register()
+    operator = {"Authorization": f"Bearer {TOKEN}"}
+    sent = app.test_client().post("/api/notifications", json={"title": "t", "body": ""}, headers=operator)
+    yield World(
+        app,
+        schemathesis.openapi.from_wsgi("/api/openapi.json", app),
+        store_run(tmp_path_factory.mktemp("stored"), RUN),
+        {"operator": operator, "stranger": {}, "device": {"Authorization": f"Bearer {device}.{token}"}},
+        {"run": RUN, "key": KEY, "device": device, "id": sent.get_json()["id"]},
+        {"key": app.services.invitation.screen_key},
+    )
     app.drain()
 
 
-@pytest.mark.parametrize("who", ["operator", "stranger"])
+@pytest.mark.parametrize(
+    ("who", "method", "address"),
+    [
+        ("stranger", "get", "/results/{run}/{key}"),
+        ("stranger", "get", "/api/results/{run}/{key}"),
+        ("stranger", "get", "/api/screen?key={screen}"),
+        ("operator", "get", "/api/runs/{run}"),
+        ("operator", "get", "/api/runs/{run}/report"),
+        ("operator", "post", "/api/runs/{run}/restore"),
+        ("operator", "delete", "/api/runs/{run}"),
+        ("operator", "get", "/api/notifications/{id}/receipt"),
+        ("device", "get", "/api/assignment"),
+        ("device", "delete", "/api/deliveries"),
+    ],
+)
+def test_what_is_known_here_opens_the_doors_that_it_is_meant_for(
+    world: World, who: str, method: str, address: str
+) -> None:
+    """Or the property below would be one of refusals."""
+    world.put_run(address)
+    path = address.format(**world.path, screen=world.query["key"])
+
+    answer = world.app.test_client().open(path, method=method.upper(), headers=world.headers[who])
+
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+
+
 @pytest.mark.parametrize("mode", ["positive", "negative"])
-@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[" ".join(each) for each in OPERATIONS])
+@pytest.mark.parametrize(("who", "method", "path"), ASKED, ids=[" ".join(each) for each in ASKED])
 def test_no_request_made_from_the_description_is_the_servers_failure(
-    schema: Any, method: str, path: str, mode: str, who: str
+    world: World, method: str, path: str, mode: str, who: str
 ) -> None:
     from schemathesis import GenerationMode
 
-    headers = {"Authorization": f"Bearer {TOKEN}"} if who == "operator" else {}
+    if "{run}" in path:
+        world.put_run(path)
 
     @effort(12)
-    @given(case=schema[path][method.upper()].as_strategy(generation_mode=GenerationMode(mode)))
-    def answers(case: Any) -> None:
-        answer = case.call(headers=headers)
+    @given(
+        case=world.schema[path][method.upper()].as_strategy(generation_mode=GenerationMode(mode)),
+        knows=st.booleans(),
+    )
+    def answers(case: Any, *, knows: bool) -> None:
+        if knows and path != STARTS_A_PROCESS:
+            world.tell(case)
+        answer = case.call(headers=world.headers[who])
         assert answer.status_code < 500 or answer.status_code in OWN_WORDS, (case, answer.text)
         if answer.status_code >= 400:
             assert len(answer.json()["detail"]) > 5

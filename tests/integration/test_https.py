@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
+from tests.integration.test_direct_ends import read_until
 from tests.support.encrypted import Encrypted, serving
+from tests.support.floods import FLOODS, is_ended_by
 from tests.support.server import ROOT
 
 
@@ -53,6 +55,24 @@ def test_both_transports_deliver_over_tls(server: Encrypted) -> None:
             assert line
     assert event[1] == json.loads(line.removeprefix(b"data: "))
     assert event[1]["title"] == "over TLS"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_of_frames_ends_its_websocket_over_tls_too(server: Encrypted, flood: str) -> None:
+    """Such a connection is never taken over: the stock WebSocket reads it."""
+    plain = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    with server.trust.wrap_socket(plain, server_hostname="127.0.0.1") as sock:
+        sock.sendall(
+            b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        read_until(sock, b'"sid"')
+
+        assert is_ended_by(sock, flood)
+
+    assert server.ask("/healthz")[0].status == 200
 
 
 def test_the_clock_channel_shows_the_same_certificate(server: Encrypted) -> None:

@@ -79,6 +79,18 @@ def test_a_header_that_is_too_long_is_refused(server: RunningServer) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize(("lines", "status"), [(12, 200), (20, 431)])
+def test_a_head_of_many_lines_is_refused_by_its_whole_length(
+    server: RunningServer, lines: int, status: int
+) -> None:
+    """Each line is within its limit; sixteen kilobytes in all are always allowed (app/serving/short_head.py)."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    with contextlib.closing(connection):
+        connection.request("GET", "/healthz", headers={f"X-{line}": "x" * 1000 for line in range(lines)})
+
+        assert connection.getresponse().status == status
+
+
 def test_too_many_topics_are_refused_alike(server: RunningServer) -> None:
     assert server.request("GET", "/events?topic=a&topic=b&topic=c")[0] == 400
     with (

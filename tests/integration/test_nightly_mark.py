@@ -34,3 +34,18 @@ def test_a_nightly_test_is_collected_only_by_its_mark(arguments: tuple[str, ...]
 
     assert (NIGHTLY in done.stdout) == is_run, done.stdout + done.stderr
     assert done.returncode == (0 if is_run else 5)
+
+
+@pytest.mark.parametrize(("strict", "code"), [("0", 0), ("1", 1)])
+def test_too_few_open_files_skip_the_soak_for_a_user_and_fail_it_in_ci(strict: str, code: int) -> None:
+    few = ["sh", "-c", 'ulimit -n 256 && exec "$@"', "sh"]
+    done = subprocess.run(
+        [*few, sys.executable, "-m", "pytest", "-q", f"tests/nightly/test_soak.py::{NIGHTLY}"],
+        cwd=suite.ROOT,
+        env={**suite.environment(), "SIAR_TEST_STRICT": strict},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "raise the limit of open files" in done.stdout

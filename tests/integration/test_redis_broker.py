@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.broker.base import Draft, Replay
+from app.broker import redis_scripts
+from app.broker.base import Draft, Published, Replay
 from app.broker.redis_broker import RedisBroker
 from app.broker.redis_link import RedisLink
 from app.core.broker_url import RedisAddress
@@ -122,6 +124,18 @@ def test_a_client_resumes_on_a_server_that_was_not_there_when_it_left(site: Site
     assert [each.body for each in replay.notifications] == ["missed"]
 
 
+def test_a_client_that_comes_from_a_server_that_is_ahead_has_missed_nothing(site: Site) -> None:
+    """However late this one reads: what it has not heard of yet is no position of another life."""
+    ahead, behind = site.broker(), site.broker()
+
+    for _ in range(100):
+        told = publish(ahead).notification.position
+        assert behind.reaches(told, ALL)
+        told = publish(ahead).notification.position
+        replay = missed(behind, told)
+        assert (replay.gap, offsets(replay)) == (None, [])
+
+
 def test_a_key_counts_on_every_server(site: Site) -> None:
     one, other = site.broker(), site.broker()
     first = publish(one, idempotency_key="k", ttl_us=10**9)
@@ -157,6 +171,9 @@ def test_while_redis_is_away_publishing_is_refused_and_history_answers(own_site:
     with pytest.raises(BrokerAway):
         publish(broker)
     wait_for(lambda: ear.states == [True], lambda: ear.states)
+    # At once, without asking: Redis' silence would take its time from everybody who publishes.
+    with pytest.raises(BrokerAway, match="nothing was published"):
+        publish(broker)
     resumed = missed(broker, start)
     own_site.redis.start()
     wait_for(lambda: ear.states == [True, False], lambda: ear.states)
@@ -230,6 +247,42 @@ def test_what_redis_refuses_is_not_published_and_leaves_no_hole(own_site: Site) 
     own_site.redis.command("CONFIG", "SET", "maxmemory", "0")
 
     assert publish(broker).notification.offset == 2
+
+
+@contextlib.contextmanager
+def reading_refused(site: Site) -> Iterator[None]:
+    """Redis takes what is published, and lets nobody read on: the script for that is gone and may not be loaded again."""
+    assert site.redis.command("ACL", "SETUSER", "default", "-script|load").startswith("+OK")
+    assert site.redis.command("SCRIPT", "FLUSH").startswith("+OK")
+    # Loads the other script, and does nothing: there is no such epoch.
+    names = [f"{{{site.prefix}}}:{name}" for name in redis_scripts.NAMES]
+    answer = site.redis.command("EVAL", redis_scripts.APPEND, str(len(names)), *names, "none", "0", "")
+    assert "epoch" in answer
+    try:
+        yield
+    finally:
+        site.redis.command("ACL", "SETUSER", "default", "+@all")
+
+
+def test_what_redis_has_acknowledged_is_published_though_redis_refuses_to_be_read(own_site: Site) -> None:
+    """Another server was faster, so that this one has to read on before it may take its own: its publisher is not told "no"."""
+    slow, fast = own_site.broker(), own_site.broker()
+    ear = Ear(slow)
+    published: list[Published] = []
+
+    def publish_behind_another(_replay: Replay) -> None:
+        publish(fast)
+        with reading_refused(own_site):
+            published.append(publish(slow, body="kept", idempotency_key="k"))
+
+    slow.attach(None, ALL, publish_behind_another)  # Meanwhile it takes nothing of what others publish.
+    wait_for(lambda: ear.has(2) and ear.states[-1:] == [False], lambda: (ear.heard, ear.states))
+    again = publish(slow, body="kept", idempotency_key="k")
+
+    assert [(each.offset, each.body) for each in ear.heard] == [(1, "x"), (2, "kept")]
+    assert published[0].notification.position == again.notification.position
+    assert again.repeated
+    assert ear.broken == 0
 
 
 def test_history_that_ran_away_from_a_server_sends_its_clients_back_for_a_gap(own_site: Site) -> None:

@@ -32,6 +32,7 @@ class Pair:
 
     master: RedisServer
     replica: RedisServer
+    url: str
     broker: RedisBroker
 
 
@@ -57,7 +58,7 @@ def pair(folder: Path) -> Iterator[Pair]:
                 assert address is not None
                 broker = RedisBroker(RedisLink(address), count_max=100, bytes_max=10**9, age_max_us=10**12)
                 try:
-                    yield Pair(master, replica, broker)
+                    yield Pair(master, replica, url, broker)
                 finally:
                     broker.close()
 

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import signal
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
+from app.broker.redis_link import PATIENCE_S
 from app.measure.cpu import CpuSampler
 from tests.support.followers import Publisher, following, wait_for
 from tests.support.redis_server import RedisServer, redis_server
@@ -159,6 +161,29 @@ def test_a_redis_that_says_nothing_holds_up_nobody_but_who_publishes(tmp_path: P
     assert [each.titles for each in followers] == [["before", "0"]] * 2, (
         "published once, however often it was tried"
     )
+
+
+@pytest.mark.slow
+def test_once_redis_is_known_to_be_away_no_publisher_waits_for_it_again(tmp_path: Path) -> None:
+    """503 at once: the first who asks a Redis that says nothing finds it out for all others."""
+    refused = 40
+    with (
+        redis_server(tmp_path / "redis") as redis,
+        running_server(tmp_path, broker=redis.url, recorder=0) as server,
+    ):
+        server.publish("before")
+        assert redis.process is not None
+        redis.process.send_signal(signal.SIGSTOP)
+        server.request("POST", "/api/notifications", {"title": "waits", "body": ""})
+        begun_s = time.monotonic()
+        answers = [
+            server.request("POST", "/api/notifications", {"title": "t", "body": ""}) for _ in range(refused)
+        ]
+        took_s = time.monotonic() - begun_s
+        redis.process.send_signal(signal.SIGCONT)
+
+    assert {status for status, _problem in answers} == {503}
+    assert took_s < 0.5 * refused * PATIENCE_S, "each would have waited for so long"
 
 
 def test_workers_share_a_port_an_order_and_their_counters(tmp_path: Path) -> None:

@@ -75,6 +75,40 @@ def test_phones_that_join_are_measured_with_and_the_report_is_written(tmp_path: 
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("flags", [(), ("--no-check",)], ids=["looked at", "not looked at"])
+def test_the_machine_and_then_the_server_are_looked_at_before_phones_are_told_where_to_go(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    said = []
+    with siar(tmp_path, free_port(), "--phones", "2", *flags) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if "Waiting for phones" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+    before_links = "".join(said).partition("Siar serves notifications")[0].splitlines()
+    if flags:
+        assert before_links == []
+    else:
+        looked = next(n for n, line in enumerate(before_links) if "Looked at before the start" in line)
+        assert any("only this machine can reach" in line for line in before_links[:looked])
+        assert before_links[looked + 1 :], "nothing was said of the server that runs"
+
+
+def test_a_machine_that_cannot_keep_runs_is_told_of_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("in the way")
+
+    with siar(tmp_path, free_port(), "--phones", "2") as process:
+        said, complaint = process.communicate(timeout=120)
+
+    assert process.returncode == 3
+    assert "Runs cannot be written into" in complaint
+    assert said == ""
+
+
 def test_ctrl_c_while_phones_gather_ends_it_without_a_run(tmp_path: Path) -> None:
     with siar(tmp_path, free_port(), "--phones", "2") as process:
         first_line_with(process, "Waiting for phones")

@@ -182,6 +182,7 @@ def test_a_run_that_is_not_under_way_can_neither_pause_nor_stop(server: RunningS
         ({"preset": "hundred_clients", "phones": 6}, "Built-in"),
         ({"plan": {"arms": ["sse"], "client_counts": [3]}, "phones": 2}, "3 phones"),
         ({"plan": {"arms": ["sse"], "seed": "x"}, "phones": 2}, "seed"),
+        ({"plan": {"arms": ["sse"], "notifications": 1_400}, "phones": 2}, "at most 1400"),
         ({"plan": {"arms": [{"transport": "sse", "via": "file:///etc"}]}, "clients": "built-in"}, "via"),
         ({"plan": "classroom", "phones": 6}, "object"),
         ({"preset": "classroom", "phones": 6, "token": "x"}, "token"),

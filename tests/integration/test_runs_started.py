@@ -122,6 +122,7 @@ def test_what_the_runner_and_its_clients_use_is_not_taken_for_the_server_s(serve
     ended(server, run)
 
 
+@pytest.mark.slow
 def test_a_run_is_stopped_in_order_and_refuses_a_second_beside_it(server: RunningServer) -> None:
     run = start(server, plan=LONG, clients="built-in")
     until((server.runs_dir / run / "run.sqlite").exists)
@@ -138,6 +139,7 @@ def test_a_run_is_stopped_in_order_and_refuses_a_second_beside_it(server: Runnin
     assert refusal["detail"]
 
 
+@pytest.mark.slow
 def test_with_phones_the_room_opens_and_closes_with_the_run(server: RunningServer) -> None:
     run = start(server, preset="classroom", phones=6)
     room = until(lambda: (found := server.request("GET", "/api/room")[1])["phase"] == "gathering" and found)

@@ -93,6 +93,7 @@ def test_first_bytes_arrive_at_once_and_both_transports_work(way: str, tmp_path:
     assert "Traceback" not in server.log(), server.log()
 
 
+@pytest.mark.slow
 def test_gunicorn_alone_picks_up_the_worker_from_its_configuration(tmp_path: Path) -> None:
     """`gunicorn wsgi:app` in the checkout, with nothing else said."""
     command = ["-m", "gunicorn", "wsgi:app"]
@@ -147,6 +148,7 @@ def test_no_compression_unless_asked(way: str, tmp_path: Path) -> None:
             assert "y" * 5000 in str(websocket.recv(timeout=10))
 
 
+@pytest.mark.slow
 def test_no_polling_detour_unless_asked(tmp_path: Path) -> None:
     """Trap 5: told `transports: ["websocket"]`, the official client never polls, and no upgrade is offered."""
     node = require_node()

@@ -10,10 +10,10 @@ import pytest
 
 from app import clock
 from app.bench.machine import Cores
+from app.bench.own_redis import RedisHere, own_redis
 from app.experiment.api import Server
 from app.load.probe_line import KIND, ProbeLine
 from app.load.probing import Probes
-from app.load.vps_servers import RedisHere, own_redis
 from tests.components import require_tool
 from tests.support.commands import siar
 from tests.support.followers import wait_for
@@ -94,7 +94,7 @@ def test_the_preset_measures_all_three_configurations_and_fills_both_tables(tmp_
     assert {each["expected"] / each["trials"] for each in levels.values()} == {6 * 15}
     assert {each["duplicates"] for each in levels.values()} == {0}
     study = result["load"]["study"]
-    assert len(study["hops"]) == 9
+    assert len(study["hops"]) == 12
     assert [each["title"] for each in study["tables"]] == [
         "Table 3: stress, 6 users",
         "Table 4: HTTP cache, 6 users",

@@ -258,6 +258,7 @@ def test_no_script_of_the_environment_names_the_directory_it_was_built_in(built:
         (["test"], "tests/requirements.txt", ["demo"]),
         (["serve", "--https", "ca"], "requirements-https.txt", ["serve"]),
         (["serve", "--port", "0", "--https=self"], "requirements-https.txt", ["serve", "--port", "0"]),
+        (["run", "--phones", "3", "--https", "self"], "requirements-https.txt", ["run", "--phones", "3"]),
         (["report", "a", "--format", "html,pdf"], "requirements-report.txt", ["report", "a"]),
         (["report", "a", "--figures=b"], "requirements-report.txt", ["report", "a", "--format", "md"]),
     ],

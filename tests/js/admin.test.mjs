@@ -5,7 +5,7 @@ import test from "node:test";
 import { Api, failureWords } from "../../static/js/admin/api.js";
 import { curlLine, mergeHistory, publishOf, receiversOf } from "../../static/js/admin/broadcast.js";
 import { readHistory } from "../../static/js/admin/history.js";
-import { clientCounts, fieldsOf, isChanged, lengthS, planWith } from "../../static/js/admin/plan.js";
+import { clientCounts, countsFor, fieldsOf, isChanged, lengthS, planWith } from "../../static/js/admin/plan.js";
 import { ReceiptFollower, receiptWords } from "../../static/js/admin/receipt.js";
 import { comparisonPath, factsWords, verdictWords } from "../../static/js/admin/runs_view.js";
 import { makeTranslate } from "../../static/js/texts.js";
@@ -192,6 +192,18 @@ for (const [phones, counts] of [
 ]) {
   test(`${phones} phones measure as ${counts.join(", ")}`, () => {
     assert.deepEqual(clientCounts(phones), counts);
+  });
+}
+
+for (const [counts, phones, expected] of [
+  [[6], 6, [6]],
+  [[6], 4, [4]],
+  [[1, 2, 6], 6, [1, 2, 6]],
+  [[1, 3, 6], 9, [1, 5, 9]],
+  [[1, 6], 1, [1]],
+]) {
+  test(`${counts.join(", ")} of six phones are ${expected.join(", ")} of ${phones}`, () => {
+    assert.deepEqual(countsFor(counts, { phones, before: 6 }), expected);
   });
 }
 

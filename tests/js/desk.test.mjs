@@ -91,6 +91,26 @@ test("in a trial nothing is asked about devices and runs", async () => {
   assert.deepEqual(lines(), ["GET /api/room"]);
 });
 
+test("self-tests are asked for while somebody looks at them, and never in a trial", async () => {
+  const server = { "GET /api/selftests": good({ records: [] }), "GET /api/room": good(ROOM) };
+  const { desk, lines } = makeDesk(server);
+  await desk.readSelfTests();
+  assert.deepEqual([lines(), desk.state.self_tests], [[], null]);
+
+  desk.showSelfTests(true);
+  await desk.readSelfTests();
+  assert.deepEqual([lines(), desk.state.self_tests], [["GET /api/selftests"], []]);
+
+  server["GET /api/room"] = good({ ...ROOM, phase: "running", trial: TRIAL });
+  await desk.readRoom();
+  assert.equal(await desk.readSelfTests(), true);
+  desk.showSelfTests(false);
+  server["GET /api/room"] = good(ROOM);
+  await desk.readRoom();
+  await desk.readSelfTests();
+  assert.deepEqual(lines(), ["GET /api/selftests", "GET /api/room", "GET /api/room"]);
+});
+
 test("while built-in clients measure, only whether they have ended is asked", async () => {
   const runs = [{ id: "r", state: "running" }];
   const { desk, lines } = makeDesk({ "GET /api/room": good(ROOM), "GET /api/runs": good(runs) });

@@ -39,6 +39,41 @@ test("a second tab is refused for as long as the first one has the stream", asyn
   assert.equal(await again, true);
 });
 
+test("a tab that was frozen has the stream again, unless another one has taken it meanwhile", async () => {
+  for (const isTaken of [false, true]) {
+    const { tabs, time } = makeTabs("a", "b");
+    tabs[0].claim();
+    await time.pass(ANSWER_WAIT_MS);
+
+    tabs[0].sleep();
+    tabs[0].sleep();
+    if (isTaken) tabs[1].claim();
+    await time.pass(ANSWER_WAIT_MS);
+    const woken = tabs[0].wake();
+    await time.pass(ANSWER_WAIT_MS);
+
+    assert.equal(await woken, !isTaken);
+    assert.deepEqual(
+      tabs.map((tab) => tab.isHeld),
+      [!isTaken, isTaken],
+    );
+  }
+});
+
+test("a tab that had no stream when it was frozen asks for none, and may go on", async () => {
+  const { tabs, time } = makeTabs("a", "b");
+  tabs[1].claim();
+  await time.pass(ANSWER_WAIT_MS);
+
+  tabs[0].sleep();
+
+  assert.equal(await tabs[0].wake(), true);
+  assert.deepEqual(
+    tabs.map((tab) => tab.isHeld),
+    [false, true],
+  );
+});
+
 for (const [first, second, apart_ms] of [
   ["a", "b", 0],
   ["b", "a", 0],

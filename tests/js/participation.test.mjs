@@ -255,6 +255,17 @@ test("a phone that was sent away is out, and asks no more", async () => {
   assert.equal(world.asked.length, before);
 });
 
+test("a phone whose seat is gone says that the server was started anew, unless it says itself that it leaves", async () => {
+  const { phone, world } = await joined();
+  world.room = { ...world.room, you: { ...world.room.you, seat: null, joined: false } };
+  await world.time.pass(1_500);
+  assert.deepEqual([phone.state().step, phone.state().problems], ["out", ["run_lost"]]);
+
+  await phone.leave();
+
+  assert.deepEqual([phone.state().step, phone.state().problems], ["out", []]);
+});
+
 test("a server that is away is asked more and more seldom, and the page is told", async () => {
   const { phone, world } = await joined();
   world.isAway = true;
@@ -302,6 +313,19 @@ test("a page that was hidden in a trial is told that its round will be repeated"
   phone.noteLifecycle("visible", world.time.now_us + S);
 
   assert.deepEqual(phone.state().problems, ["slept"]);
+});
+
+test("a phone that leaves after a round that it slept through has nothing repeated any more", async () => {
+  const { phone, world } = await joined();
+  world.trial();
+  await world.time.pass(1_500);
+  phone.noteLifecycle("hidden", world.time.now_us);
+  phone.noteLifecycle("visible", world.time.now_us + S);
+
+  await phone.leave();
+
+  assert.deepEqual([phone.state().step, phone.state().problems], ["out", []]);
+  assert.equal(world.asked.at(-1), "DELETE /api/participants/me");
 });
 
 /** What a page left behind that was loaded anew in the middle of this trial. */

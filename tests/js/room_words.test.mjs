@@ -4,7 +4,7 @@ import test from "node:test";
 
 import { browserOf, modelFrom } from "../../static/js/device_facts.js";
 import { niceEnd, verdictOf } from "../../static/js/result_view.js";
-import { stepOf } from "../../static/js/room_steps.js";
+import { problemsOutside, stepOf } from "../../static/js/room_steps.js";
 import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "../../static/js/room_words.js";
 import { RoundTrips } from "../../static/js/round_trips.js";
 import { makeTranslate } from "../../static/js/texts.js";
@@ -23,7 +23,12 @@ for (const [expected, room, before] of [
   ["none", null, seen({ phase: "closed", you: { joined: false } })],
   ["join", null, seen({ you: { joined: false } })],
   ["join", null, seen({ phase: "running" })],
-  ["busy", null, seen({ phase: "running", you: { joined: false } })],
+  ["busy", null, seen({ phase: "running", you: { joined: false, seat: null } })],
+  // It left between two rounds: its seat is kept for it, and only for as long as there are rounds.
+  ["join", null, seen({ phase: "running", you: { joined: false } })],
+  ["join", { step: "out", problems: [] }, seen({ phase: "paused", you: { joined: false } })],
+  ["join", null, seen({ phase: "countdown", you: { joined: false } })],
+  ["removed", null, seen({ phase: "running", you: { joined: false, removed: true } })],
   ["none", null, seen({ phase: "finished", you: { joined: false } })],
   ["removed", { step: "out", problems: [] }, seen({ you: { removed: true } })],
   ["lost", { step: "out", problems: ["run_lost"] }, seen({ phase: "closed", you: { joined: false } })],
@@ -41,6 +46,42 @@ for (const [expected, room, before] of [
     assert.equal(stepOf(room, before), expected);
   });
 }
+
+const lost = { step: "out", problems: ["run_lost"] };
+const gone = (phase) => seen({ phase, you: { joined: false, seat: null } });
+
+for (const [expected, room, before, forgetting] of [
+  ["forgotten", lost, gone("finished"), "done"],
+  ["forgotten", lost, gone("closed"), "doing"],
+  ["forgotten", { ...lost, problems: [] }, null, "done"],
+  ["forgotten", { ...lost, problems: [] }, gone("finished"), "failed"],
+  ["forgotten", { ...lost, problems: [] }, gone("running"), "done"],
+  ["join", lost, gone("gathering"), "done"],
+  ["none", { ...lost, problems: [] }, gone("finished"), "ask"],
+  // Deleting met no answer, and the server has another room by now.
+  ["lost", lost, gone("closed"), "failed"],
+  ["finished", inside({ phase: "finished" }), null, "done"],
+]) {
+  test(`a phone whose wish to delete is ${forgetting} shows ${expected} in ${before?.phase}`, () => {
+    assert.equal(stepOf(room, before, forgetting), expected);
+  });
+}
+
+test("who had its data deleted is not told that the server was started anew", () => {
+  assert.deepEqual(problemsOutside(lost, "doing"), []);
+  assert.deepEqual(problemsOutside(lost, "done"), []);
+  assert.deepEqual(problemsOutside(lost, null), ["run_lost"]);
+  assert.deepEqual(problemsOutside(null, "done"), []);
+});
+
+test("outside of the room it is told what became of the wish to delete", () => {
+  const words = (forgetting) =>
+    stateWords("forgotten", { assignment: null, room: null, forgetting }, speech);
+
+  assert.match(words("done"), /^Nothing about this phone is kept/);
+  assert.equal(words("doing"), "Deleting…");
+  assert.match(words("failed"), /Press to try again$/);
+});
 
 test("the lobby says how many are ready, and what this phone waits for", () => {
   const assignment = { ready_count: 4, wanted_count: 6 };

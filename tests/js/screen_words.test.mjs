@@ -56,11 +56,13 @@ for (const [what, members, place, state, text] of [
   });
 }
 
-test("removed phones are no part of who is ready", () => {
-  const participants = [good, { ...good, seat: 2, ready: false }, { ...good, seat: 3, removed: true }];
+test("who is ready the server counts: a phone that went away is no part of it, whatever it said before", () => {
+  const participants = [good, { ...good, seat: 2, away: true }];
+  const room = { wanted_count: 6, joined_count: 2, ready_count: 1, participants };
 
-  assert.equal(readyWords({ wanted_count: 6, participants }, english), "1 of 6 ready: starts by itself");
-  assert.equal(readyWords({ wanted_count: 6, participants: [] }, english), "Waiting for 6 phones");
+  assert.equal(readyWords(room, english), "1 of 6 ready: starts by itself");
+  assert.equal(readyWords({ ...room, wanted_count: 2 }, english), "1 of 2 ready: starts by itself when all are");
+  assert.equal(readyWords({ wanted_count: 6, joined_count: 0, ready_count: 0 }, english), "Waiting for 6 phones");
 });
 
 test("every phase and every state of a trial has words", () => {

@@ -58,6 +58,14 @@ for (const [lastEventId, topics, url] of [
   });
 }
 
+test("SSE asks for topic and position also in a browser whose queries do not tell their size", (t) => {
+  const size = Object.getOwnPropertyDescriptor(URLSearchParams.prototype, "size");
+  delete URLSearchParams.prototype.size;
+  t.after(() => size && Object.defineProperty(URLSearchParams.prototype, "size", size));
+
+  assert.equal(eventsUrl("e.7", ["a"]), "/events?last_event_id=e.7&topic=a");
+});
+
 const urlsMade = () => FakeEventSource.made.map(({ url }) => url);
 
 /** As the browser does behind an answer that is an error, such as 503. */

@@ -133,6 +133,8 @@ test("every step, check and problem of the room has a text", () => {
   for (const mark of ["ok", "waiting", "advice"])
     assert.ok(`room.check_screen_${mark}` in catalogues.en, mark);
   for (const step of said) assert.ok(`room.say_${step}` in catalogues.en, step);
+  for (const state of namesIn("static/js/forgetting.js")("ForgettingState"))
+    assert.ok(`room.forget_${state}` in catalogues.en, state);
   for (const state of ["connecting", "ready", "running", "posting", "resting"])
     assert.ok(`room.round_${state}` in catalogues.en, state);
 });

@@ -14,8 +14,13 @@ from coverage import CoverageData
 
 from tests.mutants.warm import Warm
 
-TESTS = ("tests/unit", "tests/contract", "tests/integration/test_redis_broker.py")
-"""The last one, because it talks with a real Redis from the process of the tests, as no unit test does."""
+TESTS = (
+    "tests/unit",
+    "tests/contract",
+    "tests/integration/test_redis_broker.py",
+    "tests/integration/test_history_cache.py",
+)
+"""The last ones, because they talk with a real Redis from the process of the tests, as no unit test does."""
 
 QUICK = ("-m", "not slow and not alone and not browser")
 """Tests of seconds, and tests that want the machine, are not run hundreds of times."""

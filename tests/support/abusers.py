@@ -4,7 +4,8 @@
     slow head   a byte of a request's head a second        hoarder    asks for all of history and does not read it
     slow body   a byte of a body a second                  guesser    publishes with wrong tokens
     deaf        subscribes and does not read               shouter    a WebSocket, and frames without end
-    oversize    a header of 100 KB
+    oversize    a header of 100 KB                         splitter   a WebSocket, and fragments without end
+    endless body    a body without end, as fast as it goes, where none is read
 
 Whoever is thrown out comes back within a second or so. It runs until its standard input ends, and then says in one line
 of JSON what became of it.
@@ -103,15 +104,34 @@ def guesser() -> Script:
         yield Hear()
 
 
+OPEN_WEBSOCKET = (
+    b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n" + HEAD + b"Upgrade: websocket\r\n"
+    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+
+
 def shouter() -> Script:
-    yield Say(
-        b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n" + HEAD + b"Upgrade: websocket\r\n"
-        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
+    yield Say(OPEN_WEBSOCKET)
     yield Hear()
     while True:
         yield Say((b"\x81\x81\0\0\0\0" + b"3" + b"\x89\x80\0\0\0\0") * 20)
         yield Wait(0.01)
+
+
+def splitter() -> Script:
+    yield Say(OPEN_WEBSOCKET)
+    yield Hear()
+    yield Say(b"\x01\x80\0\0\0\0")
+    while True:
+        yield Say(b"\0\x80\0\0\0\0" * 40)
+        yield Wait(0.01)
+
+
+def endless_body() -> Script:
+    yield Say(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000000000\r\n\r\n")
+    while True:
+        yield Say(bytes(65_536))
+        yield Wait(0.0)  # The others share this one's thread.
 
 
 def oversize() -> Script:
@@ -121,8 +141,8 @@ def oversize() -> Script:
 
 
 KINDS: dict[str, tuple[Callable[[], Script], int]] = {
-    "silent": (silent, 15),
-    "slow head": (slow_head, 15),
+    "silent": (silent, 10),
+    "slow head": (slow_head, 10),
     "slow body": (slow_body, 15),
     "deaf": (deaf, 15),
     "asker": (asker, 15),
@@ -130,6 +150,8 @@ KINDS: dict[str, tuple[Callable[[], Script], int]] = {
     "guesser": (guesser, 5),
     "shouter": (shouter, 5),
     "oversize": (oversize, 5),
+    "splitter": (splitter, 5),
+    "endless body": (endless_body, 5),
 }
 """What each does, and how many of a hundred do it."""
 

@@ -14,8 +14,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.support.server import ROOT, stop
+from tests.support.server import ANSWER_TIMEOUT_S, ROOT, stop
 
 START_TIMEOUT_S = 30.0
 
@@ -38,14 +39,20 @@ class Encrypted:
             return answer, answer.read()
 
     def publish(self, title: str) -> None:
-        """Publish as the operator, whose token the terminal shows."""
+        """Publish as the operator."""
+        assert self.request("POST", "/api/notifications", {"title": title, "body": ""})[0] == 201
+
+    def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """One request as the operator, whose token the terminal shows: status and decoded JSON."""
         token = self.said(r"Bearer ([\w-]+)")[1]
-        link = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=self.trust)
+        link = http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=ANSWER_TIMEOUT_S, context=self.trust
+        )
         with contextlib.closing(link):
-            body = json.dumps({"title": title, "body": ""})
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-            link.request("POST", "/api/notifications", body, headers)
-            assert link.getresponse().status == 201
+            link.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = link.getresponse()
+            return answer.status, json.loads(answer.read())
 
     def said(self, text: str) -> re.Match[str]:
         """What it said, once it has."""

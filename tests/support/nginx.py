@@ -1,11 +1,13 @@
-"""A real nginx of a test's own, with the configuration that `deploy/` recommends."""
+"""A real nginx of a test's own, with the configurations that `deploy/` recommends."""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.experiment import processes
@@ -13,6 +15,9 @@ from tests.components import require_tool
 from tests.support.server import ROOT, free_port
 
 START_TIMEOUT_S = 20.0
+
+HTTP2_ON_SINCE = (1, 25, 1)
+"""Older ones want it behind `listen`, as both configurations say."""
 
 AROUND = """
 daemon off;
@@ -35,17 +40,88 @@ http {{
 """What a distribution's nginx.conf has around it; compression on, as many have it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where nginx listens."""
+
+    service: int
+    clock: int
+
+
 @contextlib.contextmanager
 def nginx(
     folder: Path, backends: Sequence[int], *, certificate: Path, key: Path, affinity: str = "address"
 ) -> Iterator[int]:
-    """The port of an nginx before servers on these ports of loopback."""
+    """The port of an nginx before servers on these ports of loopback (`nginx-many.conf`)."""
+    port = free_port()
+    text = adapted(backends, port=port, certificate=certificate, key=key, affinity=affinity)
+    with _running(folder, text):
+        yield port
+
+
+@contextlib.contextmanager
+def nginx_before_one(
+    folder: Path, backend: int, clock: int, *, certificate: Path, key: Path
+) -> Iterator[Ports]:
+    """The ports of an nginx before one server and its clock channel (`nginx.conf`)."""
+    ports = Ports(free_port(), free_port())
+    text = _replaced(
+        (ROOT / "deploy" / "nginx.conf").read_text(),
+        ("    server 127.0.0.1:8080;", f"    server 127.0.0.1:{backend};"),
+        ("proxy_pass http://127.0.0.1:8081;", f"proxy_pass http://127.0.0.1:{clock};"),
+        ("listen 443 ssl;", f"listen 127.0.0.1:{ports.service} ssl;"),
+        ("listen 192.168.1.10:8081 ssl;", f"listen 127.0.0.1:{ports.clock} ssl;"),
+        ("/etc/ssl/siar/fullchain.pem", str(certificate)),
+        ("/etc/ssl/siar/privkey.pem", str(key)),
+    )
+    if _version() < HTTP2_ON_SINCE:
+        text, count = re.subn(r" ssl;\n    http2 on;.*\n", " ssl http2;\n", text)
+        assert count == 1
+    with _running(folder, text):
+        yield ports
+
+
+def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path, affinity: str) -> str:
+    """`deploy/nginx-many.conf` with a test's own names; `affinity` is by `address`, by `cookie`, or `none` at all."""
+    text = (ROOT / "deploy" / "nginx-many.conf").read_text()
+    servers = "\n".join(f"    server 127.0.0.1:{each} max_fails=1 fail_timeout=5s;" for each in backends)
+    text, count = re.subn(r"(?:    server siar-\d:8080.*\n)+", servers + "\n", text)
+    assert count == 1
+    text = _replaced(
+        text,
+        ("listen 443 ", f"listen 127.0.0.1:{port} "),
+        ("/etc/ssl/siar/fullchain.pem", str(certificate)),
+        ("/etc/ssl/siar/privkey.pem", str(key)),
+    )
+    if affinity != "address":
+        text = text.replace("    hash $remote_addr", "    # hash $remote_addr")
+    if affinity == "cookie":
+        text = text.replace("    # hash $siar_client", "    hash $siar_client")
+    return text
+
+
+def _replaced(text: str, *pairs: tuple[str, str]) -> str:
+    for before, after in pairs:
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
+def _version() -> tuple[int, ...]:
+    """`nginx version: nginx/1.22.1`."""
+    program = str(require_tool("nginx", "nginx"))
+    said = subprocess.run([program, "-v"], capture_output=True, text=True, check=True, timeout=60).stderr
+    found = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", said)
+    assert found is not None, said
+    return tuple(map(int, found.groups()))
+
+
+@contextlib.contextmanager
+def _running(folder: Path, text: str) -> Iterator[None]:
+    """An nginx with this configuration, that has begun to listen."""
     program = require_tool("nginx", "nginx")
     folder.mkdir(parents=True, exist_ok=True)
-    port = free_port()
-    (folder / "siar.conf").write_text(
-        adapted(backends, port=port, certificate=certificate, key=key, affinity=affinity)
-    )
+    (folder / "siar.conf").write_text(text)
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder))
     with (folder / "nginx.log").open("wb") as log:
         process = processes.spawn(
@@ -60,26 +136,6 @@ def nginx(
             assert process.poll() is None, (folder / "nginx.log").read_text()
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
-        yield port
+        yield
     finally:
         processes.stop(process, patience_s=5)
-
-
-def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path, affinity: str) -> str:
-    """`deploy/nginx-many.conf` with a test's own names; `affinity` is by `address`, by `cookie`, or `none` at all."""
-    text = (ROOT / "deploy" / "nginx-many.conf").read_text()
-    servers = "\n".join(f"    server 127.0.0.1:{each} max_fails=1 fail_timeout=5s;" for each in backends)
-    text, count = re.subn(r"(?:    server siar-\d:8080.*\n)+", servers + "\n", text)
-    assert count == 1
-    for before, after in (
-        ("listen 443 ", f"listen 127.0.0.1:{port} "),
-        ("/etc/ssl/siar/fullchain.pem", str(certificate)),
-        ("/etc/ssl/siar/privkey.pem", str(key)),
-    ):
-        assert before in text
-        text = text.replace(before, after)
-    if affinity != "address":
-        text = text.replace("    hash $remote_addr", "    # hash $remote_addr")
-    if affinity == "cookie":
-        text = text.replace("    # hash $siar_client", "    hash $siar_client")
-    return text

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from app.analysis.analyse import Analysis, analyse
 from app.core.histogram import histogram_of
+from app.load import trial_line
 from app.load.lanes import Lanes
+from app.load.result import LoadResult, load_result
 from app.load.trial_line import FloorLine, TrialLine
+from tests.unit.support_run import RunMaker, a_plan
 
 
 def a_line(**changes: Any) -> TrialLine:
@@ -67,3 +73,19 @@ def a_floor(**changes: Any) -> FloorLine:
         "troubles": (),
     }
     return FloorLine(**{**values, **changes})
+
+
+def a_result(
+    folder: Path, lines: list[Any], *, gates: tuple[str, ...] = ("lost==0",), shape: str = "levels"
+) -> LoadResult:
+    """What a run of these trials and floors comes to, that went to its end."""
+    trial_line.append(folder, {"kind": "load", "schema": 1, "shape": shape, "gates": list(gates)})
+    for line in lines:
+        trial_line.append(folder, line.to_json())
+    return load_result(an_analysis(), folder)
+
+
+def an_analysis() -> Analysis:
+    """Of a small run that is complete, for what looks at no more of it."""
+    plan = a_plan(blocks=1, client_counts=(2,), notifications=5)
+    return analyse(replace(RunMaker(plan=plan).run(), complete=True))

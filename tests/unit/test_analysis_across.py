@@ -50,6 +50,18 @@ def test_beyond_what_is_counted_out_the_normal_distribution_is_as_good() -> None
     assert rank_sum_p(a, b) == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=2e-3)
 
 
+def test_beyond_what_is_counted_out_the_interval_is_as_good_too() -> None:
+    a, b = [float(n) for n in range(50)], [n + 10.0 for n in range(50)]
+
+    counted, approximated = (rank_sum_interval(a, own, 0.95) for own in (b, [*b, 34.5]))
+
+    assert counted.low is not None
+    assert counted.high is not None
+    assert 3.0 < counted.low < 6.0
+    assert (counted.low + counted.high) / 2 == 10.0
+    assert (approximated.low, approximated.high) == pytest.approx((counted.low, counted.high), abs=1.0)
+
+
 @given(groups, groups, st.sampled_from([0.05, 0.1, 0.3]))
 def test_interval_and_test_always_agree(a: list[float], b: list[float], alpha: float) -> None:
     assert rank_sum_interval(a, b, 1 - alpha).excludes(0.0) == (rank_sum_p(a, b) <= alpha + 1e-12)

@@ -10,15 +10,16 @@ from rich.console import Console
 from app.analysis.analyse import analyse
 from app.analysis.arrivals import arrival_figures, pooled
 from app.analysis.display import display_ms, display_rows
-from app.analysis.further import further
+from app.analysis.further import SECONDS_DELIVERIES_MAX, further, thinned
 from app.analysis.positions import position_figures, slope_us
 from app.analysis.telemetry import interval_row, level_row, telemetry
+from app.core.course import Course, Upload
 from app.core.delivery import Delivery, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord
 from app.core.trial import TrialRecord
 from app.report.display_text import print_display
 from app.report.further_tables import further_json
-from tests.unit.support_run import EPOCH_US, RunMaker, a_delivery, a_plan, a_trial
+from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_delivery, a_plan, a_trial
 
 SLOW = replace(a_plan(client_counts=(1, 2), notifications=4, warmup=0), rate_hz=1.0)
 """A notification each second."""
@@ -113,6 +114,49 @@ def test_an_arrival_that_no_second_can_be_given_blanks_its_client() -> None:
     assert level_row([found.down_kbps]).missing_rate == 1.0
 
 
+def test_a_second_begins_with_its_first_microsecond_and_ends_before_the_next_ones() -> None:
+    (found,) = telemetry(a_trial(arrivals(999.999, 0.0, 999.999, 0.0), plan=SLOW), SLOW)
+
+    assert found.down_kbps == (2.048,) * 4
+
+
+def test_what_a_client_sent_before_the_first_second_or_behind_the_last_is_in_none() -> None:
+    moments_us = (-1, 0, 999_999, 1_000_000, 3_999_999, 4_000_000)
+    course = Course(uploads=tuple(Upload(0, CLIENT_CLOCK_US + each, 250) for each in moments_us))
+
+    (found,) = telemetry(a_trial(arrivals(1.0, 1.0, 1.0, 1.0), plan=SLOW, course=course), SLOW)
+
+    assert found.up_kbps == (4.0, 2.0, 0.0, 2.0)
+
+
+def test_when_a_client_without_a_clock_sent_something_nobody_knows() -> None:
+    rows = [a_delivery(seq=seq, due_ms=seq * 1000.0, bound_ms=None) for seq in range(4)]
+    course = Course(uploads=(Upload(0, CLIENT_CLOCK_US, 9),))
+
+    (found,) = telemetry(a_trial(rows, plan=SLOW, course=course), SLOW)
+
+    assert found.up_kbps == (None, None, None, None)
+
+
+def test_a_trial_in_which_nothing_was_measured_has_no_seconds() -> None:
+    warm_up = a_delivery(warmup=True, state=SampleState.WARMUP)
+
+    assert telemetry(a_trial([], plan=SLOW), SLOW) == ()
+    assert telemetry(a_trial([warm_up], plan=SLOW), SLOW) == ()
+
+
+def test_of_a_trial_beyond_the_limit_every_so_many_th_client_is_looked_at_second_by_second() -> None:
+    quarter = SECONDS_DELIVERIES_MAX // 4
+    rows = [a_delivery(client=client, seq=seq) for client in range(4) for seq in range(quarter)]
+
+    just = a_trial(rows, plan=SLOW)
+    beyond = thinned(a_trial([*rows, a_delivery(client=3, seq=quarter)], plan=SLOW))
+
+    assert thinned(just) is just
+    assert {each.client for each in beyond.deliveries} == {0, 2}
+    assert len(beyond.deliveries) == 2 * quarter
+
+
 def test_levels_are_of_the_seconds_that_have_a_value_and_rates_of_all() -> None:
     row = level_row([(4.0, 0.0, None, 2.0), (None, 6.0)])
 
@@ -127,6 +171,7 @@ def test_intervals_of_all_clients_are_taken_together_and_nothing_is_subtracted()
     row = interval_row(telemetry(a_trial(rows, plan=SLOW, clients=2), SLOW))
 
     assert (row.intervals, row.median_s, row.max_s) == (4, 1.0, 3.0)
+    assert row.p95_s == pytest.approx(2.7)  # of 1, 1, 1 and 3, type 7
     assert (row.over_2s_rate, row.over_5s_rate) == (0.25, 0.0)
 
 

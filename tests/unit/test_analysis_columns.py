@@ -21,6 +21,7 @@ from app.analysis.positions import position_figures
 from app.analysis.split import split
 from app.analysis.summary import CURVE_POINTS_MAX, curve_of
 from app.core.columns import NAMES, DeliveryColumns
+from app.core.delivery import SampleState
 from app.core.errors import StoreError
 from app.core.trial import TrialRecord
 from app.measure import database
@@ -186,6 +187,14 @@ def test_the_course_of_a_trial_is_thinned_and_keeps_its_extremes() -> None:
 def test_a_trial_without_samples_has_no_course_and_one_notification_has_one_stretch() -> None:
     assert stretches_of([columns_of([a_delivery(delay_ms=None)])], 60) == ()
     assert [each.middle_ms for each in stretches_of([columns_of([a_delivery(delay_ms=2.0)])], 1)] == [2.0]
+
+
+def test_a_trial_of_which_only_the_warm_up_came_adds_nothing_to_the_course() -> None:
+    warm_up = columns_of([a_delivery(delay_ms=900.0, warmup=True, state=SampleState.WARMUP)])
+
+    (found,) = stretches_of([warm_up, columns_of([a_delivery(delay_ms=2.0)])], 1)
+
+    assert (found.samples, found.low_ms, found.middle_ms, found.high_ms) == (1, 2.0, 2.0, 2.0)
 
 
 def test_the_server_and_its_clients_never_load_numpy() -> None:

@@ -356,6 +356,27 @@ def test_a_run_without_a_single_trial_is_analysed() -> None:
     assert {row.delay_ms_p50 for row in analysis.summary} == {None}
 
 
+def test_the_widest_clock_of_a_run_bounds_what_its_verdict_calls_the_same() -> None:
+    """On loopback: a difference within twice the clock's bound could be the clock's."""
+
+    def blur(record: TrialRecord) -> TrialRecord:
+        if record.spec.arm.name != "socketio":
+            return record
+        return replace(
+            record, deliveries=tuple(replace(each, clock_bound_us=700.0) for each in record.deliveries)
+        )
+
+    plan = a_plan(client_counts=(1,), blocks=2, notifications=5)
+
+    (sharp,), (blurred,) = (
+        analyse(maker.run()).verdicts for maker in (RunMaker(plan), RunMaker(plan, alter=blur))
+    )
+
+    assert sharp.margin is not None
+    assert sharp.margin < 0.3
+    assert blurred.margin == pytest.approx(1.4)
+
+
 def test_pooled_tails_need_their_broadcasts() -> None:
     analysis = analyse(RunMaker().run())
 

@@ -48,6 +48,29 @@ def test_a12_by_hand(a: list[float], b: list[float], a12: float, word: str) -> N
     assert found.word == word
 
 
+@pytest.mark.parametrize(
+    ("below", "word"),
+    [
+        (573, "negligible"),  # delta 0.146
+        (574, "small"),
+        (664, "small"),  # 0.328
+        (665, "medium"),  # 0.33
+        (736, "medium"),  # 0.472
+        (737, "large"),  # 0.474
+        (1000, "large"),
+    ],
+)
+def test_a_size_has_the_word_that_romano_gives_it_in_either_direction(below: int, word: str) -> None:
+    a = [float(n) for n in range(1000)]
+
+    up, down = effect_size(a, [below - 0.5]), effect_size([below - 0.5], a)
+
+    assert up is not None
+    assert down is not None
+    assert (up.word, down.word) == (word, word)
+    assert up.cliff == -down.cliff > 0
+
+
 @given(values, values)
 def test_a12_is_the_share_of_pairs_and_scipys_u(a: list[float], b: list[float]) -> None:
     found, turned = effect_size(a, b), effect_size(b, a)

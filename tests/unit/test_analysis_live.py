@@ -46,6 +46,16 @@ def test_what_is_not_used_is_counted_with_its_reason() -> None:
     assert (row.late, row.replayed, row.duplicates) == (1, 1, 1)
 
 
+def test_the_bound_that_is_told_is_the_widest_of_those_used() -> None:
+    wide_and_unused = sample(4, state="wide_u", clock_bound_us=9_000.0)
+
+    (row,) = live_rows([sample(1), sample(2, clock_bound_us=700.0), sample(3), wide_and_unused])
+    (none,) = live_rows([sample(1, clock_bound_us=None)])
+
+    assert row.clock_bound_ms == 0.7
+    assert (none.clock_bound_ms, none.used, none.left_out) == (None, 0, {"no_clock": 1})
+
+
 def test_each_transport_has_its_row_and_devices_are_counted_once() -> None:
     rows = live_rows([sample(1), sample(2, device="d-2"), sample(3, transport="socketio")])
 

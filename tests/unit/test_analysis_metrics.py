@@ -50,6 +50,15 @@ def test_delay_counts_from_when_it_was_due() -> None:
     assert measure(trial, PLAN).delay_ms.p50 == pytest.approx(7.0)
 
 
+def test_delay_from_sending_leaves_out_what_the_source_was_late_itself() -> None:
+    late = a_delivery(delay_ms=7.0, lag_ms=3.0)
+
+    assert late.delay_from_sent_ms == pytest.approx(4.0)
+    assert replace(late, sent_us=None).delay_from_sent_ms is None
+    assert replace(late, sent_us=None).delay_ms == pytest.approx(7.0)
+    assert a_delivery(delay_ms=None).delay_from_sent_ms is None
+
+
 def test_what_became_of_each_delivery_is_counted_once() -> None:
     rows = [
         row(0, 1, 1.0),

@@ -68,6 +68,25 @@ def test_frames_held_until_the_next_beacon_are_seen_though_no_delay_stands_out()
     assert "keep step" in found[0].text
 
 
+def test_frames_are_held_until_beacons_for_minutes_too() -> None:
+    """A beacon that is a thousandth off would be out of step by then."""
+    sent_ms = [seq * 137.0 for seq in range(1000)]
+    held = [
+        a_delivery(seq=seq, due_ms=sent, delay_ms=BEACON_MS - sent % BEACON_MS + 0.3)
+        for seq, sent in enumerate(sent_ms)
+    ]
+    plan = replace(PLAN, notifications=1000, rate_hz=1000 / 137)
+
+    assert [each.code for each in signatures(a_trial(held, plan=plan), plan)] == ["signature_beacon"]
+
+
+def test_a_source_that_keeps_step_with_beacons_for_minutes_shows_nothing_either() -> None:
+    plan = replace(PLAN, notifications=1000, rate_hz=1000 / BEACON_MS)
+    steady = [a_delivery(seq=seq, due_ms=seq * BEACON_MS, delay_ms=20.3) for seq in range(1000)]
+
+    assert signatures(a_trial(steady, plan=plan), plan) == ()
+
+
 def test_a_source_that_itself_keeps_step_with_beacons_shows_nothing() -> None:
     plan = replace(PLAN, rate_hz=1000 / BEACON_MS)
     steady = [a_delivery(seq=seq, due_ms=seq * BEACON_MS, delay_ms=20.3) for seq in range(COUNT)]
@@ -80,6 +99,14 @@ def test_notifications_that_come_in_bunches_are_batched() -> None:
     bunched = [400.3 - (seq % 5) * PERIOD_MS + 0.01 * (seq % 5) for seq in range(COUNT)]
 
     assert codes(bunched) == {"signature_batching"}
+
+
+@pytest.mark.parametrize(("apart_ms", "expected"), [(9.999, {"signature_batching"}), (10.001, set())])
+def test_together_is_within_a_tenth_of_the_period(apart_ms: float, expected: set[str]) -> None:
+    # Every second one waits for the next, and nearly meets it.
+    pairs = [50.3 + apart_ms if seq % 2 else 150.3 for seq in range(COUNT)]
+
+    assert codes(pairs) == expected
 
 
 def test_notifications_of_a_fast_source_may_come_together() -> None:

@@ -239,10 +239,24 @@ def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_p
     swept = retention.sweep(tmp_path, days=30, keep=now)
 
     assert (swept.thrown, swept.nameless, swept.purged) == ((live,), (RUN,), ())
-    assert not (experiment / "participants.json").exists()
+    assert not [name for name in NAMES if name in (experiment / "participants.json").read_text()]
     assert (tmp_path / fresh / "participants.json").exists()
     assert Shelf(tmp_path).one(RUN).complete
     assert (tmp_path / now).exists()
+    assert retention.old_runs(tmp_path, days=30) == [RUN, now], "nobody's names make a run any younger"
+    assert retention.sweep(tmp_path, days=30, keep=now).nameless == (), "what is gone is not deleted again"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"participants": [{"name": "Red Gecko"}]}'])
+def test_names_in_a_damaged_file_go_with_it(tmp_path: Path, content: str) -> None:
+    folder = tmp_path / RUN
+    folder.mkdir()
+    (folder / "participants.json").write_text(content)
+    make_old(folder, days=31)
+
+    assert retention.sweep(tmp_path, days=30).nameless == (RUN,)
+
+    assert not (folder / "participants.json").exists()
 
 
 def test_an_export_holds_no_identity_and_every_figure(tmp_path: Path) -> None:

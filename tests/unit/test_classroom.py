@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +14,13 @@ from app.experiment.classroom import (
     LENGTH_S_MAX,
     classroom_plan,
     length_s,
+    length_s_max,
     phone_counts,
     with_phones,
 )
-from app.experiment.plans import check_for_built_in, check_for_phones
+from app.experiment.plans import PHONE_NOTIFICATIONS_MAX, check_for_built_in, check_for_phones
+
+STATIC = Path(__file__).resolve().parents[2] / "static"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +39,26 @@ def test_a_classroom_takes_at_most_twelve_minutes_with_room_for_repeats(phones: 
     assert plan.blocks == 8
     assert plan.notifications >= 30
     check_for_phones(plan)
+
+
+@pytest.mark.parametrize("planned", range(1, 13))
+def test_it_ends_within_twelve_minutes_whoever_comes_and_however_much_is_repeated(planned: int) -> None:
+    plan = classroom_plan(planned, seed=1)
+    assert 1 <= plan.extra_blocks_max <= 6
+
+    for there in range(1, 13):
+        found = with_phones(plan, there)
+
+        assert length_s_max(found) <= LENGTH_S_MAX, (planned, there)
+        assert max(found.client_counts) == there
+
+
+def test_where_there_is_no_time_to_measure_more_counts_phones_take_turns() -> None:
+    plan = classroom_plan(2, seed=1, arms=["sse"] * 10)
+    with pytest.raises(Malformed, match="do not fit"):
+        classroom_plan(3, seed=1, arms=["sse"] * 10)
+
+    assert with_phones(plan, 3) == plan
 
 
 def test_more_arms_leave_fewer_notifications_and_too_many_do_not_fit() -> None:
@@ -85,6 +110,27 @@ def test_a_factor_that_phones_do_not_have_is_refused(factors: dict[str, object],
 
     with pytest.raises(Malformed, match=sentence):
         check_for_phones(plan)
+
+
+def constant(module: str, name: str) -> int:
+    """A number that a page's module has."""
+    text = (STATIC / "js" / module).read_text(encoding="utf-8")
+    found = re.search(rf"\bconst {name} = ([\d_]+);", text)
+    assert found is not None, f"{module} has no {name}"
+    return int(found[1])
+
+
+def test_a_trial_longer_than_a_phone_can_hold_is_refused_and_the_longest_fits_its_outbox() -> None:
+    plan = replace(
+        classroom_plan(1, seed=1), notifications=PHONE_NOTIFICATIONS_MAX - 5, warmup_notifications=5
+    )
+
+    check_for_phones(plan)
+    with pytest.raises(Malformed, match="at most 1400 notifications"):
+        check_for_phones(replace(plan, warmup_notifications=6))
+
+    duplicates = constant("trial_session.js", "ARRIVALS_SPARE")
+    assert PHONE_NOTIFICATIONS_MAX + duplicates < constant("outbox.js", "WAITING_MAX")
 
 
 def test_built_in_clients_have_no_radio_and_no_lan() -> None:

@@ -68,6 +68,17 @@ def test_a_page_that_was_loaded_anew_has_another_clock() -> None:
     assert (check.count, check.contradicted) == (2, ())
 
 
+@pytest.mark.parametrize("second", [1, 22, 50, 54])
+def test_each_arrival_is_read_by_the_clock_that_was_in_use_when_it_was_due(second: int) -> None:
+    """The page is loaded anew right behind its first life: from then on its clock begins again."""
+    anew_us = OFFSET_US + 62 * S
+    both = [*probes(), *probes(anew_us)]
+
+    check = check_clocks([sample(second), sample(second, anew_us, true_us=anew_us)], both)
+
+    assert (check.count, check.unknown, check.contradicted) == (2, 0, ())
+
+
 def test_where_no_probe_is_near_nothing_is_claimed() -> None:
     check = check_clocks([sample(500)], probes())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -14,6 +14,8 @@ from app.core.delivery import Outcome
 from app.core.scenario import arm_plan
 from app.report.client_rows import CLIENT_COLUMNS
 from app.report.csv_files import write_clients, write_trials
+from tests.support import row_by_row
+from tests.support.wild import wild_plan, wild_trials
 from tests.unit.support_run import RunMaker, a_plan
 
 
@@ -45,6 +47,20 @@ def test_of_a_trial_with_one_client_its_figures_are_the_trial_s(analysis: Analys
         client_means_ms=trial.metrics.client_means_ms,
     )
     assert alike == trial.metrics
+
+
+def test_to_the_last_digit_they_are_those_of_its_own_rows_alone() -> None:
+    plan = wild_plan()
+    for trial in (each for seed in range(3) for each in wild_trials(seed, plan)):
+        for found in each_client(trial, plan):
+            own = [replace(each, client=0) for each in trial.deliveries if each.client == found.client]
+            alone = replace(trial, deliveries=own)
+
+            for expected, figures in (
+                (row_by_row.metrics(alone), asdict(found.metrics)),
+                (row_by_row.arrivals(alone), asdict(found.arrivals)),
+            ):
+                assert {name: figures[name] for name in expected} == expected
 
 
 def test_a_client_that_received_nothing_has_a_row_that_says_so(analysis: Analysis) -> None:

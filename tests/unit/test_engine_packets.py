@@ -52,10 +52,6 @@ def test_a_payload_that_is_broken_anywhere_is_refused_whole(body: bytes) -> None
         decode_payload(body, packets_max=3)
 
 
-def test_a_form_holds_its_payload_in_d() -> None:
-    assert decode_payload(b"d=4a%20b%1E4c", packets_max=3, is_form=True)[1].data == "c"
-
-
 @given(
     st.lists(
         st.one_of(

@@ -12,6 +12,7 @@ from engineio.packet import Packet
 from app import clock
 from app.core.errors import MalformedFrame
 from app.serving.engine_entry import State, WebSocketEntry
+from app.serving.engine_limits import IncomingLimits
 from app.serving.engine_packets import message
 from app.serving.engine_server import EngineServer
 from app.serving.engine_session import EngineSession
@@ -282,6 +283,66 @@ def test_the_incoming_rate_has_a_burst_and_then_an_end(server: Server) -> None:
     receive(limits.packets_burst_max - 1)
     with pytest.raises(MalformedFrame):
         receive(limits.packets_burst_max)
+
+
+ANSWERS_MAX = 3
+
+
+def test_many_frames_at_once_count_towards_it_as_so_many_packets(server: Server) -> None:
+    session, limits = server.open(), server.engine.limits
+    session.count_packet(limits.packets_burst_max - 1)
+
+    with pytest.raises(MalformedFrame, match="packets came"):
+        session.count_packet(limits.packets_burst_max // 2)
+
+
+@pytest.fixture
+def answering() -> Server:
+    """One whose handler answers every message but `quiet`."""
+    server = Server(limits=IncomingLimits(unread_answers_max=ANSWERS_MAX))
+
+    def answer(sid: str, data: str) -> None:
+        if data != "quiet":
+            server.engine.send(sid, f"answer to {data}")
+
+    server.engine.on("message", answer)
+    return server
+
+
+def test_who_goes_on_asking_and_takes_no_answer_breaks_the_protocol(answering: Server) -> None:
+    """Its pongs come by POST: nothing else would ever end a client that only sends."""
+    session = answering.open()
+    for _ in range(ANSWERS_MAX):
+        session.receive("4question")
+
+    with pytest.raises(MalformedFrame):
+        session.receive("4question")
+
+
+def test_who_takes_the_answers_may_go_on_asking(answering: Server) -> None:
+    session = answering.open()
+
+    for _ in range(10):
+        for number in range(ANSWERS_MAX):
+            session.receive(f"4{number}")
+        taken = session.poll(None)
+        assert taken is not None
+        assert [pkt.data for pkt in taken] == [f"answer to {number}" for number in range(ANSWERS_MAX)]
+
+    assert answering.ended == {}
+
+
+def test_what_waits_for_other_reasons_is_not_held_against_who_asks(answering: Server) -> None:
+    """A client that missed a lot says something before it has taken all of it."""
+    session = answering.open()
+    for number in range(100):
+        session.send(message(f"missed {number}"))
+
+    for _ in range(ANSWERS_MAX):
+        session.receive("4question")
+        session.receive("4quiet")
+
+    assert session.waiting_count == 100 + ANSWERS_MAX
 
 
 def test_an_idle_session_takes_less_than_a_kilobyte(server: Server) -> None:

@@ -10,8 +10,10 @@ from app.core.event_stream import (
     ServerEvent,
     encode_comment,
     encode_event,
+    encode_notice,
     encode_prelude,
     encode_retry,
+    jittered_retry_ms,
     spread_retry_ms,
 )
 
@@ -167,3 +169,26 @@ def test_a_farewell_sets_the_wait_and_keeps_the_position_and_is_no_event() -> No
 @given(st.integers(0, 600_000), st.floats(0, 1, exclude_max=True))
 def test_clients_are_spread_between_one_and_three_times_the_wait(retry_ms: int, chance: float) -> None:
     assert retry_ms <= spread_retry_ms(retry_ms, chance=chance) <= 3 * retry_ms
+
+
+@given(st.integers(0, 600_000), st.floats(0, 1, exclude_max=True))
+def test_a_broken_stream_waits_a_half_to_one_and_a_half_times_as_socketio_does(
+    retry_ms: int, chance: float
+) -> None:
+    assert retry_ms // 2 <= jittered_retry_ms(retry_ms, chance=chance) <= 1.5 * retry_ms + 1
+
+
+def test_a_notice_is_an_event_that_moves_nobodys_position() -> None:
+    decoder = EventStreamDecoder()
+    decoder.feed(encode_prelude(retry_ms=1000, id="epoch.7"))
+
+    events = decoder.feed(encode_notice(event="service", data="one\r\ntwo\nthree"))
+
+    assert events == [ServerEvent("service", "one\ntwo\nthree", "epoch.7")]
+    assert decoder.last_event_id == "epoch.7"
+
+
+def test_a_chance_is_below_one() -> None:
+    assert spread_retry_ms(1000, chance=0.5) == 2000
+    with pytest.raises(AssertionError):
+        spread_retry_ms(1000, chance=1.0)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.analyse import analyse
+from app.archive import retention
 from app.archive.forget import OF_CLIENTS, forget_device, removed_count
 from app.core.conduct import Conduct
 from app.core.errors import StoreError
@@ -20,6 +21,7 @@ from app.measure.forget import Forgotten, forget
 from app.measure.store import FILE_NAME, ClientBatch, RunHead, Store
 from app.report.files import write_all
 from tests.support import records
+from tests.unit.test_archive import make_old
 
 MINE, OTHER = "d-00000000000000aa", "d-00000000000000bb"
 RUN = "2026-11-21T10-40-07-a1b2"
@@ -95,6 +97,23 @@ def test_everything_of_the_device_is_gone_and_nothing_of_the_others(tmp_path: Pa
     assert rows(folder, "SELECT client FROM conduct") == [(1,)]
     assert rows(folder, "SELECT device FROM client_batch") == [(OTHER,)]
     assert rows(folder, "SELECT count(*) FROM client_sample") == [(1,)]
+
+
+def test_who_asks_when_the_names_are_gone_has_everything_deleted_all_the_same(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    make_old(folder, days=31)
+    assert retention.sweep(tmp_path, days=30).nameless == (RUN,)
+    assert not {"Siti", "Budi"} & set((folder / "participants.json").read_text().split('"'))
+
+    removal = forget_device(tmp_path, MINE)
+
+    assert removal.rows == Forgotten(batches=1, samples=1, deliveries=2)
+    assert (removal.runs, removal.results, removal.failed) == ([RUN], 1, [])
+    assert rows(folder, "SELECT DISTINCT client FROM delivery") == [(1,)]
+    assert rows(folder, "SELECT client FROM conduct") == [(1,)]
+    assert not [
+        path.name for path in folder.rglob("*") if path.is_file() and MINE.encode() in path.read_bytes()
+    ]
 
 
 def test_the_store_is_append_only_again_afterwards(tmp_path: Path) -> None:

@@ -81,6 +81,37 @@ def test_what_breaks_rfc_6455_is_refused_for_good(stream: str) -> None:
         decoder.feed(b"")
 
 
+@pytest.mark.parametrize(
+    ("length", "head"),
+    [
+        (125, "827d"),
+        (126, "827e007e"),
+        (65_535, "827effff"),
+        (65_536, "827f0000000000010000"),
+    ],
+)
+def test_a_length_is_written_and_read_in_its_shortest_form(length: int, head: str) -> None:
+    payload = b"a" * length
+
+    frame = encode_frame(Opcode.BINARY, payload, mask=None)
+
+    assert frame == bytes.fromhex(head) + payload
+    assert FrameDecoder().feed(frame) == [Message(Opcode.BINARY, payload)]
+
+
+@pytest.mark.parametrize("code", [1000, 1003, 1007, 1014, 3000, 4999])
+def test_a_close_may_have_any_code_that_is_for_the_wire(code: int) -> None:
+    payload = code.to_bytes(2, "big")
+
+    assert FrameDecoder().feed(b"\x88\x02" + payload) == [Message(Opcode.CLOSE, payload)]
+
+
+@pytest.mark.parametrize("code", [0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535])
+def test_a_close_with_any_other_code_is_refused(code: int) -> None:
+    with pytest.raises(MalformedFrame, match="no valid status code"):
+        FrameDecoder().feed(b"\x88\x02" + code.to_bytes(2, "big"))
+
+
 def test_a_message_in_many_fragments_is_bounded() -> None:
     decoder = FrameDecoder(message_bytes_max=1000)
     decoder.feed(bytes.fromhex("0164") + b"a" * 100)

@@ -176,6 +176,26 @@ def test_a_message_in_fragments_is_refused_as_soon_as_their_lengths_exceed_the_b
     assert refused == (1009 if sum(sizes) > BOUND else None)
 
 
+def test_frames_that_give_no_message_are_counted_wherever_the_split_falls() -> None:
+    """Empty ones hold nothing, and would come for ever unseen."""
+    key = bytes.fromhex(M)
+    stream = (
+        frame(Opcode.TEXT, b"a", mask=key, final=False)
+        + frame(Opcode.PING, b"", mask=key)
+        + frame(Opcode.CONTINUATION, b"", mask=key, final=False) * 2
+        + frame(Opcode.CONTINUATION, b"b", mask=key)
+        + frame(Opcode.TEXT, b"whole", mask=key)
+    )
+
+    for at in range(len(stream)):
+        decoding = ClientFrameDecoder()
+        counts = []
+        for piece in (stream[:at], stream[at:]):
+            decoding.feed(piece)
+            counts.append(decoding.fragment_count)
+        assert sum(counts) == 3
+
+
 def test_a_control_frame_does_not_count_against_the_message_around_it() -> None:
     key = bytes.fromhex(M)
     decoding = ClientFrameDecoder(message_bytes_max=100)

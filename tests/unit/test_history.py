@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.broker.base import Gap
 from app.broker.history import History
 from app.core.notification import Notification
 from app.core.position import Position
@@ -111,3 +112,9 @@ def test_what_was_lost_before_stays_lost_when_older_ones_are_dropped() -> None:
     history.append(made(8))
 
     assert history.lost_through == 40
+
+
+def test_a_gap_says_on_the_wire_what_is_lost_and_where_the_client_stands_then() -> None:
+    gap = Gap(3, 7, "expired", Position("e", 7))
+
+    assert gap.wire() == {"from": 3, "to": 7, "reason": "expired", "id": "e.7"}

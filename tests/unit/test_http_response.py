@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import MalformedFrame
-from app.core.http_response import ResponseDecoder
+from app.core.http_response import CHUNK_LINE_BYTES_MAX, HEAD_BYTES_MAX, ResponseDecoder
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -66,6 +66,30 @@ def test_what_breaks_http_is_refused_for_good(response: bytes) -> None:
         decoder.feed(response)
     with pytest.raises(MalformedFrame):
         decoder.feed(b"")
+
+
+@pytest.mark.parametrize("lines", [1, 100])
+@pytest.mark.parametrize(("beyond_bytes", "is_taken"), [(0, True), (2, False)])
+def test_a_head_may_be_as_long_as_the_limit_however_many_lines_it_has(
+    lines: int, beyond_bytes: int, is_taken: bool
+) -> None:
+    first = b"HTTP/1.1 200 OK\r\n" + b"A: 1\r\n" * (lines - 1) + b"B: "
+    padding = HEAD_BYTES_MAX - len(first) - len(b"\r\n\r\n") + beyond_bytes
+    decoder = ResponseDecoder()
+
+    with contextlib.nullcontext() if is_taken else pytest.raises(MalformedFrame, match="head is too long"):
+        decoder.feed(first + b"x" * padding + b"\r\n\r\n")
+
+    assert (decoder.head is not None) is is_taken
+
+
+@pytest.mark.parametrize(("beyond_bytes", "is_taken"), [(0, True), (1, False)])
+def test_a_chunks_first_line_may_be_as_long_as_the_limit(beyond_bytes: int, is_taken: bool) -> None:
+    line = b"2;" + b"x" * (CHUNK_LINE_BYTES_MAX - len(b"2;\r") + beyond_bytes) + b"\r\n"
+    decoder = ResponseDecoder()
+
+    with contextlib.nullcontext() if is_taken else pytest.raises(MalformedFrame, match="too long"):
+        assert decoder.feed(CHUNKED + line + b"ab\r\n") == b"ab"
 
 
 @given(st.lists(st.binary(min_size=1, max_size=20), max_size=6), st.data())

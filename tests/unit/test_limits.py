@@ -79,6 +79,26 @@ def test_no_window_holds_more_than_the_rate_and_the_burst(
             assert count <= burst + (end_us - start_us) * per_s / 1e6 + 1e-6
 
 
+def test_behind_a_burst_the_next_one_comes_when_its_turn_is_and_not_a_microsecond_before() -> None:
+    rate, now_us = Rate(per_s=0.5, burst=3), 10_000_000
+
+    assert [rate.wait_us(now_us) for _ in range(3)] == [0, 0, 0]
+
+    # One in two seconds. What a wait is told as may be a microsecond longer, so that rounding never makes it shorter.
+    assert rate.wait_us(now_us) == 2_000_001
+    assert rate.wait_us(now_us + 1_999_999) > 0
+    assert rate.wait_us(now_us + 2_000_000) == 0
+    assert rate.wait_us(now_us + 3_999_999) > 0
+    assert rate.wait_us(now_us + 4_000_000) == 0
+
+
+def test_a_long_rest_allows_a_burst_and_no_more() -> None:
+    rate = Rate(per_s=10, burst=2)
+    rate.wait_us(0)
+
+    assert [rate.wait_us(3_600_000_000) == 0 for _ in range(3)] == [True, True, False]
+
+
 @given(st.integers(1, 1000), st.integers(1, 50))
 def test_who_waits_as_told_is_let_through(per_s: int, burst: int) -> None:
     rate = Rate(per_s=per_s, burst=burst)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app import cli
 from app.commands import load, load_order
 from app.core.errors import Malformed
 from app.load.plan import LoadOrder, parse_duration_s, parse_transports, parse_users
@@ -26,6 +28,14 @@ def test_without_flags_it_is_the_published_levels_in_six_blocks_of_20_s() -> Non
     assert (plan.blocks, plan.notifications, plan.rate_hz) == (6, 20, 1.0)
     assert [arm.transport for arm in plan.arms] == ["sse", "socketio"]
     assert [str(gate) for gate in order().gates] == ["delay_ms_p95<100", "lost==0", "errors==0"]
+
+
+def test_phones_counts_and_thousands_of_users_are_levels_of_one_run() -> None:
+    published = (1, 3, 6, 50, 500, 1000, 2000, 3000)
+    text = ",".join(map(str, published))
+
+    assert order("--users", text).plan.client_counts == published
+    assert order("--users", text, "--shape", "steps").stages == published
 
 
 def test_gates_may_be_repeated_or_follow_each_other() -> None:
@@ -64,6 +74,9 @@ def test_an_unknown_transport_is_refused_with_those_that_there_are() -> None:
     [
         ("--agreement", "--shape", "ramp"),
         ("--spawn-rate", "0"),
+        ("--spawn-rate", "nan"),
+        ("--rate", "nan"),
+        ("--rate", "inf"),
         ("--processes", "0"),
         ("--payload", "10"),
         ("--blocks", "0"),
@@ -101,6 +114,22 @@ def test_a_spike_may_come_down_to_where_it_began_and_levels_are_there_once() -> 
 
 def test_a_ramp_goes_up_whatever_the_order_of_its_levels() -> None:
     assert order("--shape", "ramp", "--users", "300,100,200").stages == (100, 200, 300)
+
+
+def test_a_place_that_cannot_take_a_file_is_told_by_the_flag_that_named_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["load", "--junit", str(tmp_path / "none" / "load.xml")]) == 2
+    assert "--junit" in capsys.readouterr().err
+
+
+def test_a_run_that_is_judged_again_takes_no_flag_of_a_new_load(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--users", "50", "--payload", "300", "--quick", "--spawn-rate", "20")
+
+    assert cli.main(["load", "--again", "no-such-run", *flags, "--gate", "lost==0", "--lang", "en"]) == 2
+    said = capsys.readouterr().err
+    assert "leave --users, --spawn-rate, --quick and --payload out" in said
+    assert "takes --gate, --json, --junit and --lang only" in said
 
 
 def test_a_server_that_runs_already_needs_its_token(monkeypatch: pytest.MonkeyPatch) -> None:

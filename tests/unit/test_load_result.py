@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
 from app.analysis.analyse import analyse
+from app.catalogues import LANGUAGES
 from app.core.errors import Malformed, StoreError
 from app.load import trial_line
 from app.load.agreement import agreements
 from app.load.junit import junit_text
 from app.load.page import load_document, load_html
-from app.load.result import LoadResult, load_result, result_part
+from app.load.result import LoadResult, result_part
+from app.load.show import print_load
 from app.load.trial_line import FloorLine, TrialLine
+from app.load.words import BROKEN_OFF
 from app.report.translation import known, texts_of, translator
-from tests.unit.load_lines import a_floor, a_line
+from tests.unit.load_lines import a_floor, a_line, a_result
 from tests.unit.support_run import RunMaker, a_plan
 
 
-def result(
-    folder: Path, lines: list[Any], *, gates: tuple[str, ...] = ("lost==0",), shape: str = "levels"
-) -> LoadResult:
-    trial_line.append(folder, {"kind": "load", "schema": 1, "shape": shape, "gates": list(gates)})
-    for line in lines:
-        trial_line.append(folder, line.to_json())
-    run = replace(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run(), complete=True)
-    return load_result(analyse(run), folder)
-
-
 def test_gates_that_held_end_with_0(tmp_path: Path) -> None:
-    assert result(tmp_path, [a_line(), a_floor()]).exit_code == 0
+    assert a_result(tmp_path, [a_line(), a_floor()]).exit_code == 0
 
 
 def test_a_missed_gate_ends_with_99(tmp_path: Path) -> None:
-    assert result(tmp_path, [a_line(lost=1), a_floor()]).exit_code == 99
+    assert a_result(tmp_path, [a_line(lost=1), a_floor()]).exit_code == 99
 
 
 def test_a_generator_that_is_not_to_be_believed_ends_with_3_whatever_the_gates_say(tmp_path: Path) -> None:
     busy = a_line(is_believable=False, void_codes=("generator_busy",), lost=5)
 
-    found = result(tmp_path, [busy, a_line(), busy])
+    found = a_result(tmp_path, [busy, a_line(), busy])
 
     assert found.exit_code == 3
     assert "generator_busy" in found.troubles[0]
@@ -53,28 +47,11 @@ def test_a_generator_that_is_not_to_be_believed_ends_with_3_whatever_the_gates_s
 def test_one_void_trial_of_several_takes_nothing_from_the_generator(tmp_path: Path) -> None:
     busy = a_line(is_believable=False, void_codes=("generator_busy",))
 
-    assert result(tmp_path, [busy, a_line(), a_line()]).is_valid
+    assert a_result(tmp_path, [busy, a_line(), a_line()]).is_valid
 
 
 def test_a_generator_that_fails_against_the_neutral_source_is_not_believed(tmp_path: Path) -> None:
-    assert result(tmp_path, [a_line(), a_floor(troubles=("It was saturated.",))]).exit_code == 3
-
-
-def test_a_ramp_reports_the_most_users_at_which_the_gates_held(tmp_path: Path) -> None:
-    lines = [
-        a_line(users=users, connected=users, delays_ms=[float(users)] * 20) for users in (50, 100, 200, 400)
-    ]
-
-    found = result(tmp_path, lines, gates=("delay_ms_p95<150",), shape="ramp")
-
-    assert found.capacity == {"sse": 100}
-    assert found.exit_code == 0
-
-
-def test_a_ramp_that_breaks_at_once_has_no_capacity(tmp_path: Path) -> None:
-    found = result(tmp_path, [a_line(lost=1)], shape="ramp")
-
-    assert (found.capacity, found.exit_code) == ({"sse": None}, 99)
+    assert a_result(tmp_path, [a_line(), a_floor(troubles=("It was saturated.",))]).exit_code == 3
 
 
 def pair(block: int, built_in_ms: float, locust_ms: float) -> list[TrialLine]:
@@ -105,7 +82,7 @@ def test_nothing_agrees_where_nothing_is_believed() -> None:
 
 
 def test_junit_has_a_case_for_each_gate_and_one_for_the_generator(tmp_path: Path) -> None:
-    found = result(tmp_path, [a_line(lost=1)], gates=("lost==0", "delay_ms_p95<100"))
+    found = a_result(tmp_path, [a_line(lost=1)], gates=("lost==0", "delay_ms_p95<100"))
 
     suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.5))[0]
 
@@ -120,17 +97,47 @@ def test_junit_has_a_case_for_each_gate_and_one_for_the_generator(tmp_path: Path
 
 
 def test_junit_survives_what_xml_cannot_hold(tmp_path: Path) -> None:
-    found = result(tmp_path, [a_floor(troubles=("bell \x07 & <tag>",)), a_line()])
+    found = a_result(tmp_path, [a_floor(troubles=("bell \x07 & <tag>",)), a_line()])
 
     suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=0.0))[0]
 
     assert suite.get("errors") == "1"
 
 
+def test_a_run_that_broke_off_says_so_wherever_a_gate_is_said_to_have_held(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    whole = a_result(folder, [a_line(), a_floor()])
+    broken = replace(whole, complete=False)
+    analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
+
+    def said(found: LoadResult, language: str) -> tuple[bool, bool]:
+        """On the page and on the terminal."""
+        sentence, file = translator(language)(BROKEN_OFF), io.StringIO()
+        print_load(found, Console(file=file, width=200), language)
+        return sentence in load_html(analysis, found, language), sentence in file.getvalue()
+
+    assert known(BROKEN_OFF)
+    for language in LANGUAGES:
+        assert said(broken, language) == (True, True)
+        assert said(whole, language) == (False, False)
+
+
+def test_the_junit_of_a_run_that_broke_off_has_an_error_though_its_gates_held(tmp_path: Path) -> None:
+    found = replace(a_result(tmp_path, [a_line(), a_floor()]), complete=False)
+
+    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.0))[0]
+
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "1")
+    assert [case.get("name") for case in suite if case.find("error") is not None] == [
+        "the run came to its end"
+    ]
+
+
 def test_the_page_says_gates_first_and_holds_no_nan(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    found = result(folder, [a_line(), a_floor()])
+    found = a_result(folder, [a_line(), a_floor()])
     analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
 
     page = load_html(analysis, found)
@@ -165,7 +172,7 @@ def test_a_line_that_is_no_trial_is_refused() -> None:
 def test_an_indonesian_page_has_no_english_sentence(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    found = result(folder, [a_line(), a_line(users=20, lost=1), a_floor()])
+    found = a_result(folder, [a_line(), a_line(users=20, lost=1), a_floor()])
     analysis = analyse(RunMaker(plan=a_plan(blocks=1, client_counts=(2,), notifications=5)).run())
     shown = texts_of(load_document(analysis, found))
 
@@ -181,7 +188,7 @@ def test_a_spike_shows_the_way_down_apart_from_the_way_up(tmp_path: Path) -> Non
     top = a_line(trial=3, users=50, connected=50)
     down = a_line(trial=5, users=10, block=1, delays_ms=[9.0] * 20)
 
-    found = result(tmp_path, [up, top, down], shape="spike", gates=("delay_ms_p50<8",))
+    found = a_result(tmp_path, [up, top, down], shape="spike", gates=("delay_ms_p50<8",))
 
     assert [(level.users, level.visit) for level in found.levels] == [(10, 0), (50, 0), (10, 1)]
     assert found.gates[0].where == "SSE with 10 users again"

@@ -155,3 +155,35 @@ def test_a_seq_that_is_no_count_is_no_mark() -> None:
     session, _complete = a_session()
 
     assert session.heard([notification(-1)]).marks == ()
+
+
+def test_one_notification_that_comes_twice_in_a_read_has_its_stamp_for_itself() -> None:
+    session, _complete = a_session()
+
+    session.keep(session.members[0], session.heard([notification(0), notification(0)]), 10, 5)
+
+    assert list(session.recording.seq) == [0, 0]
+    assert [flags & SHARED for flags in session.recording.flags] == [0, 0]
+
+
+def test_what_broke_before_a_trial_is_kept_apart_from_what_breaks_in_it() -> None:
+    session, _complete = a_session()
+    session.begin("http://127.0.0.1:1", [0, 1])
+    session.disconnects = 2  # while others connect, and while all are idle
+
+    session.expect(Expectation("r", 5, 1))
+    in_the_trial = session.disconnects
+    session.disconnects += 1
+
+    assert (session.broken_before, in_the_trial, session.disconnects) == (2, 0, 1)
+
+
+def test_other_users_begin_with_nothing_broken() -> None:
+    session, _complete = a_session()
+    session.disconnects = 2
+    session.expect(Expectation("r", 5, 1))
+
+    session.begin("http://127.0.0.1:1", [0, 1])
+    session.expect(Expectation("r", 6, 1))
+
+    assert (session.broken_before, session.disconnects) == (0, 0)

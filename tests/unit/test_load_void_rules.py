@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from app.core.trial import Severity, TrialWarning
+from app.load.apart import Sharing
 from app.load.generators import Gathered, Handshakes
 from app.load.void_rules import GENERATOR_CODES, is_believable, rules
 from app.load.watch import Seen
+from app.report.translation import known, translator
 
 GOOD_HANDSHAKES = Handshakes(1000, 1000, 1000, {}, (500,) * 1000)
 GOOD = Gathered((), GOOD_HANDSHAKES, lag_ms_p99=2.0, cpu_s=0.5, disconnects=0, malformed=0)
@@ -17,7 +19,7 @@ QUIET = Seen(cpu_share_max=0.2, cpu_s=0.5, steal_share=0.0, receive_troubles={})
 
 
 def found(gathered: Gathered = GOOD, seen: Seen = QUIET, **changes: Any) -> list[TrialWarning]:
-    values = {"arrivals": 20_000, "without_stamp": 0, "shared": 0, "shares_core": False, **changes}
+    values = {"arrivals": 20_000, "without_stamp": 0, "shared": 0, "sharing": Sharing.NEVER, **changes}
     return rules(gathered, seen, **values)
 
 
@@ -43,7 +45,7 @@ def test_a_good_generator_voids_nothing() -> None:
         ),
         ({"seen": Seen(0.1, 1, 0.01, {})}, {"seen": Seen(0.1, 1, 0.011, {})}, "stolen"),
         ({}, {"seen": Seen(0.1, 1, 0, {"ListenDrops": 1})}, "receive_overflow"),
-        ({}, {"shares_core": True}, "shared_core"),
+        ({}, {"sharing": Sharing.MUST}, "shared_core"),
         ({}, {"gathered": Gathered((), GOOD_HANDSHAKES, 1.0, 1, 0, malformed=1)}, "broken_stream"),
     ],
 )
@@ -75,3 +77,28 @@ def test_what_the_server_does_badly_excuses_no_gate(code: str, believable: bool)
     warning = TrialWarning(code, Severity.VOID, "It is so.", "Do this.")
 
     assert is_believable([warning]) is believable
+
+
+def test_a_core_that_may_be_shared_is_told_and_voids_nothing() -> None:
+    (warning,) = found(sharing=Sharing.MAY)
+
+    assert warning.severity is Severity.NOTE
+    assert warning.code not in GENERATOR_CODES
+    assert is_believable([warning])
+
+
+def test_processes_that_fill_their_cores_together_are_not_advised_to_become_more() -> None:
+    (alone,) = found(seen=Seen(0.9, 1, 0, {}))
+    (together,) = found(seen=Seen(0.9, 1, 0, {}, is_crowded=True))
+
+    assert "--processes" in alone.advice
+    assert together.code == "generator_busy"
+    assert "--processes" not in together.advice
+
+
+def test_what_is_said_of_cores_is_said_in_indonesian_too() -> None:
+    said = [*found(sharing=Sharing.MAY), *found(seen=Seen(0.9, 1, 0, {}, is_crowded=True))]
+    sentences = [text for each in said for text in (each.text, each.advice)]
+
+    assert all(map(known, sentences))
+    assert all(translator("id")(each) != each for each in sentences)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.serving.loop import EVENTS_MAX, TURN_US, Loop
+from app.serving.loop import EVENTS_MAX, RETRY_US, TURN_US, Loop
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the loop stands on epoll and eventfd")
 
@@ -67,3 +67,27 @@ def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forg
     assert is_over.wait(PATIENCE_S), told
     assert told[1::2] == ["timer"] * EVENTS_MAX
     assert sorted(told[::2], key=int) == [str(number) for number in range(EVENTS_MAX)]
+
+
+def test_a_timer_that_fails_is_called_again_and_what_was_to_be_called_once_is_not() -> None:
+    loop, is_over = Loop(), threading.Event()
+    calls_once: list[str] = []
+    beats_us: list[int] = []
+
+    def beat(now_us: int) -> None:
+        beats_us.append(now_us)
+        if len(beats_us) == 1:
+            raise RuntimeError("a bug of a heartbeat")
+        is_over.set()
+
+    def fail() -> None:
+        """Before the heartbeat does, so that it would be called again before it."""
+        calls_once.append("called")
+        loop.call_at(0, beat)
+        raise RuntimeError("a bug of something else")
+
+    loop.call_once(0, fail)
+
+    assert is_over.wait(PATIENCE_S)
+    assert beats_us[1] - beats_us[0] >= RETRY_US
+    assert calls_once == ["called"]

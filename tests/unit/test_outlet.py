@@ -347,6 +347,19 @@ def test_thousands_of_frames_in_order_come_behind_what_was_missed() -> None:
     assert bench.sock.taken == b"<head><missed>" + b"".join(b"<%d>" % number for number in range(3000))
 
 
+def test_who_leaves_the_stream_amid_a_frame_gets_the_rest_of_it_before_anything_else() -> None:
+    """A Socket.IO client may leave its namespace and stay connected: pings go on."""
+    bench = Bench(room=3)
+    bench.publish(b"a whole frame ")
+
+    bench.outlet.leave()
+    bench.publish(b"not for it ")
+    bench.outlet.write(b"ping")
+    bench.drain()
+
+    assert bench.sock.taken == b"a whole frame ping"
+
+
 def test_an_end_that_fails_is_nobody_elses() -> None:
     class Faulty(Probe):
         __slots__ = ()

@@ -12,10 +12,10 @@ from flask.testing import FlaskClient
 from app.factory import create_app
 from app.settings import Settings
 
-OPENED_BYTES_MAX = 50_000
+OPENED_BYTES_MAX = 51_500
 """Until Start or Join is pressed. The limit that was set for the page is 60 kB."""
 
-EVER_BYTES_MAX = 104_500
+EVER_BYTES_MAX = 110_000
 """With the worker that measures, both transports, the room and the result. Whole-word names of members and words in
 the reader's language are most of what is left; nothing is loaded twice, and nothing that no feature needs."""
 
@@ -25,7 +25,7 @@ CLIENT_LIBRARY = "/static/vendor/"
 LINKED = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 
 IMPORTED = re.compile(r'(?:from|import)\s*"(\.[^"]+)"')
-IMPORTED_LATER = re.compile(r'import\("(\.[^"]+)"\)|new Worker\("([^"]+)"')
+IMPORTED_LATER = re.compile(r'import\("(\.[^"]+)"\)|(?:new Worker|\.register)\("([^"]+)"')
 
 CATALOGUE = re.compile(r'loadTexts\("(\w+)"\)')
 CATALOGUE_LATER = re.compile(r"/static/i18n/\$\{language\}/(\w+)\.json")
@@ -75,6 +75,8 @@ def test_the_phone_page_weighs_what_it_may_opened_and_with_all_that_it_ever_load
 
     assert {
         "/static/js/worker.js",
+        "/static/js/notices.js",
+        "/static/js/notices/service_worker.js",
         "/static/js/transports/sse.js",
         "/static/js/result_view.js",
     } <= ever.keys()

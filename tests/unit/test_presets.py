@@ -8,7 +8,7 @@ import pytest
 
 from app.core.errors import Malformed
 from app.core.scenario import plan_from_json, plan_to_json
-from app.experiment.classroom import LENGTH_S_MAX
+from app.experiment.classroom import LENGTH_S_MAX, length_s_max
 from app.experiment.presets import PHONES_MAX, PRESETS, length_s, plan_by_fields, preset, preset_plan
 
 IDS = [each.id for each in PRESETS]
@@ -26,6 +26,7 @@ def test_no_preset_lasts_longer_than_twelve_minutes_or_wants_more_phones_than_th
     plan = preset_plan(name, phones=phones, seed=1)
 
     assert 0 < length_s(plan, built_in=preset(name).built_in) <= LENGTH_S_MAX
+    assert preset(name).built_in or length_s_max(plan) <= LENGTH_S_MAX
     assert preset(name).built_in or max(plan.client_counts) <= phones
     assert plan.environment == ("loopback" if preset(name).built_in else "lan")
     assert plan.profile == name

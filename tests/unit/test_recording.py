@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import clock
@@ -85,7 +85,12 @@ STEPS = st.lists(
 )
 
 
+CUT_AMID_A_PING = [("publish", 0), *[("room", 1)] * 2, ("room", 7), ("ping", 0), ("room", 1), ("room", 5)]
+"""The frame's rest and the ping behind it wait together, and the kernel takes the frame's rest only."""
+
+
 @given(STEPS)
+@example(CUT_AMID_A_PING)
 @settings(deadline=None, max_examples=150)
 def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[str, int]]) -> None:
     stage = Stage(notifications=50, members=1)

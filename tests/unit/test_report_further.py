@@ -134,6 +134,31 @@ def test_a_trials_own_intervals_hold_the_median_of_its_middle_client() -> None:
             assert interval.high is None, "40 samples do not reach beyond a p95"
 
 
+@pytest.mark.parametrize(("notifications", "count"), [(10, 8), (9, 0)])
+def test_a_trial_knows_its_own_quantiles_from_ten_samples_on(notifications: int, count: int) -> None:
+    plan = a_plan(client_counts=(1,), blocks=2, notifications=notifications)
+
+    found = within_trials(analyse(RunMaker(plan).run()))
+
+    assert len(found) == count, "two quantiles of two arms in two blocks"
+
+
+def test_of_two_clients_the_faster_one_stands_for_the_trial() -> None:
+    plan = a_plan(client_counts=(2,), blocks=1)
+    maker = RunMaker(plan, delay_ms=lambda arm, clients, client: 1.0 if client else 3.0)
+
+    assert {each.client for each in within_trials(analyse(maker.run()))} == {1}
+
+
+def test_memory_is_shown_in_mib() -> None:
+    (figure,) = (each for each in FIGURES if each.name == "rss_mib")
+    summary, row = clear().summary[0], further(clear())[0]
+
+    assert figure.unit == "MiB"
+    assert figure.value(summary, replace(row, rss_bytes=48 * 1024 * 1024)) == 48.0
+    assert figure.value(summary, replace(row, rss_bytes=None)) is None
+
+
 def test_a_run_without_a_trial_has_rows_without_figures() -> None:
     nothing = analyse(RunMaker(a_plan(client_counts=(1,))).run(complete=False, blocks_done=0))
 

@@ -31,7 +31,9 @@ from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 APP = Path(__file__).resolve().parents[2] / "app"
 
 WARNERS = (
-    "analysis/validity.py",
+    "analysis/validity_conduct.py",
+    "analysis/validity_machine.py",
+    "analysis/validity_samples.py",
     "analysis/signatures.py",
     "experiment/trial_warnings.py",
     "experiment/phones.py",

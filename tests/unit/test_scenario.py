@@ -84,6 +84,31 @@ def test_a_plan_without_the_instrument_has_the_hash_that_it_had_before_there_was
     assert plan_sha256(records.plan(instrument=True)) != plan_sha256(plan)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("blocks", each) for each in (2.5, "2", True, None)),
+        ("notifications", 5.5),
+        ("client_counts", [1.5]),
+        ("client_counts", 3),
+        ("seed", [1]),
+        ("rate_hz", "fast"),
+        ("profile", 5),
+        ("instrument", "yes"),
+        ("arms", [{"name": 5, "transport": "sse"}]),
+        ("arms", [{"name": "sse", "transport": "sse", "factors": ["via"]}]),
+    ],
+)
+def test_what_is_no_plan_is_refused_before_anybody_counts_with_it(field: str, value: object) -> None:
+    """It may come out of an archive that somebody else made."""
+    with pytest.raises(Malformed):
+        plan_from_json({**plan_to_json(records.plan()), field: value})
+
+
+def test_a_whole_number_is_a_number_in_a_plan() -> None:
+    assert plan_from_json({**plan_to_json(records.plan()), "rate_hz": 5, "drain_s": 2}).rate_hz == 5
+
+
 def test_the_same_transport_twice_is_an_a_a_run() -> None:
     assert [arm.name for arm in arms_from_names(["sse", "sse"])] == ["sse.1", "sse.2"]
 

@@ -47,6 +47,23 @@ def test_who_is_away_too_long_is_forgotten_and_who_is_there_is_not() -> None:
         clock.fix(anchor_us=clock.anchor_us() - sessions.ABSENCE_MAX_US - 1, timebase=clock.timebase())
 
 
+def test_who_asks_and_does_not_come_back_is_forgotten_in_its_time() -> None:
+    """Where history no longer reaches back to its position, its client gets another name, and this one is nobody's."""
+    kept = Sessions()
+    asked, back = kept.begin(HERE), kept.begin(HERE)
+    for pid in (asked, back):
+        kept.leave(pid)
+        kept.resume(pid)
+    kept.enter(back)
+
+    clock.fix(anchor_us=clock.anchor_us() + sessions.ABSENCE_MAX_US + 1, timebase=clock.timebase())
+    try:
+        assert kept.resume(asked) is None
+        assert kept.resume(back) == HERE
+    finally:
+        clock.fix(anchor_us=clock.anchor_us() - sessions.ABSENCE_MAX_US - 1, timebase=clock.timebase())
+
+
 def test_their_number_is_bounded_and_the_oldest_goes_first() -> None:
     kept = Sessions(count_max=3)
 

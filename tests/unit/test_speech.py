@@ -133,6 +133,13 @@ def test_socket_io_refuses_what_is_no_notification(text: str) -> None:
         speech.hear(upgraded(speech) + text_frame(text))
 
 
+def test_socket_io_has_no_binary_messages() -> None:
+    speech = SocketIoSpeech(Subscription("http://127.0.0.1:8000"))
+
+    with pytest.raises(MalformedFrame, match="binary message"):
+        speech.hear(upgraded(speech) + encode_frame(Opcode.BINARY, b"4", mask=None))
+
+
 def test_a_handshake_of_somebody_else_is_refused() -> None:
     speech, other = SocketIoSpeech(Subscription("http://a")), SocketIoSpeech(Subscription("http://a"))
 
@@ -149,6 +156,19 @@ def test_the_clock_asks_and_hears_answers() -> None:
     assert speech.hear(text_frame(json.dumps(answer))) == [answer]
     with pytest.raises(MalformedFrame, match="closed"):
         speech.hear(encode_frame(Opcode.CLOSE, b"", mask=None))
+
+
+def test_the_clock_is_ready_with_the_whole_handshake_and_answers_pings() -> None:
+    speech = ClockSpeech("http://127.0.0.1:9")
+    agreement = upgraded(speech)
+
+    assert speech.hear(agreement[:-1]) == []
+    before = speech.ready
+    assert speech.hear(agreement[-1:]) == []
+    assert speech.hear(encode_frame(Opcode.PING, b"x", mask=None)) == []
+
+    assert (before, speech.ready) == (False, True)
+    assert said(speech) == [Message(Opcode.PONG, b"x")]
 
 
 def test_the_clock_over_http_asks_again_on_the_same_connection() -> None:

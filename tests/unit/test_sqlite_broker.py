@@ -124,6 +124,33 @@ def test_a_gap_of_what_was_dropped_is_known_after_a_restart(tmp_path: Path, how:
     assert offsets(replay) == [296, 297, 298, 299, 300]
 
 
+def test_a_key_outlives_its_notification_on_the_disk_too(tmp_path: Path) -> None:
+    host = BrokerHost("sqlite", tmp_path)
+    host.start(count_max=5)
+    first = publish(host.broker, idempotency_key="k").notification
+    for _ in range(2 * DROP_AT_ROWS):
+        publish(host.broker)
+
+    again = publish(host.restart(), idempotency_key="k")
+    host.broker.close()
+
+    assert again.repeated
+    assert again.notification.offset == first.offset
+
+
+def test_a_history_that_may_hold_nothing_holds_nothing_on_the_disk_either(tmp_path: Path) -> None:
+    host = BrokerHost("sqlite", tmp_path)
+    host.start(bytes_max=1)
+    for _ in range(3 * DROP_AT_ROWS):
+        publish(host.broker)
+    host.broker.close()
+
+    connection = sqlite3.connect(host.path)
+    (rows,) = connection.execute("SELECT count(*) FROM notifications").fetchone()
+    connection.close()
+    assert rows <= DROP_AT_ROWS
+
+
 def test_the_bounds_hold_on_the_disk_too(tmp_path: Path) -> None:
     """Eight times what history holds goes through it, and the files stay as large as after the first time."""
     host = BrokerHost("sqlite", tmp_path)

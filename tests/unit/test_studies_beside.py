@@ -112,6 +112,31 @@ def test_the_runs_own_figures_stand_in_their_rows() -> None:
     assert sse.derived == {0}
 
 
+def test_a_figure_has_the_unit_of_its_column_and_what_is_missing_is_a_share_of_it() -> None:
+    (table,) = (each for each in study("orangepi-webrtc-websocket").tables if each.title == "Table I")
+
+    units = {own.figure: own.unit for own in table.rows}
+
+    assert units["jitter, p95"] == "ms"
+    assert units["traffic up, mean"] == units["traffic down, max"] == "kbit/s"
+    assert units["CPU of the process, p50"] == units["machine in the kernel, min"] == "%"
+    assert {unit for figure, unit in units.items() if figure.endswith("missing rate")} == {"share"}
+    assert len(units) == 30
+
+
+def test_deliveries_a_second_stand_where_the_study_has_them() -> None:
+    (table,) = (each for each in study("purbaya-websocket-redis").tables if each.title == "Stress")
+
+    found = [(own.figure, own.unit) for own in table.rows]
+
+    place = found.index(("deliveries", "1/s"))
+    assert [figure for figure, _ in found[place - 1 : place + 2]] == [
+        "over 500 ms, rate",
+        "deliveries",
+        "errors; lost",
+    ]
+
+
 def test_the_overall_mean_is_there_only_where_the_run_has_the_studys_counts() -> None:
     other = analyse(RunMaker(a_plan(client_counts=(1, 2), blocks=2)).run())
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from app import cli
 from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison
 from app.analysis.verdict import RunVerdict, run_verdict
+from app.commands import verify
+from tests.unit.support_run import RunMaker, a_plan, store_run
 from tests.unit.test_analysis_comparison import verdict_at_6
 
 UP = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2]
@@ -25,25 +31,25 @@ def verdict_of(*comparisons: Comparison, phones: bool = False) -> RunVerdict:
 @pytest.mark.parametrize(
     ("differences", "void", "code", "indonesian"),
     [
-        (UP, 0, "lower_a", "SSE lebih cepat 0.850 ms [0.600, 1.100] pada 6 klien"),
-        ([-each for each in UP], 0, "lower_b", "Socket.IO lebih cepat 0.850 ms [0.600, 1.100] pada 6 klien"),
+        (UP, 0, "lower_a", "SSE lebih cepat 0,850 ms [0,600; 1,100] pada 6 klien"),
+        ([-each for each in UP], 0, "lower_b", "Socket.IO lebih cepat 0,850 ms [0,600; 1,100] pada 6 klien"),
         (
             [0.10] * 8,
             0,
             "lower_a",
-            "SSE lebih cepat 0.100 ms [0.100, 0.100] pada 6 klien; setara dalam ±0.200 ms",
+            "SSE lebih cepat 0,100 ms [0,100; 0,100] pada 6 klien; setara dalam ±0,200 ms",
         ),
         (
             [0.1, -0.1] * 4,
             0,
             "equivalent",
-            "Setara dalam ±0.200 ms pada 6 klien: Socket.IO - SSE = 0.000 ms [-0.100, 0.100]",
+            "Setara dalam ±0,200 ms pada 6 klien: Socket.IO - SSE = 0,000 ms [-0,100; 0,100]",
         ),
         (
             [0.5] * 3,
             0,
             "undecided",
-            "Belum dapat diputuskan (perlu sekitar 5 blok lagi) pada 6 klien: Socket.IO - SSE = 0.500 ms, "
+            "Belum dapat diputuskan (perlu sekitar 5 blok lagi) pada 6 klien: Socket.IO - SSE = 0,500 ms, "
             "blok terlalu sedikit untuk sebuah selang",
         ),
         (
@@ -92,3 +98,33 @@ def test_people_are_phones_where_they_took_part_with_one() -> None:
 
 def test_one_arm_alone_is_compared_with_nothing() -> None:
     assert verdict_of().code == "alone"
+
+
+@pytest.mark.parametrize(
+    ("changed", "exit_code"),
+    [
+        pytest.param(lambda text: text.replace("0,", "0."), 0, id="as older versions wrote it"),
+        pytest.param(lambda text: text.replace("Belum", "Sudah"), 1, id="other words"),
+        pytest.param(lambda text: text.replace("0,", "0,0"), 1, id="another figure"),
+    ],
+)
+def test_of_a_run_from_before_decimal_commas_all_but_these_is_verified(
+    changed: Callable[[str], str], exit_code: int, tmp_path: Path
+) -> None:
+    folder = store_run(RunMaker(a_plan(blocks=1, client_counts=(1,), notifications=3)).run(), tmp_path)
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    sentence = result["verdict"]["sentence_id"]
+    result["verdict"]["sentence_id"] = changed(sentence)
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+    assert changed(sentence) != sentence
+    assert cli.main(["verify", str(folder)]) == exit_code
+
+
+def test_an_interval_from_before_decimal_commas_is_the_same() -> None:
+    said = {"verdict": {"sentence_id": "a.1 = -0.5 ms [-0.6, 1.1] pada 6 klien, bukan 7"}}
+    says = {"verdict": {"sentence_id": "a.1 = -0,5 ms [-0,6; 1,1] pada 6 klien, bukan 7"}}
+    lies = {"verdict": {"sentence_id": "a.1 = -0,5 ms [-0,6; 11] pada 6 klien, bukan 7"}}
+
+    assert list(verify.differences("", said, says)) == []
+    assert len(list(verify.differences("", said, lies))) == 1

@@ -134,6 +134,14 @@ export class Desk {
     return true;
   }
 
+  async readSelfTests() {
+    if (!this.state.wants_self_tests || this.#isMeasuring() || this.#isHidden()) return true;
+    const answer = await this.#core.api.ask("GET", "/api/selftests");
+    if (!this.#core.take(answer)) return false;
+    this.#core.set({ self_tests: answer.data.records });
+    return true;
+  }
+
   // What the operator does.
 
   /**
@@ -172,6 +180,12 @@ export class Desk {
    */
   chooseToCompare(run, isChosen) {
     this.#core.set({ compared: changed(this.state.compared, run, isChosen) });
+  }
+
+  /** @param {boolean} isShown whether the operator looks at them: otherwise nobody asks for them */
+  showSelfTests(isShown) {
+    this.#core.set({ wants_self_tests: isShown });
+    if (isShown) this.#core.onActed();
   }
 
   /** @param {string} device */

@@ -43,6 +43,8 @@ export class DeskCore {
     deleted_run: null,
     starting_run: null,
     is_changing: false,
+    self_tests: null,
+    wants_self_tests: false,
   };
 
   /** @param {Parts} parts */
@@ -100,6 +102,7 @@ export class DeskCore {
       devices: [],
       runs: [],
       followed: null,
+      self_tests: null,
     });
   }
 

@@ -20,6 +20,8 @@ const DEVICES_EVERY_MS = 3_000;
 
 const RUNS_EVERY_MS = 10_000;
 
+const SELF_TESTS_EVERY_MS = 10_000;
+
 const nowUs = () => performance.now() * 1000;
 
 /** @type {import("../types.js").Timers} */
@@ -35,8 +37,10 @@ main().catch(() => {
 });
 
 async function main() {
-  const texts = await Promise.all(["experiment", "admin"].map(loadTexts));
-  const speech = { t: makeTranslate(Object.assign({}, ...texts)), language: config.language };
+  const [selfTestTexts, ...texts] = await Promise.all(["selftest", "experiment", "admin"].map(loadTexts));
+  const { language } = config;
+  const speech = { t: makeTranslate(Object.assign({}, ...texts)), language };
+  const selfTest = { t: makeTranslate(selfTestTexts), language };
   const clock = new ServerClock(nowUs);
   /** @type {AdminView} */
   let view;
@@ -50,7 +54,7 @@ async function main() {
     isHidden: () => document.hidden,
     onChange: () => view?.draw(desk.state),
   });
-  view = new AdminView(speech, desk, clock);
+  view = new AdminView({ speech, selfTest }, desk, clock);
   const pollers = [
     {
       ask: () => desk.readRoom(),
@@ -58,6 +62,7 @@ async function main() {
     },
     { ask: () => desk.readDevices(), waitMs: () => DEVICES_EVERY_MS },
     { ask: () => desk.readRuns(), waitMs: () => RUNS_EVERY_MS },
+    { ask: () => desk.readSelfTests(), waitMs: () => SELF_TESTS_EVERY_MS },
   ].map((how) => new Poller({ ...how, timers, random: Math.random }));
   desk.onSession = (isIn) => pollers.forEach((poller) => (isIn ? poller.start() : poller.stop()));
   const askNow = () => pollers.forEach((poller) => poller.askNow());

@@ -78,6 +78,17 @@ export function clientCounts(phones) {
 }
 
 /**
+ * A plan's counts for another number of phones than it had; as many phones leave them as they are.
+ *
+ * @param {number[]} counts
+ * @param {{phones: number, before: number}} numbers
+ */
+export function countsFor(counts, { phones, before }) {
+  if (phones === before) return counts;
+  return counts.length === 1 ? [phones] : clientCounts(phones);
+}
+
+/**
  * How long a changed plan takes, by how long the server says the preset does: what a trial takes beside sending is
  * the same in both.
  *

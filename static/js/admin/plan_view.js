@@ -1,8 +1,9 @@
 /** The form of a new experiment: a preset, or a preset with changes. */
 
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
+import { formatCount } from "../format.js";
 import { lengthWords } from "../screen/words.js";
-import { clientCounts, fieldsOf, isChanged, lengthS, planWith } from "./plan.js";
+import { countsFor, fieldsOf, isChanged, lengthS, planWith } from "./plan.js";
 
 /** @typedef {import("./plan.js").Fields} Fields */
 /** @typedef {import("./types.js").Plan} Plan */
@@ -26,6 +27,8 @@ export class PlanView {
   #isStarting = false;
   /** @type {Preset | null} what the fields were filled from */
   #base = null;
+  /** How many phones the base is for. */
+  #phonesBefore = 0;
 
   /**
    * @param {Speech} speech
@@ -42,7 +45,7 @@ export class PlanView {
       const { name, value, validity } = /** @type {HTMLInputElement} */ (event.target);
       if (name === "preset") this.fill(this.#presets.find(({ id }) => id === value) ?? null);
       if (name === "phones" && validity.valid) onPhones(Number(value));
-      this.#drawLength();
+      this.#drawWhatFollows();
     });
   }
 
@@ -85,7 +88,8 @@ export class PlanView {
     /** @type {HTMLDetailsElement} */ (byId(document, "fields")).open ||= !isPreset;
     this.#field("clients").value = preset.built_in ? "built-in" : "phones";
     if (phones !== undefined) this.#field("phones").value = String(phones);
-    this.#drawLength();
+    this.#phonesBefore = this.#phones();
+    this.#drawWhatFollows();
   }
 
   /**
@@ -109,7 +113,7 @@ export class PlanView {
     if (!base || !now) return;
     if (isChanged(base.plan, this.#fields())) this.#base = now;
     else this.fill(now);
-    this.#drawLength();
+    this.#drawWhatFollows();
   }
 
   /**
@@ -118,9 +122,8 @@ export class PlanView {
    */
   #order(base) {
     const fields = this.#fields();
-    const phones = Number(this.#field("phones").value);
-    const isBuiltIn = this.#field("clients").value === "built-in";
-    const who = isBuiltIn ? { clients: "built-in" } : { phones };
+    const isBuiltIn = this.#isBuiltIn();
+    const who = isBuiltIn ? { clients: "built-in" } : { phones: this.#phones() };
     const isAsItWas = this.#isOurs(base) && !isChanged(base.plan, fields) && isBuiltIn === base.built_in;
     return isAsItWas ? { preset: base.id, ...who } : { plan: this.#plan(base), ...who };
   }
@@ -130,8 +133,12 @@ export class PlanView {
     const fields = this.#fields();
     const plan = planWith(base.plan, fields);
     if (isChanged(base.plan, fields)) plan.profile = CHANGED_PROFILE;
-    // A preset came for this number of phones; of another plan the counts follow it.
-    if (!this.#isOurs(base)) plan.client_counts = clientCounts(Number(this.#field("phones").value) || 1);
+    // A preset came for this number of phones; of another plan the counts follow it when it is changed.
+    if (!this.#isOurs(base))
+      plan.client_counts = countsFor(plan.client_counts, {
+        phones: this.#phones() || 1,
+        before: this.#phonesBefore,
+      });
     return plan;
   }
 
@@ -140,10 +147,28 @@ export class PlanView {
     return this.#presets.some(({ id }) => id === preset.id);
   }
 
-  #drawLength() {
+  /** How long it takes, and how many notifications a trial may have: phones hold fewer than built-in clients. */
+  #drawWhatFollows() {
     if (this.#base === null) return;
+    const { t, language } = this.#speech;
     const length = lengthWords(lengthS(this.#base, this.#plan(this.#base)), this.#speech);
-    setText(byId(document, "plan-length"), this.#speech.t("plan.length", { length }));
+    setText(byId(document, "plan-length"), t("plan.length", { length }));
+    const field = /** @type {HTMLInputElement} */ (this.#field("notifications"));
+    const ofPhones = Number(field.dataset.maxOfPhones) - this.#base.plan.warmup_notifications;
+    field.max = String(this.#isBuiltIn() ? field.dataset.max : ofPhones);
+    const hint = byId(document, "notifications-hint");
+    hint.hidden = this.#isBuiltIn();
+    setText(hint, t("plan.notifications_max", { count: formatCount(ofPhones, language) }));
+    // What is wrong in a closed part of the form could not be shown.
+    if (!field.validity.valid) /** @type {HTMLDetailsElement} */ (byId(document, "fields")).open = true;
+  }
+
+  #phones() {
+    return Number(this.#field("phones").value);
+  }
+
+  #isBuiltIn() {
+    return this.#field("clients").value === "built-in";
   }
 
   /** @returns {Fields} */

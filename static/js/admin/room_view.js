@@ -77,7 +77,7 @@ export class RoomView {
     bar.hidden = isGathering || !room.rounds;
     bar.max = Math.max(1, room.rounds ?? 1);
     bar.value = Math.max(0, (room.round ?? 1) - 1);
-    this.#drawControls(room, formatCount(readyCount(room), language));
+    this.#drawControls(room, formatCount(room.ready_count, language));
     const here = room.participants.filter((seat) => !seat.removed && !seat.left);
     drawSeats(byId(document, "seats"), here, this.#speech, (row, seat) => this.#drawRemove(row, seat));
   }
@@ -89,7 +89,7 @@ export class RoomView {
   #drawControls(room, ready) {
     const { t } = this.#speech;
     const isGathering = room.phase === "gathering";
-    const isEnough = readyCount(room) >= room.wanted_count;
+    const isEnough = room.ready_count >= room.wanted_count;
     /** @type {Record<Control, string | null>} */
     const texts = {
       start:
@@ -104,7 +104,7 @@ export class RoomView {
       button.hidden = texts[control] === null;
       setText(button, texts[control] ?? "");
     }
-    const isNobodyReady = readyCount(room) === 0;
+    const isNobodyReady = room.ready_count === 0;
     for (const control of ["start", "practice"])
       byId(document, `room-${control}`).setAttribute("aria-disabled", String(isNobodyReady));
     byId(document, "practice-hint").hidden = texts.practice === null;
@@ -121,9 +121,4 @@ export class RoomView {
     setText(button, t("seat.remove"));
     button.onclick = () => this.#onRemove(seat);
   }
-}
-
-/** @param {OperatorRoom} room */
-export function readyCount({ participants }) {
-  return participants.filter((seat) => seat.ready && !seat.removed && !seat.left && !seat.away).length;
 }

@@ -43,6 +43,15 @@
  * }} Run
  */
 
+/**
+ * What a phone answered at /selftest.
+ *
+ * @typedef {{
+ *   device: string, received_us: number, remarks: string, steps: import("../selftest/words.js").Answered[],
+ *   facts: {model?: string | null, browser?: string | null},
+ * }} SelfTest
+ */
+
 /** @typedef {{title: string, body: string, topic: string, target: "all" | "sse" | "socketio" | "chosen"}} Wanted */
 
 /** @typedef {{transport?: string, devices?: string[]}} Targets */
@@ -68,8 +77,9 @@
  *   session: "unknown" | "in" | "out", problem: string, word: string, sign_in_problem: string,
  *   room: OperatorRoom | null, heard_us: number, devices: Device[], presets: Preset[], runs: Run[],
  *   history: Sent[], followed: Followed | null, chosen: Set<string>, compared: Set<string>, deleted_run: string | null, starting_run: string | null,
- *   is_changing: boolean,
- * }} PageState `heard_us`: server time of the room's last answer. `is_changing`: the form is open though a result is shown
+ *   is_changing: boolean, self_tests: SelfTest[] | null, wants_self_tests: boolean,
+ * }} PageState `heard_us`: server time of the room's last answer. `is_changing`: the form is open though a result is shown.
+ *   `self_tests`: null as long as nobody wanted to see them
  */
 
 /** @typedef {{t: import("../texts.js").Translate, language: string}} Speech */

@@ -6,6 +6,7 @@ import { DevicesView } from "./devices_view.js";
 import { PlanView } from "./plan_view.js";
 import { RoomView } from "./room_view.js";
 import { RunsView } from "./runs_view.js";
+import { SelfTestsView } from "./self_tests_view.js";
 
 /** @typedef {import("./desk.js").Desk} Desk */
 /** @typedef {import("./types.js").PageState} PageState */
@@ -18,13 +19,14 @@ export class AdminView {
   #room;
   #devices;
   #runs;
+  #selfTests;
 
   /**
-   * @param {Speech} speech
+   * @param {{speech: Speech, selfTest: Speech}} speeches `selfTest`: with the catalogue of the self-test
    * @param {Desk} desk
    * @param {import("../screen/server_clock.js").ServerClock} clock
    */
-  constructor(speech, desk, clock) {
+  constructor({ speech, selfTest }, desk, clock) {
     this.#clock = clock;
     this.#broadcast = new BroadcastView(speech, {
       onSend: (publish) => desk.broadcast(publish),
@@ -49,6 +51,9 @@ export class AdminView {
       onAgain: (run) => this.#changeAndRunAgain(desk, run),
       onCompared: (run, isChosen) => desk.chooseToCompare(run, isChosen),
     });
+    this.#selfTests = new SelfTestsView(speech, selfTest, {
+      onShown: (isShown) => desk.showSelfTests(isShown),
+    });
     this.#wire(desk);
   }
 
@@ -69,6 +74,7 @@ export class AdminView {
     this.#room.draw(room, (serverUs - state.heard_us) / 1_000_000);
     this.#devices.draw(state.devices, state.chosen, serverUs);
     this.#runs.draw(state.runs, state.deleted_run, state.compared);
+    this.#selfTests.draw(state.self_tests);
     const link = /** @type {HTMLAnchorElement} */ (byId(document, "screen-link"));
     link.hidden = !room?.screen_url;
     if (room?.screen_url) link.href = room.screen_url;

@@ -70,9 +70,23 @@ export class ResultsView {
       low: cell.delay_ms_p25,
       high: cell.delay_ms_p75,
     }));
-    drawChart(byId(this.#document, "delay-chart"), delay, words);
+    this.#drawChart("delay-chart", delay, words);
     const cpu = layOut(results, (cell) => ({ value: cell.cpu_us_per_delivery }));
-    drawChart(byId(this.#document, "cpu-chart"), cpu, words);
+    this.#drawChart("cpu-chart", cpu, words);
+  }
+
+  /**
+   * Axes without a value look broken: as long as no block is valid, the notes below say why there is nothing.
+   *
+   * @param {string} id
+   * @param {import("./bands.js").Chart} chart
+   * @param {{number: (value: number) => string, x_label: string}} words
+   */
+  #drawChart(id, chart, words) {
+    const place = byId(this.#document, id);
+    drawChart(place, chart, words);
+    const isEmpty = chart.lines.every(({ points }) => points.length === 0);
+    /** @type {HTMLElement} */ (place.parentElement).hidden = isEmpty;
   }
 
   /** @param {Results} results */

@@ -47,7 +47,7 @@
 /**
  * @typedef {{
  *   phase: RoomPhase, run: string | null, practice: boolean,
- *   wanted_count: number, length_s: number | null,
+ *   wanted_count: number, joined_count: number, ready_count: number, length_s: number | null,
  *   trial: Trial | null, round: number | null, rounds: number | null, remaining_s: number | null, countdown_to_us: number | null,
  *   closed_because?: "runner_silent" | null,
  *   progress: {results?: Results, notes?: Note[]} | null, result: Outcome | null, server_us: number,

@@ -85,21 +85,19 @@ function radioTick({ jitter_ms }, { t, language }) {
 }
 
 /**
- * "4 of 6 ready: starts by itself", and what it is waiting for.
+ * "4 of 6 ready: starts by itself", and what it is waiting for. Who counts as ready the server says: it starts by that.
  *
- * @param {Pick<RoomState, "wanted_count"> & {participants: Seat[]}} room
+ * @param {Pick<RoomState, "wanted_count" | "joined_count" | "ready_count">} room
  * @param {Speech} speech
  */
-export function readyWords({ wanted_count, participants }, { t, language }) {
-  const ready = participants.filter((seat) => seat.ready && !seat.removed).length;
-  const joined = participants.filter((seat) => !seat.removed).length;
+export function readyWords({ wanted_count, joined_count, ready_count }, { t, language }) {
   const values = {
-    ready: formatCount(ready, language),
-    joined: formatCount(joined, language),
+    ready: formatCount(ready_count, language),
+    joined: formatCount(joined_count, language),
     wanted: formatCount(wanted_count, language),
   };
-  if (joined === 0) return t("lobby.nobody", values);
-  return t(joined < wanted_count ? "lobby.gathering" : "lobby.checking", values);
+  if (joined_count === 0) return t("lobby.nobody", values);
+  return t(joined_count < wanted_count ? "lobby.gathering" : "lobby.checking", values);
 }
 
 /**

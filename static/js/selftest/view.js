@@ -2,6 +2,7 @@
 
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
 import { STEPS } from "./steps.js";
+import { foundWords } from "./words.js";
 
 /** @typedef {import("./steps.js").Answer} Answer */
 /** @typedef {import("./steps.js").Kind} Kind */
@@ -85,7 +86,7 @@ export class View {
     const isOpen = state === "running" || (state === "waiting" && isCurrent);
     part(row, "task").hidden = !isOpen;
     setText(part(row, "state"), state === "waiting" ? "" : this.#t(`state.${state}`));
-    setText(part(row, "found"), this.#found(answer));
+    setText(part(row, "found"), foundWords(answer, { t: this.#t, language: this.#language }));
     const acts = /** @type {Act[]} */ (
       !isOpen ? (state === "waiting" ? [] : ["again"]) : ACTS[kind][/** @type {"waiting"} */ (state)]
     );
@@ -96,14 +97,5 @@ export class View {
       button.setAttribute("aria-describedby", `title-${step}`);
     }
     part(row, "title").id = `title-${step}`;
-  }
-
-  /** @param {Answer} answer */
-  #found({ reason, figures = {} }) {
-    const number = new Intl.NumberFormat(this.#language, { maximumFractionDigits: 1 });
-    const said = Object.entries(figures).map(([name, value]) =>
-      this.#t(`figure.${name}`, { value: number.format(value) }),
-    );
-    return [...(reason ? [this.#t(`reason.${reason}`)] : []), ...said].join(" · ");
   }
 }

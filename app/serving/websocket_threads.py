@@ -1,0 +1,115 @@
+"""The stock WebSocket on simple-websocket, for gevent and for threads (Werkzeug).
+
+It reads in a thread of its own, as fast as it can, and bounds the message only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from app.core.errors import MalformedFrame
+from app.core.frames import NOT_ALLOWED
+from app.serving import mode
+from app.serving.engine_entry import WebSocketEntry
+from app.serving.engine_server import Environ, StartResponse
+from app.serving.engine_session import EngineSession
+from app.serving.handled import HANDLED
+from app.serving.peer import cut, peer_socket
+from app.serving.stock_channel import count_frame, feed
+
+READ_AHEAD_MAX = 64
+"""Messages that may have been read and not been asked for."""
+
+LOOK_AGAIN_S = 0.02
+"""Whether some of them have been asked for."""
+
+
+def websocket_class(*, compression: bool) -> Any:
+    """What opens a WebSocket."""
+    import simple_websocket
+    from wsproto.events import AcceptConnection
+    from wsproto.utilities import LocalProtocolError
+
+    class Connection(simple_websocket.Server):  # type: ignore[misc]
+        """simple-websocket's server, which would always accept compression, under the driver's names."""
+
+        connected: bool
+
+        def __init__(self, environ: Environ, session: EngineSession) -> None:
+            self._session = session
+            super().__init__(environ, max_message_size=int(session.server.max_http_buffer_size))
+
+        def handshake(self) -> None:
+            send, events = self.ws.send, self.ws.events
+
+            def without_extensions(event: Any) -> Any:
+                if isinstance(event, AcceptConnection) and not compression:
+                    event.extensions.clear()
+                return send(event)
+
+            self.ws.send = without_extensions
+            self.ws.events = lambda: _counted(events(), self._session)
+            super().handshake()
+
+        def _handle_events(self) -> bool:
+            while self.connected and len(self.input_buffer) >= READ_AHEAD_MAX:
+                self._session.server.sleep(LOOK_AGAIN_S)
+            try:
+                goes_on = super()._handle_events()
+            except MalformedFrame as error:
+                goes_on = False
+                with contextlib.suppress(OSError, LocalProtocolError, simple_websocket.ConnectionClosed):
+                    self.close(NOT_ALLOWED, str(error))
+            if not goes_on:
+                # It wakes its reader first and then says so: a reader that is quick waits for ever.
+                self.connected = False
+                self.event.set()
+            return bool(goes_on)
+
+        def wait(self) -> Any:
+            """The next message, `None` at the end."""
+            try:
+                return self.receive()
+            except simple_websocket.ConnectionClosed:
+                return None
+
+    return Connection
+
+
+def _counted(events: Iterator[Any], session: EngineSession) -> Iterator[Any]:
+    """The same events: frames that give no message are counted, and others have their turn behind each."""
+    from wsproto.events import Message, Ping, Pong
+
+    for event in events:
+        # Of a frame that comes in pieces only the last one finishes it.
+        is_fragment = isinstance(event, Message) and event.frame_finished and not event.message_finished
+        if is_fragment or isinstance(event, (Ping, Pong)):
+            count_frame(session)
+        yield event
+        session.server.sleep(0)
+
+
+def serve(
+    open_websocket: Any, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+) -> Iterable[bytes]:
+    """One WebSocket, from its handshake to its end."""
+    import simple_websocket
+
+    try:
+        connection = open_websocket(environ, entry.session)
+    except simple_websocket.ConnectionError:
+        start_response("400 Bad Request", [("Content-Length", "0")])
+        return []
+    sock = peer_socket(environ)
+    try:
+        feed(entry, connection, sock)
+    finally:
+        connection.connected = False  # Its own thread may wait for what it has read to be asked for.
+        cut(sock)  # Werkzeug would wait on it for a next request
+    if connection.mode == "werkzeug":
+        raise ConnectionError  # how Werkzeug is told that nothing is to be written any more
+    if connection.mode == "gunicorn" and mode.current() == mode.THREADS:
+        raise StopIteration  # likewise gunicorn's own thread worker; ours knows HANDLED
+    return HANDLED

@@ -1,0 +1,50 @@
+"""What a client asks for in `auth` of its CONNECT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.broker.base import Filter
+from app.core.errors import Malformed
+from app.core.position import Position, position_or_unknown
+from app.core.wire import TRANSPORT_SOCKETIO
+from app.transports.base import parse_topics
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client asks for in CONNECT."""
+
+    wanted: Filter
+    since: Position | None
+    """Where it left off."""
+    recover: bool
+    """Whether it wants the protocol's own connection state recovery."""
+    pid: str | None
+    """The session that it had."""
+
+
+def read_auth(auth: object, device: str | None, *, topics_max: int) -> Asked:
+    """The subscription that a client asks for. Raises `Malformed`."""
+    if auth is None:
+        auth = {}
+    if not isinstance(auth, dict):
+        raise Malformed("auth must be an object: {last_event_id, topics, recover}.")
+    topics = auth.get("topics")
+    if topics is not None and not isinstance(topics, list):
+        raise Malformed("auth.topics must be a list of topics.")
+    recover = auth.get("recover", False)
+    if not isinstance(recover, bool):
+        raise Malformed("auth.recover must be true or false.")
+    pid, offset, last_event_id = (_text(auth, name) for name in ("pid", "offset", "last_event_id"))
+    # The client library sends pid and offset by itself: they are newer than what the page put into auth at its start.
+    text = offset if recover and pid is not None else last_event_id
+    wanted = Filter(TRANSPORT_SOCKETIO, parse_topics(topics or (), count_max=topics_max), device)
+    return Asked(wanted, position_or_unknown(text) if text else None, recover, pid if recover else None)
+
+
+def _text(auth: dict[str, object], name: str) -> str | None:
+    value = auth.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Malformed(f"auth.{name} must be a string.")
+    return value

@@ -1,0 +1,109 @@
+"""The Engine.IO protocol, version 4, case by case: pings, pongs, and sessions that fall silent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.engine_upgrade import probed
+from tests.support.protocol_server import (
+    CLIENTS,
+    PATIENCE_S,
+    WAYS,
+    Endpoint,
+    Polling,
+    WebSocket,
+    protocol_server,
+    wait_for_the_end,
+)
+
+PING_INTERVAL_S = 0.3
+
+PING_TIMEOUT_S = 0.4
+
+
+@pytest.fixture(scope="module", params=WAYS, ids="-".join)
+def quick(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """One that pings soon and often."""
+    options = {"ping_interval_s": PING_INTERVAL_S, "ping_timeout_s": PING_TIMEOUT_S}
+    with protocol_server(tmp_path_factory.mktemp("quick"), request.param, **options) as server:
+        yield Endpoint(server.port)
+
+
+def test_fractions_of_a_second_are_announced_exactly(quick: Endpoint) -> None:
+    opened = Polling(quick).opened
+
+    assert (opened["pingInterval"], opened["pingTimeout"]) == (300, 400)
+
+
+@pytest.mark.parametrize("transport", CLIENTS)
+def test_pings_go_on_while_pongs_come(quick: Endpoint, transport: str) -> None:
+    client = CLIENTS[transport](quick)
+    began_s = time.monotonic()
+
+    for _ in range(4):
+        assert client.receive() == "2"
+        client.send("3")
+
+    assert time.monotonic() - began_s >= 4 * PING_INTERVAL_S - 0.05
+    client.close()
+
+
+@pytest.mark.parametrize("transport", CLIENTS)
+def test_a_session_without_a_pong_ends_at_its_own_deadline(quick: Endpoint, transport: str) -> None:
+    client = CLIENTS[transport](quick)
+    began_s = time.monotonic()
+
+    assert wait_for_the_end(client) == ["2"]
+    lived_s = time.monotonic() - began_s
+
+    assert PING_INTERVAL_S + PING_TIMEOUT_S - 0.1 < lived_s < PING_INTERVAL_S + PING_TIMEOUT_S + 5
+    assert quick.state(client.sid) == {"ended": "ping timeout"}
+
+
+def test_a_session_past_its_deadline_answers_400(quick: Endpoint) -> None:
+    polling = Polling(quick)
+
+    time.sleep(
+        PING_INTERVAL_S + PING_TIMEOUT_S
+    )  # Nothing to wait for: the question is what the first poll gets.
+
+    assert polling.get()[0] == 400
+
+
+def test_a_session_that_answers_does_not_suffer_from_one_that_does_not(quick: Endpoint) -> None:
+    silent, good = WebSocket(quick), WebSocket(quick)
+
+    for _ in range(5):
+        assert good.receive() == "2"
+        good.send("3")
+
+    assert wait_for_the_end(silent) == ["2"]
+    good.send("4still here")
+    assert good.receive() == "4still here"
+    good.close()
+
+
+def test_a_pong_nobody_asked_for_does_not_put_the_ping_off(quick: Endpoint) -> None:
+    client = WebSocket(quick)
+    began_s = time.monotonic()
+
+    for _ in range(20):
+        client.send("3")
+
+    assert client.receive() == "2"
+    assert time.monotonic() - began_s < PING_INTERVAL_S + 1
+    client.close()
+
+
+def test_an_upgraded_session_is_pinged_over_its_websocket(quick: Endpoint) -> None:
+    polling = Polling(quick)
+    with probed(polling) as connection:
+        connection.send("5")
+        for _ in range(3):
+            assert connection.recv(timeout=PATIENCE_S) == "2"
+            connection.send("3")
+
+        assert polling.get()[0] == 400

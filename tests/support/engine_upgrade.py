@@ -1,0 +1,28 @@
+"""A session of polling on its way to a WebSocket, stopped at each of the three steps."""
+
+from __future__ import annotations
+
+from websockets.sync.client import ClientConnection
+
+from tests.support.protocol_server import PATIENCE_S, Polling
+
+
+def probing(polling: Polling) -> ClientConnection:
+    """A WebSocket of the same session, nothing said yet."""
+    return polling.endpoint.websocket(f"EIO=4&transport=websocket&sid={polling.sid}")
+
+
+def probed(polling: Polling) -> ClientConnection:
+    """One whose probe was answered."""
+    connection = probing(polling)
+    connection.send("2probe")
+    assert connection.recv(timeout=PATIENCE_S) == "3probe"
+    return connection
+
+
+def upgraded(polling: Polling) -> ClientConnection:
+    """One that has taken over."""
+    connection = probed(polling)
+    connection.send("5")
+    polling.wait_until(lambda state: state.get("is_upgraded"))
+    return connection

@@ -1,0 +1,106 @@
+"""Locust by itself, with one user of each transport, and what it has counted so far."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.server import ROOT
+
+TRANSPORTS = ("sse", "socketio")
+
+WAIT_S = 60.0
+"""Only what never happens takes so long."""
+
+FILES = ("loadtests/locustfile.py", "tests/support/telling_locustfile.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Events of Locust's, by transport."""
+
+    good: dict[str, Counter[str]]
+    bad: dict[str, Counter[str]]
+
+    def least(self, name: str) -> int:
+        """How many of one name each transport has, good or bad."""
+        return min(self.good[each][name] + self.bad[each][name] for each in TRANSPORTS)
+
+    def least_good(self, name: str) -> int:
+        """How many good ones each transport has."""
+        return min(self.good[each][name] for each in TRANSPORTS)
+
+    def all(self, name: str) -> list[int]:
+        """How many of one name, for each transport."""
+        return [self.good[each][name] + self.bad[each][name] for each in TRANSPORTS]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLocust:
+    """A Locust that runs."""
+
+    process: subprocess.Popen[bytes]
+    told: Path
+    log: Path
+
+    def counts(self) -> Counts:
+        """All that it has told so far."""
+        counts = Counts({each: Counter() for each in TRANSPORTS}, {each: Counter() for each in TRANSPORTS})
+        if self.told.exists():
+            for line in self.told.read_text(encoding="utf-8").splitlines(keepends=True):
+                if line.endswith("\n"):
+                    transport, name, is_bad = json.loads(line)
+                    (counts.bad if is_bad else counts.good)[transport][name] += 1
+        return counts
+
+    def wait_for(self, name: str, count: int) -> None:
+        """Until each transport's user has told so many."""
+        deadline_s = time.monotonic() + WAIT_S
+        while self.counts().least(name) < count:
+            self._go_on_waiting(f"{count} x {name}", deadline_s)
+
+    def wait_for_connections(self, count: int) -> None:
+        """Until each transport's user has been let in so often."""
+        deadline_s = time.monotonic() + WAIT_S
+        while self.counts().least_good("connect") < count:
+            self._go_on_waiting(f"{count} connections", deadline_s)
+
+    def _go_on_waiting(self, what: str, deadline_s: float) -> None:
+        assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
+        assert time.monotonic() < deadline_s, f"{what}: {self.counts()}"
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def plain_locust(folder: Path, host: str) -> Iterator[PlainLocust]:
+    """One user of SSE and one of Socket.IO at `host`, for the length of the block."""
+    told, log_path = folder / "told.jsonl", folder / "locust.log"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "locust", "-f", ",".join(str(ROOT / each) for each in FILES)),
+                *("--headless", "--host", host, "-u", "2", "-r", "2", "SseUser", "SocketIoUser"),
+            ],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            env={**environment, "TOLD": str(told)},
+        )
+        try:
+            yield PlainLocust(process, told, log_path)
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

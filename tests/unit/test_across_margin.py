@@ -1,0 +1,41 @@
+"""How small a change between two runs must be to count as none: by the clocks of the trials that count, and of no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.analysis.across import across, regressions
+from app.analysis.analyse import Analysis, analyse
+from app.core.trial import TrialRecord
+from tests.unit.support_run import RunMaker, a_plan
+
+PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)
+
+WIDE_US = 60_000.0
+
+
+def a_run(name: str, *, slower: float = 1.0, seed: int, wide_block: int | None = None) -> Analysis:
+    """`wide_block`: where clocks were not known well enough, with one client."""
+
+    def alter(record: TrialRecord) -> TrialRecord:
+        if record.spec.idle or (record.spec.clients, record.spec.block) != (1, wide_block):
+            return record
+        return replace(
+            record, deliveries=tuple(replace(each, clock_bound_us=WIDE_US) for each in record.deliveries)
+        )
+
+    maker = RunMaker(PLAN, delay_ms=lambda arm, clients, client: 0.6 * slower, seed=seed, alter=alter)
+    return analyse(replace(maker.run(), id=name))
+
+
+def test_a_void_trial_s_clock_hides_no_regression() -> None:
+    base = a_run("base", seed=1, wide_block=4)
+    worse = a_run("worse", slower=1.6, seed=2)
+
+    found = across([base, worse])
+
+    assert any(not each.valid for each in base.trials)
+    delays = [each for each in found if each.metric == "delay_ms_p50" and each.less is None]
+    assert {(each.clients, each.equivalent) for each in delays} == {(1, False), (3, False)}
+    assert all(each.margin is not None and each.margin < 1.0 for each in delays)
+    assert [each for each in regressions(found) if each.metric == "delay_ms_p50"] == delays

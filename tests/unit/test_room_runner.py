@@ -1,0 +1,128 @@
+"""The room and its runner: who speaks for which run, what is over, and a runner that falls silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.core.errors import Conflict
+from app.room import views
+from app.room.phases import Experiment, Phase
+from app.room.room import OVER_KEPT_MAX, RUNNER_SILENCE_US, RUNNER_SILENT
+from tests.unit.support_room import ONE_MORE_US, Bench, trial
+
+
+@pytest.mark.parametrize("act", ["set_trial", "set_progress", "finish", "close"])
+def test_what_a_cancelled_runner_says_late_does_not_reach_the_next_experiment(act: str) -> None:
+    bench = Bench()
+    bench.room.close()
+    bench.room.open(Experiment("run-2", 2, 60.0))
+
+    with pytest.raises(Conflict, match="run-1"):
+        {
+            "set_trial": lambda: bench.room.set_trial(None, run="run-1"),
+            "set_progress": lambda: bench.room.set_progress({"round": 9}, run="run-1"),
+            "finish": lambda: bench.room.finish({}, run="run-1"),
+            "close": lambda: bench.room.close(run="run-1"),
+        }[act]()
+
+    assert bench.room.phase is Phase.GATHERING
+    assert bench.room.progress == {}
+
+
+def test_a_room_that_is_closed_already_is_closed_again_in_peace() -> None:
+    bench = Bench()
+    bench.room.close()
+
+    bench.room.close()
+
+    assert bench.room.phase is Phase.CLOSED
+
+
+@pytest.mark.parametrize("end", ["finish", "close"])
+def test_a_run_that_has_ended_takes_nothing_more_even_when_the_next_one_is_open(end: str) -> None:
+    bench = Bench()
+    bench.join("a")
+    was_over = bench.room.is_over("run-1")
+    bench.room.finish({}, run="run-1") if end == "finish" else bench.room.close()
+    at_end = bench.room.is_over("run-1")
+    bench.room.close()
+    bench.room.open(Experiment("run-2", 2, 60.0))
+
+    assert (was_over, at_end, bench.room.is_over("run-1")) == (False, True, True)
+    assert not bench.room.is_over("run-2")
+
+
+def test_runs_that_have_ended_are_remembered_up_to_a_bound() -> None:
+    bench = Bench()
+    for number in range(2 * OVER_KEPT_MAX):
+        bench.room.close()
+        bench.room.open(Experiment(f"again-{number}", 2, 60.0))
+
+    found = [number for number in range(2 * OVER_KEPT_MAX) if bench.room.is_over(f"again-{number}")]
+
+    assert len(found) == OVER_KEPT_MAX
+    assert found[-1] == 2 * OVER_KEPT_MAX - 2
+
+
+def test_a_room_whose_runner_fell_silent_closes_and_says_so() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+    bench.begin("a", "b")
+    bench.room.hear_runner("run-1")
+
+    bench.pass_time(RUNNER_SILENCE_US)
+    before = bench.room.phase
+    bench.pass_time(ONE_MORE_US, heard_of=("a", "b"))
+    told = views.assignment(bench.room, "a")
+
+    assert before is Phase.RUNNING
+    assert (told["phase"], told["closed_because"]) == (Phase.CLOSED, RUNNER_SILENT)
+    assert bench.room.is_over("run-1")
+    bench.room.open(Experiment("run-2", 2, 60.0))
+    assert views.assignment(bench.room, "a")["closed_because"] is None
+
+
+def test_a_runner_is_not_missed_while_it_measures() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+    bench.begin("a", "b")
+    bench.room.hear_runner("run-1")
+    ends_us = bench.clock.us + 5 * RUNNER_SILENCE_US
+    bench.room.set_trial(trial("a", "b", state="running", ends_us=ends_us), run="run-1")
+
+    bench.pass_time(6 * RUNNER_SILENCE_US)
+    within = bench.room.phase
+    bench.pass_time(ONE_MORE_US)
+
+    assert (within, bench.room.phase) == (Phase.RUNNING, Phase.CLOSED)
+
+
+def test_what_a_runner_sends_is_a_sign_of_life_too() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+
+    for _ in range(3):
+        bench.pass_time(RUNNER_SILENCE_US)
+        bench.room.set_progress({"round": 1}, run="run-1")
+
+    assert bench.room.phase is Phase.GATHERING
+
+
+def test_a_room_that_no_runner_looks_after_stays_open() -> None:
+    """A script may open it and come back for it."""
+    bench = Bench()
+
+    bench.pass_time(100 * RUNNER_SILENCE_US)
+
+    assert bench.room.phase is Phase.GATHERING
+
+
+def test_who_speaks_for_another_run_is_no_sign_of_life() -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+
+    bench.pass_time(RUNNER_SILENCE_US)
+    bench.room.hear_runner("run-0")
+    bench.pass_time(ONE_MORE_US)
+
+    assert bench.room.phase is Phase.CLOSED

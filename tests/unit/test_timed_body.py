@@ -1,0 +1,134 @@
+"""Bodies that do not end, read by gunicorn's own readers from a socket that always has more."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from gunicorn.http.body import ChunkedReader, LengthReader
+from gunicorn.http.unreader import SocketUnreader
+
+from app.serving.timed_body import BODY_S, CONTENT_BYTES, READ_BYTES, TimedReader, wire_bytes_max
+from app.web.room import FINISH_BYTES_MAX
+
+S = 1_000_000
+"""Microseconds."""
+
+FOR_EVER = 10**12
+
+
+class Endless:
+    """A socket whose peer sends `first` and then `again` without end, faster than anybody reads."""
+
+    def __init__(self, first: bytes, again: bytes) -> None:
+        self._rest = first
+        self._again = again
+        self.sizes: list[int] = []
+
+    def recv(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            self._rest += self._again * (size // len(self._again) + 1)
+        data, self._rest = self._rest[:size], self._rest[size:]
+        self.sizes.append(len(data))
+        return data
+
+
+def chunked(unreader: Any) -> Any:
+    return ChunkedReader(SimpleNamespace(), unreader)
+
+
+def of_length(unreader: Any) -> Any:
+    return LengthReader(unreader, FOR_EVER)
+
+
+ENDLESS: dict[str, tuple[Callable[[Any], Any], bytes, bytes]] = {
+    "a told length": (of_length, b"", b"\0"),
+    "one chunk": (chunked, b"%X\r\n" % FOR_EVER, b"\0"),
+    "tiny chunks": (chunked, b"", b"1\r\na\r\n"),
+    "lines that are longer than their chunks": (chunked, b"", b"1;x=" + b"y" * 4000 + b"\r\na\r\n"),
+}
+
+
+class Body:
+    """One of them, and how it was read."""
+
+    def __init__(self, kind: str, *, bytes_max: int = FOR_EVER) -> None:
+        make, first, again = ENDLESS[kind]
+        self.sock = Endless(first, again)
+        self.unreader = SocketUnreader(self.sock)
+        self.turns = 0
+        self.now_us = 0
+        self.reader = TimedReader(
+            make(self.unreader),
+            self.unreader,
+            bytes_max=bytes_max,
+            limit=lambda _seconds: contextlib.nullcontext(),
+            give_way=self._give_way,
+            now_us=lambda: self.now_us,
+        )
+
+    def _give_way(self) -> None:
+        self.turns += 1
+        self.now_us += S
+
+    def read_on(self) -> None:
+        while True:
+            self.reader.read(1024)
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_body_without_end_is_ended_after_so_many_bytes(kind: str) -> None:
+    body = Body(kind, bytes_max=10 * READ_BYTES)
+
+    with pytest.raises(ConnectionResetError):
+        body.read_on()
+
+    assert sum(body.sock.sizes) == 10 * READ_BYTES
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_it_is_ended_when_its_time_is_over_though_there_is_more(kind: str) -> None:
+    """No timeout fires for who never waits."""
+    body = Body(kind)
+
+    with pytest.raises(ConnectionResetError):
+        body.read_on()
+
+    assert body.now_us == BODY_S * S
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_others_have_their_turn_between_two_reads_of_the_socket(kind: str) -> None:
+    body = Body(kind, bytes_max=10 * READ_BYTES)
+
+    with pytest.raises(ConnectionResetError):
+        body.reader.read(FOR_EVER)
+
+    assert max(body.sock.sizes) <= READ_BYTES
+    assert body.turns == len(body.sock.sizes)
+
+
+def test_the_longest_body_that_is_allowed_is_read_whole_in_chunks_however_small() -> None:
+    content = b"0123456789abcdef" * 4096
+    chunks = b"".join(b"10\r\n" + content[at : at + 16] + b"\r\n" for at in range(0, len(content), 16))
+    sock = Endless(chunks + b"0\r\n\r\n", b"GET / HTTP/1.1\r\n")
+    unreader = SocketUnreader(sock)
+    reader = TimedReader(
+        chunked(unreader),
+        unreader,
+        bytes_max=wire_bytes_max(len(content)),
+        limit=lambda _seconds: contextlib.nullcontext(),
+        give_way=lambda: None,
+    )
+
+    read = b"".join(iter(lambda: reader.read(1024), b""))
+
+    assert read == content
+    assert unreader.sock is sock, "the next request is read as before"
+
+
+def test_the_longest_body_that_a_view_takes_may_come_whole_in_small_chunks() -> None:
+    assert FINISH_BYTES_MAX <= CONTENT_BYTES

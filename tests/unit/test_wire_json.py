@@ -1,0 +1,52 @@
+"""The one encoder of what clients receive: compact, ASCII, nothing that is no JSON, and no notification twice."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from app.core.errors import Malformed
+from app.core.notification import EncodedJSON, WireJSON, encode_json
+
+
+def test_a_notification_is_taken_into_an_event_as_it_was_encoded() -> None:
+    encoded = EncodedJSON('{"id":"e.1", "spaced": true}')
+
+    assert WireJSON.dumps(["notification", encoded]) == '["notification",{"id":"e.1", "spaced": true}]'
+
+
+def test_text_that_only_looks_like_json_is_text() -> None:
+    assert WireJSON.dumps(["say", '{"a":1}']) == r'["say","{\"a\":1}"]'
+    assert WireJSON.dumps([]) == "[]"
+
+
+def test_what_the_library_would_set_changes_nothing() -> None:
+    assert WireJSON.dumps({"a": ["é", 1]}, ensure_ascii=False, separators=(", ", ": ")) == (
+        r'{"a":["\u00e9",1]}'
+    )
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a":-Infinity}'])
+def test_numbers_that_json_does_not_have_are_not_read(text: str) -> None:
+    with pytest.raises(ValueError, match="is not JSON"):
+        WireJSON.loads(text)
+
+
+def test_what_is_json_is_read() -> None:
+    assert WireJSON.loads(b'{"a":[1,null]}') == {"a": [1, None]}
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_does_not_have_are_not_written_either(number: float) -> None:
+    with pytest.raises(Malformed, match="neither NaN nor Infinity"):
+        encode_json({"data": [number]})
+
+
+def test_what_is_nested_without_end_is_refused_in_words() -> None:
+    value: object = 1
+    for _ in range(100_000):
+        value = [value]
+
+    with pytest.raises(Malformed, match="nested too deep"):
+        encode_json(value)
