@@ -18,6 +18,7 @@ from typing import Protocol, cast
 
 from app import clock
 from app.broker.base import Broker, Filter, Replay
+from app.core.deflate import DEFLATED, PLAIN
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.wire import EVENT_SERVICE, TRANSPORTS
@@ -72,8 +73,8 @@ class Framing(Protocol):
         """The stock way: hand it to each. Must not block, must not raise for a connection that left."""
         ...
 
-    def frame_notice(self, event: str, json: str) -> bytes:
-        """The bytes of an event that is no notification and moves nobody's position."""
+    def frame_notice(self, event: str, json: str, form: str) -> bytes:
+        """The bytes of an event that is no notification and moves nobody's position, for connections of `form`."""
         ...
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
@@ -193,7 +194,7 @@ class Fanout:
         with self._lock:
             for group in list(self._groups.values()):
                 framing = self._framings[group.wanted.transport]
-                self.broadcaster.append(group, framing.frame_notice(EVENT_SERVICE, json))
+                self.broadcaster.append(group, framing.frame_notice(EVENT_SERVICE, json, group.form))
             for transport, framing in self._framings.items():
                 stock = [each for each in self._stock if each.wanted.transport == transport]
                 if stock:
@@ -237,6 +238,14 @@ class Fanout:
             for group in self._groups.values():
                 found[group.wanted.transport, "direct"] += len(group.members)
         return dict(found)
+
+    def codings(self, transport: str) -> set[str]:
+        """What is done with the bytes of a transport's open connections: `plain`, `deflated`."""
+        with self._lock:
+            stock = [each for each in self._stock if each.wanted.transport == transport]
+            found = [group.form.endswith(DEFLATED) for group in self.groups(transport)]
+            found += [getattr(each, "is_deflated", False) for each in stock]
+        return {DEFLATED if each else PLAIN for each in found}
 
     def connections(self) -> list[tuple[Connection, int]]:
         """Everyone, and since when (server time base)."""

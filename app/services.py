@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flask
+from werkzeug.http import parse_cookie
 
 from app import clock
 from app.archive.shelf import Shelf
@@ -29,6 +30,7 @@ from app.runners import Runner, Runners
 from app.serving.broadcaster import Broadcaster
 from app.serving.descriptors import room_for
 from app.serving.engine_limits import IncomingLimits
+from app.serving.engine_server import Compresses
 from app.serving.loop import Loop
 from app.serving.takeover import SocketOptions, can_take_over
 from app.settings import Settings
@@ -66,6 +68,8 @@ class Services:
     history_cache: HistoryCache | None
     """`None`: every answer is made from this process's own memory."""
     fanout: Fanout
+    compresses: Compresses
+    """Of streams and channels."""
     sse: SseTransport
     socketio: SocketIoTransport
     trials: Trials
@@ -122,16 +126,18 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         loopback_is_exempt=not settings.trusted_proxies,
     )
     devices = Devices(settings.runs_dir)
-    sse, socketio = _transports(app, settings, fanout, broker, admission, devices)
+    room = Room(runner_silence_us=round(settings.runner_silence_s * 1e6))
+    compresses = _compression(settings, room, devices)
+    sse, socketio = _transports(app, settings, fanout, broker, admission, devices, compresses)
     run = settings.run or live_run_id()
     requests = Requests()
-    room = Room(runner_silence_us=round(settings.runner_silence_s * 1e6))
     trials = Trials(broker, fanout, requests_answered=requests.answered)
     return Services(
         settings=settings,
         broker=broker,
         history_cache=make_history_cache(settings, broker),
         fanout=fanout,
+        compresses=compresses,
         sse=sse,
         socketio=socketio,
         trials=trials,
@@ -167,6 +173,19 @@ def _tidy_up_behind(runner: Runner, room: Room, trials: Trials) -> None:
     trials.give_up(runner.order.run)
 
 
+def _compression(settings: Settings, room: Room, devices: Devices) -> Compresses:
+    """Everyone's, if the settings say so; else that of phones in a trial which is about it.
+
+    Whoever is sent compressed messages may send some, and what unpacks to a thousand times its length: no stranger chooses.
+    """
+
+    def compresses(environ: dict[str, Any]) -> bool:
+        device = devices.from_cookie(parse_cookie(environ).get(COOKIE))
+        return settings.compression or (device is not None and room.compresses(device))
+
+    return compresses
+
+
 def _transports(
     app: flask.Flask,
     settings: Settings,
@@ -174,6 +193,7 @@ def _transports(
     broker: Broker,
     admission: Admission,
     devices: Devices,
+    compresses: Compresses,
 ) -> tuple[SseTransport, SocketIoTransport]:
     socket_options = SocketOptions(settings.send_buffer_bytes, round(settings.peer_timeout_s * 1000))
     sse = SseTransport(
@@ -192,7 +212,7 @@ def _transports(
         ping_interval_s=settings.ping_interval_s,
         ping_timeout_s=settings.ping_timeout_s,
         queue_max=settings.queue_notifications_max,
-        compression=settings.compression,
+        compresses=compresses,
         # Polls of one session must reach the process that has it, and these share a port.
         polling=settings.workers == 1,
         direct=settings.fanout == "direct" and fanout.broadcaster.loop.is_possible,

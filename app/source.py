@@ -73,6 +73,8 @@ class Trial:
     failure: str | None = None
     paths: set[str] = field(default_factory=set)
     """How connections of its transport were written to when it began and when it ended."""
+    codings: set[str] = field(default_factory=set)
+    """Whether their bytes were compressed, likewise."""
     instrument: Instrument | None = None
     """Of the newest trial only: a recording is large."""
 
@@ -196,6 +198,7 @@ class Trials:
         trial.paths.update(
             path for transport, path in self._fanout.paths() if transport == trial.order.transport
         )
+        trial.codings.update(self._fanout.codings(trial.order.transport))
 
     def _publish_all(self, trial: Trial, timer: Timer) -> None:
         order = trial.order

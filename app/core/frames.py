@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from app.core.deflate import inflated_message
 from app.core.errors import MalformedFrame
 from app.core.http_response import ResponseHead
 
@@ -21,6 +22,10 @@ MESSAGE_BYTES_MAX = 262_144
 
 CONTROL_BYTES_MAX = 125
 """Section 5.5: "All control frames MUST have a payload length of 125 bytes or less"."""
+
+FINAL = 0x80
+COMPRESSED = 0x40
+"""The bits FIN and RSV1 of a frame's first byte."""
 
 NOT_UTF8 = 1007
 NOT_ALLOWED = 1008
@@ -59,16 +64,20 @@ class Message:
         return self.payload.decode()
 
 
-def encode_frame(opcode: Opcode, payload: bytes, *, mask: bytes | None) -> bytes:
-    """One whole frame. A client must give four random bytes as `mask`; a server must give `None`."""
+def encode_frame(opcode: Opcode, payload: bytes, *, mask: bytes | None, is_compressed: bool = False) -> bytes:
+    """One whole frame. A client must give four random bytes as `mask`; a server must give `None`.
+
+    `is_compressed`: the payload is `deflated_message`, which needs permessage-deflate (RFC 7692, section 6: RSV1).
+    """
     bit = 0x80 if mask is not None else 0
+    first = (FINAL | COMPRESSED if is_compressed else FINAL) | opcode
     length = len(payload)
     if length <= 125:
-        head = struct.pack("!BB", 0x80 | opcode, bit | length)
+        head = struct.pack("!BB", first, bit | length)
     elif length <= 0xFFFF:
-        head = struct.pack("!BBH", 0x80 | opcode, bit | 126, length)
+        head = struct.pack("!BBH", first, bit | 126, length)
     else:
-        head = struct.pack("!BBQ", 0x80 | opcode, bit | 127, length)
+        head = struct.pack("!BBQ", first, bit | 127, length)
     return head + payload if mask is None else head + mask + masked(payload, mask)
 
 
@@ -91,7 +100,10 @@ class FrameDecoder:
     At rest it holds a few numbers and no buffer: a server has one for each of its idle clients.
     """
 
-    __slots__ = ("_failed", "_held", "_message_bytes_max", "_opcode", "_parts", "closed", "fragment_count")
+    __slots__ = (
+        *("_failed", "_held", "_is_compressed", "_message_bytes_max", "_opcode", "_parts"),
+        *("closed", "fragment_count", "inflates"),
+    )
 
     _from_client = False
 
@@ -100,6 +112,10 @@ class FrameDecoder:
         """Whether a close frame came; what is behind it is dropped."""
         self.fragment_count = 0
         """Of the last `feed`: frames behind which more of their message is to come."""
+        self.inflates = False
+        """Whether permessage-deflate was agreed on, without context takeover."""
+        self._is_compressed = False
+        """Of the message whose frame came last."""
         self._message_bytes_max = message_bytes_max
         self._held: bytearray | None = None
         """The beginning of a frame."""
@@ -176,14 +192,19 @@ class FrameDecoder:
             self.closed = opcode is Opcode.CLOSE
             messages.append(Message(opcode, payload))
         else:
-            self._take_data(opcode, payload, messages, final=first >= 0x80)
+            if opcode is not Opcode.CONTINUATION:
+                self._is_compressed = bool(first & COMPRESSED)
+            self._take_data(opcode, payload, messages, final=first >= FINAL)
         return end
 
     def _check_head(self, first: int, second: int) -> Opcode:
         """What the first two bytes allow to be said."""
-        if first & 0x70:
-            raise MalformedFrame("A frame uses reserved bits, but no extension was negotiated.")
         opcode = _OPCODES[first & 0x0F]
+        if first & 0x70 and not (
+            # Section 6.1 of RFC 7692: the first frame of a message has the bit, its others and control frames never.
+            self.inflates and first & 0x70 == COMPRESSED and opcode in (Opcode.TEXT, Opcode.BINARY)
+        ):
+            raise MalformedFrame("A frame uses reserved bits that no extension has given a meaning.")
         if opcode is None:
             raise MalformedFrame(f"A frame has the reserved opcode {first & 0x0F}.")
         if (second >= 0x80) is not self._from_client:
@@ -214,6 +235,8 @@ class FrameDecoder:
             assert self._opcode is not None
             opcode, payload = self._opcode, bytes(self._parts)
             self._opcode = self._parts = None
+        if self._is_compressed:
+            payload = inflated_message(payload, bytes_max=self._message_bytes_max)
         if opcode is Opcode.TEXT:
             _check_text(payload)
         messages.append(Message(opcode, payload))

@@ -48,4 +48,6 @@ def source_record(
         disturbances=int(answer["disturbances"]),
         paths=tuple(answer["paths"]),
         asked_path=spec.arm.factors.get("fanout"),
+        codings=tuple(answer["codings"]),
+        asked_compression=spec.arm.factors.get("compression"),
     )

@@ -170,6 +170,12 @@ def _check_polling(value: Any) -> None:
         raise Malformed(refusal("factor_polling", value=_shown(value)))
 
 
+def _check_compression(value: Any) -> None:
+    """Whether the server compresses what it sends to the arm's phones."""
+    if not isinstance(value, bool):
+        raise Malformed(refusal("factor_compression", value=_shown(value)))
+
+
 def _check_payload(value: Any) -> None:
     """Length of the arm's notifications on the wire."""
     if not isinstance(value, int) or isinstance(value, bool) or not 256 <= value <= 16_384:
@@ -188,12 +194,13 @@ _FACTORS: dict[str, Callable[[Any], None]] = {
     "broker": _check_broker,
     "radio": _check_radio,
     "polling": _check_polling,
+    "compression": _check_compression,
     "payload_bytes": _check_payload,
     "gap_s": _check_gap,
 }
 """What can be set for an arm beside its transport, each with its check."""
 
-_OF_PHONES = ("radio", "polling")
+_OF_PHONES = ("radio", "polling", "compression")
 _OF_BUILT_IN = ("via", "fanout", "broker")
 
 

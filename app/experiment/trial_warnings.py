@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.core.deflate import DEFLATED, PLAIN
 from app.core.trial import Severity, TrialWarning
 from app.measure.cpu import CpuChange
 from app.measure.store import Published
@@ -20,11 +21,15 @@ class SourceRecord:
     """How connections of the trial's transport were written to: `direct`, `stock`."""
     asked_path: object = None
     """What the arm asks for; `None`: whatever the server does."""
+    codings: tuple[str, ...] = ()
+    """What was done with their bytes: `plain`, `deflated`."""
+    asked_compression: object = None
+    """Likewise."""
 
     @property
     def warnings(self) -> list[TrialWarning]:
         """What its state and its paths mean for the trial."""
-        return [*self._of_state(), *self._of_paths()]
+        return [*self._of_state(), *self._of_paths(), *self._of_codings()]
 
     def _of_paths(self) -> list[TrialWarning]:
         if len(self.paths) < 2 and self.asked_path in (None, *self.paths):
@@ -37,7 +42,23 @@ class SourceRecord:
                 "mixed_paths",
                 Severity.VOID,
                 text,
-                "Keep other clients away; under servers other than ours, and with compression, all is stock.",
+                "Keep other clients away; under servers other than ours, and with TLS, all is stock.",
+            )
+        ]
+
+    def _of_codings(self) -> list[TrialWarning]:
+        if self.asked_compression is None:
+            return []
+        asked = DEFLATED if self.asked_compression else PLAIN
+        if self.codings == (asked,):
+            return []
+        found = " and ".join(self.codings) or "not there"
+        return [
+            TrialWarning(
+                "other_coding",
+                Severity.VOID,
+                f"What went to the phones was {found}, where the arm asks for {asked}.",
+                "Keep proxies away that change what a browser accepts, and SIAR_COMPRESSION as it is by itself.",
             )
         ]
 

@@ -89,6 +89,11 @@ class Room(Conducted):
             is_ours = self.experiment is not None and self.experiment.run == run
             return is_ours and self.seats.get(device) is None
 
+    def compresses(self, device: str) -> bool:
+        """Whether the device takes part in a trial whose arm asks for compression."""
+        trial = self.trial
+        return trial is not None and device in trial.participants and trial.factors.get("compression") is True
+
     def forget(self, device: str) -> None:
         """Keep nothing of `device`: its owner asks. Its seat is free; it may join again."""
         with self.lock:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from engineio.packet import Packet
 
+from app.core.deflate import NO_CONTEXT_TAKEOVER, is_offered
 from app.core.errors import MalformedFrame
 from app.core.frames import (
     NOT_ALLOWED,
@@ -35,7 +36,7 @@ from app.serving.websocket import ServeWebSocket
 
 if TYPE_CHECKING:
     from app.serving.broadcaster import Broadcaster
-    from app.serving.engine_server import Environ, StartResponse
+    from app.serving.engine_server import Compresses, Environ, StartResponse
     from app.serving.engine_session import EngineSession
 
 logger = logging.getLogger("siar.websocket")
@@ -56,7 +57,7 @@ PONG = b"3"
 class WebSocketOutlet(Outlet):
     """The channel of a session (engine_session.Channel) that is also an outlet of the broadcaster."""
 
-    __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone")
+    __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone", "is_deflated")
 
     def __init__(
         self, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
@@ -67,6 +68,12 @@ class WebSocketOutlet(Outlet):
         self._inbox: deque[Message] | None = None
         """Messages for handlers; `None` while nobody works on them."""
         self._is_gone = False
+        self.is_deflated = False
+        """Whether messages may be compressed, both ways."""
+
+    def deflate(self) -> None:
+        """The handshake agreed on permessage-deflate."""
+        self.is_deflated = self._decoder.inflates = True
 
     @property
     def session(self) -> EngineSession:
@@ -205,20 +212,24 @@ MakeChannel = Callable[["Taken", "WebSocketEntry"], WebSocketOutlet]
 
 
 def direct_websocket(
-    make_channel: MakeChannel, *, options: SocketOptions, otherwise: ServeWebSocket
+    make_channel: MakeChannel, *, compresses: Compresses, options: SocketOptions, otherwise: ServeWebSocket
 ) -> ServeWebSocket:
     """How `EngineServer` serves a WebSocket request whose connection can be taken over; `otherwise` serves the rest."""
 
     def serve(entry: WebSocketEntry, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if not can_take_over(environ):
             return otherwise(entry, environ, start_response)
-        answer = _handshake(environ)
+        extensions = environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", "")
+        is_deflated = is_offered(extensions) and compresses(environ)
+        answer = _handshake(environ, NO_CONTEXT_TAKEOVER if is_deflated else None)
         if answer is None:
             entry.lost()
             start_response("400 Bad Request", [("Connection", "close"), ("Content-Length", "0")])
             return []
         taken = take_over(environ, options)
         channel = make_channel(taken, entry)
+        if is_deflated:
+            channel.deflate()
         channel.open()
         channel.write(answer)
         entry.begin(channel)
@@ -230,7 +241,7 @@ def direct_websocket(
     return serve
 
 
-def _handshake(environ: Environ) -> bytes | None:
+def _handshake(environ: Environ, extension: str | None) -> bytes | None:
     """The answer to an opening handshake (RFC 6455, section 4.2); `None` for one that is none."""
     connection = [each.strip() for each in environ.get("HTTP_CONNECTION", "").lower().split(",")]
     key = environ.get("HTTP_SEC_WEBSOCKET_KEY", "")
@@ -244,5 +255,7 @@ def _handshake(environ: Environ) -> bytes | None:
         return None
     return (
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Accept: {accept_of(key)}\r\n\r\n"
+        f"Sec-WebSocket-Accept: {accept_of(key)}\r\n"
+        + (f"Sec-WebSocket-Extensions: {extension}\r\n" if extension else "")
+        + "\r\n"
     ).encode()

@@ -47,6 +47,13 @@ logger = logging.getLogger("siar.engineio")
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
+Compresses = Callable[[Environ], bool]
+"""Whether what goes to the client of a request is to be compressed, as far as the client takes it."""
+
+
+def never(_environ: Environ) -> bool:
+    """Nobody's is."""
+    return False
 
 
 NO_POLLING = (
@@ -71,9 +78,11 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         connect_timeout_s: float | None = None,
         limits: IncomingLimits | None = None,
         admission: Admission | None = None,
+        compresses: Compresses = never,
         **options: Any,
     ) -> None:
         super().__init__(monitor_clients=False, **options)
+        self._compresses = compresses
         self.limits = limits or IncomingLimits()
         self._admission = admission
         self.lock = threading.Lock()
@@ -190,7 +199,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
     ) -> list[bytes]:
         body = text.encode()
         headers = [("Content-Type", content_type), ("Cache-Control", "no-store")]
-        if self.http_compression and len(body) >= self.compression_threshold:
+        if len(body) >= self.compression_threshold and self._compresses(environ):
             accepted = [
                 each.split(";")[0].strip() for each in environ.get("HTTP_ACCEPT_ENCODING", "").split(",")
             ]

@@ -29,7 +29,7 @@ class EngineSession(Outgoing):
 
     __slots__ = (
         *("_allowed_us", "_unread_answers", "_user_session"),
-        *("address", "has_joined", "is_posting", "pong_due_us", "sid"),
+        *("address", "has_joined", "is_deflated", "is_posting", "pong_due_us", "sid"),
     )
 
     def __init__(self, server: EngineServer, sid: str, address: str = "") -> None:
@@ -39,6 +39,8 @@ class EngineSession(Outgoing):
         """Whence its first request came."""
         self.has_joined = False
         """Whether a Socket.IO namespace has been joined; who never does is closed after a while."""
+        self.is_deflated = False
+        """Whether the library's WebSocket compresses for it."""
         self.pong_due_us = 0
         """When the session ends unless a pong comes; 0 while no ping is out."""
         self._user_session: dict[str, Any] | None = None

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from app.core.deflate import is_offered
 from app.serving import mode, websocket_eventlet, websocket_threads
 from app.serving.engine_entry import WebSocketEntry
-from app.serving.engine_server import Environ, StartResponse
+from app.serving.engine_server import Compresses, Environ, StartResponse
 from app.serving.peer import peer_socket
 from app.serving.takeover import SocketOptions, is_too_old, set_options
 
 ServeWebSocket = Callable[[WebSocketEntry, Environ, StartResponse], Iterable[bytes]]
 
 
-def stock_websocket(*, compression: bool, options: SocketOptions) -> ServeWebSocket:
+def stock_websocket(*, compresses: Compresses, options: SocketOptions) -> ServeWebSocket:
     """How `EngineServer` serves a WebSocket request in the present mode."""
     is_eventlet = mode.current() == mode.EVENTLET
     make_class = websocket_eventlet.websocket_class if is_eventlet else websocket_threads.websocket_class
     serve = websocket_eventlet.serve if is_eventlet else websocket_threads.serve
-    open_websocket = make_class(compression=compression)
+    open_plain, open_compressed = make_class(compression=False), make_class(compression=True)
 
     def serve_websocket(
         entry: WebSocketEntry, environ: Environ, start_response: StartResponse
@@ -33,7 +34,10 @@ def stock_websocket(*, compression: bool, options: SocketOptions) -> ServeWebSoc
             if is_too_old(environ):
                 start_response("400 Bad Request", [("Connection", "close"), ("Content-Length", "0")])
                 return []
-            return serve(open_websocket, entry, environ, start_response)
+            if is_offered(environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", "")) and compresses(environ):
+                entry.session.is_deflated = True
+                return serve(open_compressed, entry, environ, start_response)
+            return serve(open_plain, entry, environ, start_response)
         finally:
             entry.lost()
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
+from app.core.deflate import DEFLATED, GZIP_HEAD, deflated
 from app.core.event_stream import (
     encode_comment,
     encode_event,
@@ -39,20 +40,31 @@ UNREAD_BYTES_MAX = 65_536
 """What a client may write behind its request, where nothing is expected."""
 
 
+FORM_PLAIN = ""
+FORM_DEFLATED = DEFLATED
+"""Of a stream that was asked for with gzip, and may have it."""
+
+
 def frame(notification: Notification) -> bytes:
     """The event's bytes, the same for every client."""
     return encode_event(event=EVENT_NOTIFICATION, data=notification.json, id=notification.id)
 
 
+def coded(data: bytes, form: str) -> bytes:
+    """A piece of a stream, as streams of `form` have it."""
+    return deflated(data) if form == FORM_DEFLATED else data
+
+
 class SseConnection(Outlet):
     """A client's stream on a socket of our own."""
 
-    __slots__ = ("_address", "_head", "_transport", "_unread_bytes", "wanted")
+    __slots__ = ("_address", "_form", "_head", "_transport", "_unread_bytes", "wanted")
 
     def __init__(
-        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str
+        self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, form: str
     ) -> None:
         super().__init__(transport.fanout.broadcaster, taken.sock)
+        self._form = form
         self._transport = transport
         self._address = address
         self.wanted = wanted
@@ -62,15 +74,15 @@ class SseConnection(Outlet):
     def start(self, replay: Replay) -> None:
         """The response's head, then what the stream begins with."""
         head, self._head = self._head, b""
-        missed = frames_of(replay.notifications) if replay.notifications else None
-        self.write(head + self._transport.opening(replay), later=missed)
+        missed = frames_of(replay.notifications, self._form) if replay.notifications else None
+        self.write(head + beginning(self._transport.opening(replay), self._form), later=missed)
 
     def end(self, reason: str) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(self._transport.goodbye(), reason)
+            self.finish(coded(self._transport.goodbye(), self._form), reason)
 
     def on_data(self, data: bytes) -> None:
         """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
@@ -88,9 +100,10 @@ class SseQueue:
     """The stock way: a client's queue of ready bytes; `None` in it ends the stream."""
 
     def __init__(
-        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str
+        self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str, form: str
     ) -> None:
         self._transport = transport
+        self.form = form
         self._sock = sock
         self.address = address
         self.wanted = wanted
@@ -99,6 +112,11 @@ class SseQueue:
         self._opening = b""
         self._missed: tuple[Notification, ...] = ()
         """By reference: a stranger who asks for all of history, many times, must not copy it many times."""
+
+    @property
+    def is_deflated(self) -> bool:
+        """Whether its bytes are compressed."""
+        return self.form == FORM_DEFLATED
 
     def watch(self, loop: Loop) -> None:
         """Notice a client that leaves; the plain way does so at the next write but one."""
@@ -126,15 +144,15 @@ class SseQueue:
     def opening(self) -> Iterator[bytes]:
         """What the stream begins with, in writes of a bounded size."""
         missed, self._missed = self._missed, ()
-        yield self._opening
-        yield from frames_of(missed)
+        yield beginning(self._opening, self.form)
+        yield from frames_of(missed, self.form)
 
     def end(self, reason: str) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
         if reason == CLOSED_SLOW:
             cut(self._sock)
         else:
-            self.queue.put(self._transport.goodbye())
+            self.queue.put(coded(self._transport.goodbye(), self.form))
         self.queue.put(None)
 
 
@@ -163,9 +181,8 @@ class SseTransport:
         fanout.register(TRANSPORT_SSE, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
-        """The event's bytes; there is one form."""
-        assert not form
-        return frame(notification)
+        """The event's bytes."""
+        return coded(frame(notification), form)
 
     def opening(self, replay: Replay) -> bytes:
         """What a stream begins with: the prelude with the client's position, and the gap if there is one.
@@ -189,7 +206,9 @@ class SseTransport:
         """What a stream ends with when we end it: when to come back, another moment for each client."""
         return encode_retry(spread_retry_ms(self._retry_ms, chance=random.random()))
 
-    def open(self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes) -> None:
+    def open(
+        self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes, form: str
+    ) -> None:
         """Take a request's connection, which has been admitted, answer on it, and subscribe it."""
         address = address_of(environ)
         try:
@@ -197,9 +216,9 @@ class SseTransport:
         except OSError:  # No descriptor left.
             self.admission.leave(address)
             raise
-        connection = SseConnection(self, wanted, taken, head, address)
+        connection = SseConnection(self, wanted, taken, head, address, form)
         connection.open()  # First: the kernel may take less than what was missed, or say that the client has left.
-        self.fanout.subscribe(connection, since)
+        self.fanout.subscribe(connection, since, form)
         if taken.rest:
             connection.on_data(taken.rest)
         if not self._beats:
@@ -224,32 +243,38 @@ class SseTransport:
         return next_us
 
     def _append_heartbeat(self, group: Group) -> None:
-        self.fanout.append(group, encode_comment("heartbeat", id=str(self._broker.position())))
+        heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
+        self.fanout.append(group, coded(heartbeat, group.form))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """Frame once, queue everywhere; whoever has too much waiting is cut off and resumes from history."""
-        chunk = frame(notification)
+        plain = frame(notification)
+        chunks = {FORM_PLAIN: plain}
         for connection in cast(Sequence[SseQueue], connections):
             if connection.queue.qsize() >= self._queue_max:
                 self.fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
             else:
-                connection.queue.put(chunk)
+                if connection.form not in chunks:
+                    chunks[connection.form] = coded(plain, connection.form)
+                connection.queue.put(chunks[connection.form])
 
-    def frame_notice(self, event: str, json: str) -> bytes:
+    def frame_notice(self, event: str, json: str, form: str) -> bytes:
         """An event without an id."""
-        return encode_notice(event=event, data=json)
+        return coded(encode_notice(event=event, data=json), form)
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
         """Queue it everywhere."""
         for connection in cast(Sequence[SseQueue], connections):
-            connection.queue.put(self.frame_notice(event, json))
+            connection.queue.put(self.frame_notice(event, json, connection.form))
 
-    def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> SseQueue:
+    def open_queue(
+        self, wanted: Filter, since: Position | None, environ: dict[str, Any], form: str
+    ) -> SseQueue:
         """The same in the stock way, on the server's connection."""
         sock = peer_socket(environ)
         set_options(sock, self._socket_options)
-        connection = SseQueue(self, wanted, sock, address_of(environ))
+        connection = SseQueue(self, wanted, sock, address_of(environ), form)
         self.fanout.subscribe(connection, since)
         connection.watch(self.fanout.broadcaster.loop)
         return connection
@@ -264,7 +289,7 @@ class SseTransport:
                 position = self._broker.position()
                 if not connection.queue.empty():
                     continue  # published while we woke: the position must not overtake it
-                chunk = encode_comment("heartbeat", id=str(position))
+                chunk = coded(encode_comment("heartbeat", id=str(position)), connection.form)
             if chunk is None:
                 return
             yield chunk
@@ -276,7 +301,12 @@ class SseTransport:
         self.admission.leave(connection.address)
 
 
-def frames_of(notifications: Sequence[Notification]) -> Iterator[bytes]:
+def beginning(opening: bytes, form: str) -> bytes:
+    """What a stream of `form` begins with."""
+    return GZIP_HEAD + deflated(opening) if form == FORM_DEFLATED else opening
+
+
+def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
     """The events of what was missed, several to a piece."""
     pieces: list[bytes] = []
     size = 0
@@ -284,7 +314,7 @@ def frames_of(notifications: Sequence[Notification]) -> Iterator[bytes]:
         pieces.append(frame(notification))
         size += len(pieces[-1])
         if size >= REPLAY_WRITE_BYTES:
-            yield b"".join(pieces)
+            yield coded(b"".join(pieces), form)
             pieces, size = [], 0
     if pieces:
-        yield b"".join(pieces)
+        yield coded(b"".join(pieces), form)

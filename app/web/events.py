@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flask
 
 from app.broker.base import Filter
@@ -13,6 +11,7 @@ from app.core.wire import TRANSPORT_SSE
 from app.deliveries import COOKIE
 from app.serving.peer import address_of
 from app.transports.base import parse_topics
+from app.transports.sse import FORM_DEFLATED, FORM_PLAIN
 from app.web.detached import DetachedResponse
 from app.web.here import services
 
@@ -43,23 +42,24 @@ def events() -> flask.Response:
     environ = flask.request.environ
     since = _since()
     headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
+    form = FORM_PLAIN
+    if flask.request.accept_encodings["gzip"] > 0 and services().compresses(environ):
+        form, headers = FORM_DEFLATED, {**headers, "Content-Encoding": "gzip"}
     services().admission.enter(address_of(environ))
     if services().takes_over(environ):
         sse = services().sse
         return DetachedResponse(
-            lambda environ, head: sse.open(wanted, since, environ, head),
+            lambda environ, head: sse.open(wanted, since, environ, head, form),
             content_type=CONTENT_TYPE,
             headers=headers,
         )
-    return _stock(wanted, since, environ, headers)
+    return _stock(wanted, since, form, headers)
 
 
-def _stock(
-    wanted: Filter, since: Position | None, environ: dict[str, Any], headers: dict[str, str]
-) -> flask.Response:
+def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str, str]) -> flask.Response:
     """On the WSGI server's connection and in its thread."""
     sse = services().sse
-    connection = sse.open_queue(wanted, since, environ)
+    connection = sse.open_queue(wanted, since, flask.request.environ, form)
     response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
     response.call_on_close(lambda: sse.closed(connection))
     return response

@@ -88,6 +88,7 @@ def _record(trial: Trial) -> flask.Response:
         state=trial.state,
         published=trial.published,
         paths=sorted(trial.paths),
+        codings=sorted(trial.codings),
         disturbances=trial.disturbances,
         failure=trial.failure,
     )

@@ -18,6 +18,7 @@ from app import clock
 from app.broker.base import Draft
 from app.factory import create_app
 from app.settings import Settings
+from app.transports.sse import FORM_PLAIN
 from tests.components import require_node, require_node_modules
 from tests.support.server import RunningServer, free_port, running_server, stop
 from tests.support.streams import next_line, official_client, socketio, sse, websocket_by_hand
@@ -256,7 +257,7 @@ def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) ->
     from app.broker.base import Filter
     from app.core.position import UNKNOWN
 
-    streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, {}) for _ in range(5)]
+    streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, {}, FORM_PLAIN) for _ in range(5)]
 
     for connection in streams:
         assert connection.queue.empty(), "history waits by reference, not as bytes"

@@ -169,13 +169,6 @@ def test_one_timer_pings_everybody_and_ends_who_does_not_answer(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_compression_takes_the_stock_path(tmp_path: Path) -> None:
-    """Each client's copy is its own then, and the path is told."""
-    with running_server(tmp_path, recorder=0, compression=1) as server, socketio(server.port):
-        assert metric(server, 'siar_connection_paths{path="stock",transport="socketio"}') == 1
-
-
-@pytest.mark.slow
 def test_a_polling_client_is_stock_and_gets_everything(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0) as server:
         base = "/socket.io/?EIO=4&transport=polling"

@@ -171,7 +171,7 @@ test("fields change what they stand for and nothing else", () => {
   assert.equal(fieldsOf(changed).arms, "aa_sse");
 });
 
-for (const arms of ["both", "aa_sse", "aa_socketio", "polling", "sse", "socketio"]) {
+for (const arms of ["both", "aa_sse", "aa_socketio", "polling", "compression", "sse", "socketio"]) {
   for (const radio of ["as_is", "warm", "both"]) {
     test(`arms "${arms}" with radio "${radio}" come back as they were chosen, under names of their own`, () => {
       const other = { ...plan, arms: [{ name: "x", transport: "sse", factors: { radio: "cold" } }] };

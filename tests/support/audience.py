@@ -39,7 +39,7 @@ class Framing:
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         self.handed.append((notification.offset, list(connections)))
 
-    def frame_notice(self, event: str, json: str) -> bytes:
+    def frame_notice(self, event: str, json: str, form: str) -> bytes:
         return f"{event}{json}".encode() + END
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:

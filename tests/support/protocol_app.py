@@ -23,7 +23,7 @@ from flask_socketio import SocketIO
 from app.serving import mode
 from app.serving.broadcaster import Broadcaster
 from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
-from app.serving.engine_server import EngineServer
+from app.serving.engine_server import EngineServer, never
 from app.serving.loop import Loop
 from app.serving.socketio_protocol import StrictPacket, conform
 from app.serving.takeover import SocketOptions
@@ -35,12 +35,13 @@ OPTIONS = SocketOptions(send_buffer_bytes=65_536, peer_timeout_ms=20_000)
 
 
 def _websocket(fanout: str, *, max_payload: int) -> ServeWebSocket:
-    stock = stock_websocket(compression=False, options=OPTIONS)
+    stock = stock_websocket(compresses=never, options=OPTIONS)
     if fanout == "stock":
         return stock
     broadcaster = Broadcaster(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
     return direct_websocket(
         lambda taken, entry: WebSocketOutlet(broadcaster, taken, entry, message_bytes_max=max_payload),
+        compresses=never,
         options=OPTIONS,
         otherwise=stock,
     )

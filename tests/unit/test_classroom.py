@@ -100,6 +100,7 @@ def test_an_arm_has_its_own_payload_and_gap() -> None:
         ({"radio": "on"}, '"warm" or "idle"'),
         ({"polling": True}, "is Socket.IO's"),
         ({"polling": 1}, "true or false"),
+        ({"compression": "gzip"}, "true or false"),
         ({"payload_bytes": 100}, "256 to 16384"),
         ({"gap_s": 0}, "0.001 to 60"),
         ({"colour": "red"}, "no factor"),

@@ -50,7 +50,7 @@ def test_a_file_names_arms_and_changes_what_it_names(tmp_path: Path) -> None:
             'arms = [{transport = "sse", via = "http://h:99999"}]', "must be a URL", id="an impossible port"
         ),
         pytest.param(
-            'arms = [{transport = "sse", compression = true}]', "no factor 'compression'", id="no such factor"
+            'arms = [{transport = "sse", encryption = true}]', "no factor 'encryption'", id="no such factor"
         ),
         pytest.param('arms = ["sse"]\nprofile = "live"', "no experiment", id="the profile of a live run"),
         pytest.param("arms = [", "is not TOML", id="no TOML"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.broker.base import Filter, Replay
+from app.core.deflate import DEFLATED
 from app.core.notification import EncodedJSON, encode_json
 from app.core.wire import EVENT_GAP
 from app.fanout import CLOSED_SLOW
@@ -38,6 +39,11 @@ class SocketIoConnection:
         """Events queued at the start, which are no sign of a slow client."""
         self.channel: SocketIoChannel | None = None
         """The WebSocket that is subscribed in its place."""
+
+    @property
+    def is_deflated(self) -> bool:
+        """Whether the library's WebSocket compresses for it."""
+        return self._transport.is_deflated(self.sid)
 
     @property
     def form(self) -> str:
@@ -79,11 +85,15 @@ class SocketIoChannel(WebSocketOutlet):
         assert self.subscription is not None
         return self.subscription.wanted
 
+    @property
+    def form(self) -> str:
+        """Which framing its notifications have."""
+        assert self.subscription is not None
+        return self.subscription.form + (DEFLATED if self.is_deflated else "")
+
     def start(self, replay: Replay) -> None:
         """The gap if there is one, then what was missed; CONNECT has been sent."""
-        assert self.subscription is not None
-        form = self.subscription.form
-        gap = b""
+        form, gap = self.form, b""
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
         self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from engineio import packet as engineio_packet
 from socketio import packet as protocol
 
+from app.core.deflate import DEFLATED, deflated_message
 from app.core.frames import Opcode, encode_frame
 from app.core.notification import Notification
 from app.core.wire import EVENT_NOTIFICATION
@@ -16,17 +17,19 @@ NAMESPACE = "/"
 
 FORM_PLAIN = "plain"
 FORM_RECOVERING = "recovering"
-"""Two frames of a notification: for those who asked for recovery its id is a second argument."""
+"""Two frames of a notification: for those who asked for recovery its id is a second argument. And each compressed."""
 
 
 def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
     """The WebSocket frame of an event in the default namespace, its one argument being JSON already.
 
-    `form` says whether the id follows it, as the protocol's connection state recovery has it.
+    `form` says whether the id follows it, as the protocol's connection state recovery has it, and whether it is compressed.
     """
-    offset = f',"{id}"' if form == FORM_RECOVERING else ""
-    packet = f'{engineio_packet.MESSAGE}{protocol.EVENT}["{event}",{json}{offset}]'
-    return encode_frame(Opcode.TEXT, packet.encode(), mask=None)
+    offset = f',"{id}"' if form.removesuffix(DEFLATED) == FORM_RECOVERING else ""
+    packet = f'{engineio_packet.MESSAGE}{protocol.EVENT}["{event}",{json}{offset}]'.encode()
+    if form.endswith(DEFLATED):
+        return encode_frame(Opcode.TEXT, deflated_message(packet), mask=None, is_compressed=True)
+    return encode_frame(Opcode.TEXT, packet, mask=None)
 
 
 def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:

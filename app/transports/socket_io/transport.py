@@ -21,7 +21,7 @@ from app.fanout import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Connection, F
 from app.serving import mode
 from app.serving.direct_websocket import direct_websocket
 from app.serving.engine_limits import CONNECT_TIMEOUT_S, IncomingLimits
-from app.serving.engine_server import EngineServer
+from app.serving.engine_server import Compresses, EngineServer
 from app.serving.engine_session import EngineSession
 from app.serving.socketio_protocol import conform
 from app.serving.takeover import SocketOptions
@@ -45,7 +45,7 @@ class SocketIoTransport:
         ping_interval_s: float,
         ping_timeout_s: float,
         queue_max: int,
-        compression: bool,
+        compresses: Compresses,
         polling: bool,
         direct: bool,
         socket_options: SocketOptions,
@@ -72,10 +72,11 @@ class SocketIoTransport:
             manage_session=False,
         )
         self._server: socketio.Server = self.socketio.server
-        websocket = stock_websocket(compression=compression, options=socket_options)
-        if direct and not compression:  # Compressed, each client's copy is its own.
+        websocket = stock_websocket(compresses=compresses, options=socket_options)
+        if direct:
             websocket = direct_websocket(
                 lambda taken, entry: SocketIoChannel(self, fanout.broadcaster, taken, entry),
+                compresses=compresses,
                 options=socket_options,
                 otherwise=websocket,
             )
@@ -86,7 +87,7 @@ class SocketIoTransport:
             async_mode=mode.current(),
             json=WireJSON,
             cors_allowed_origins=[],  # Origin is checked in one place for all endpoints: web/guard.py
-            http_compression=compression,
+            compresses=compresses,
             ping_interval=ping_interval_s,
             ping_timeout=ping_timeout_s,
             max_http_buffer_size=limits.packet_bytes_max,
@@ -118,8 +119,9 @@ class SocketIoTransport:
         if recovering:
             self.emit(EVENT_NOTIFICATION, (notification.json, notification.id), recovering)
 
-    def frame_notice(self, event: str, json: str) -> bytes:
+    def frame_notice(self, event: str, json: str, form: str) -> bytes:
         """The same frame for everyone: without an id behind it, nobody's offset moves."""
+        # Not compressed for anyone: a message may be, and need not.
         return event_frame(event, json, "", form=FORM_PLAIN)
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
@@ -136,6 +138,11 @@ class SocketIoTransport:
         engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
         for notification in notifications:
             self._server._send_eio_packet(engineio_sid, self._missed.of(notification, recovers=recovers))
+
+    def is_deflated(self, sid: str) -> bool:
+        """Whether the library's WebSocket compresses for a client."""
+        session = self._session_of(sid)
+        return session is not None and session.is_deflated
 
     def end(self, sid: str, reason: str) -> None:
         """Close a client's connection without waiting for it.
@@ -195,7 +202,7 @@ class SocketIoTransport:
         channel = None if session is None else session.channel
         if isinstance(channel, SocketIoChannel):
             channel.subscription, connection.channel = connection, channel
-            self._fanout.subscribe(channel, connection.since, connection.form)
+            self._fanout.subscribe(channel, connection.since, channel.form)
         else:
             self._fanout.subscribe(connection, connection.since)
 
@@ -205,7 +212,7 @@ class SocketIoTransport:
         connection = self._connections.get(sid)
         if connection is not None and connection.channel is None:
             channel.subscription, connection.channel = connection, channel
-            self._fanout.move(connection, channel, connection.form)
+            self._fanout.move(connection, channel, channel.form)
 
     def left(self, channel: SocketIoChannel, reason: str) -> None:
         """A WebSocket has ended."""

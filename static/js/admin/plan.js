@@ -16,6 +16,10 @@ const ARMS = {
   aa_sse: [arm("sse", "sse.1"), arm("sse", "sse.2")],
   aa_socketio: [arm("socketio", "socketio.1"), arm("socketio", "socketio.2")],
   polling: [arm("socketio"), arm("socketio", "socketio, polling first", { polling: true })],
+  compression: ["sse", "socketio"].flatMap((transport) => [
+    arm(transport, transport, { compression: false }),
+    arm(transport, `${transport}, compressed`, { compression: true }),
+  ]),
   sse: [arm("sse")],
   socketio: [arm("socketio")],
 };
@@ -139,6 +143,7 @@ function arm(transport, name = transport, factors = {}) {
 /** @param {Arm[]} arms */
 function armsKey(arms) {
   const transports = [...new Set(arms.map(({ transport }) => transport))];
+  if (arms.some(({ factors }) => factors?.compression)) return "compression";
   if (transports.length > 1) return "both";
   if (arms.length > 1 && arms.some(({ factors }) => factors?.polling)) return "polling";
   const isTwice = arms.length > new Set(arms.map(({ factors }) => factors?.radio)).size;

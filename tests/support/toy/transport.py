@@ -106,7 +106,7 @@ class LinesTransport:
         """The bytes of a notification, the same for everyone."""
         return line(EVENT_NOTIFICATION, notification.json)
 
-    def frame_notice(self, event: str, json: str) -> bytes:
+    def frame_notice(self, event: str, json: str, form: str) -> bytes:
         """An event that moves nobody's position."""
         return line(event, json)
 
@@ -134,7 +134,7 @@ class LinesTransport:
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
         for connection in cast(Sequence[LinesQueue], connections):
-            connection.queue.put(self.frame_notice(event, json))
+            connection.queue.put(self.frame_notice(event, json, ""))
 
     def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> LinesQueue:
         """The same in the stock way, on the server's connection."""

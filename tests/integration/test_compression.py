@@ -1,0 +1,255 @@
+"""Compressed delivery: the same events, once for everyone, to whoever takes it and to nobody else."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosedError
+from websockets.sync.client import ClientConnection, connect
+
+from app.core.event_stream import EventStreamDecoder
+from tests.integration.test_direct import await_metric, metric
+from tests.integration.test_room_api import OPENING, new_phone, operator, put_trial
+from tests.support.server import RunningServer, running_server
+from tests.support.streams import socketio, sse
+
+FANOUTS = ("direct", pytest.param("stock", marks=pytest.mark.slow))
+
+LONG = "Go to the yard. " * 300
+
+
+class Gzipped:
+    """A stream that was asked for with gzip."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.response = response
+        self.received_bytes = 0
+        self._unpack = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        self._decoder = EventStreamDecoder()
+        self._waiting: list[Any] = []
+
+    @property
+    def last_event_id(self) -> str:
+        return self._decoder.last_event_id
+
+    def read_some(self) -> bytes:
+        chunk = self.response.read1(65_536)
+        assert chunk, "the server ended the stream"
+        self.received_bytes += len(chunk)
+        text = self._unpack.decompress(chunk)
+        self._waiting.extend(self._decoder.feed(text))
+        return text
+
+    def next_notification(self) -> dict[str, Any]:
+        while not self._waiting:
+            self.read_some()
+        event = self._waiting.pop(0)
+        assert event.type == "notification", event
+        return dict(json.loads(event.data))
+
+
+@contextlib.contextmanager
+def gzipped(port: int, query: str = "") -> Iterator[Gzipped]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    with contextlib.closing(connection):
+        connection.request("GET", f"/events{query}", headers={"Accept-Encoding": "gzip, deflate, br"})
+        with connection.getresponse() as response:
+            assert response.getheader("Content-Encoding") == "gzip"
+            stream = Gzipped(response)
+            while not stream.last_event_id:
+                stream.read_some()
+            yield stream
+
+
+def closing_code(websocket: ClientConnection) -> int | None:
+    """Reads to the end."""
+    with contextlib.suppress(ConnectionClosedError):
+        for _packet in websocket:
+            pass
+    return websocket.close_code
+
+
+def extensions_of(websocket: ClientConnection) -> str:
+    assert websocket.response is not None
+    return str(websocket.response.headers.get("Sec-WebSocket-Extensions", ""))
+
+
+@pytest.mark.parametrize("fanout", FANOUTS)
+def test_compressed_and_plain_clients_get_the_same(fanout: str, tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, recorder=0, compression=1, fanout=fanout) as server,
+        gzipped(server.port) as stream,
+        sse(server.port) as plain_stream,
+        socketio(server.port) as channel,
+        socketio(server.port, {"recover": True}) as recovering,
+        connect(
+            f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket", compression=None
+        ) as plain,
+    ):
+        plain.recv(timeout=10)
+        plain.send("40")
+        plain.recv(timeout=10)
+        assert "permessage-deflate" in extensions_of(channel.websocket)
+        assert extensions_of(plain) == ""
+        before = stream.received_bytes
+
+        server.publish("Drill", LONG)
+        found = stream.next_notification()
+
+        assert found["body"] == LONG.strip() or found["body"] == LONG
+        assert stream.received_bytes - before < 600, "the event is longer than 4800 bytes"
+        assert found == plain_stream.next_notification() == channel.next_notification()
+        assert recovering.next_notification_with_id() == (found, found["id"])
+        assert json.loads(str(plain.recv(timeout=10))[2:])[1] == found
+        for transport, count in (("sse", 2), ("socketio", 3)):
+            assert (
+                metric(server, f'siar_connection_paths{{path="{fanout}",transport="{transport}"}}') == count
+            )
+    assert "Traceback" not in server.log(), server.log()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fanout", FANOUTS)
+def test_what_was_missed_heartbeats_and_the_end_come_compressed_too(fanout: str, tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0, compression=1, fanout=fanout, heartbeat_s=0.3) as server:
+        first = server.publish("first")["id"]
+        missed = [server.publish(f"missed {number}", LONG)["id"] for number in range(40)]
+        with (
+            gzipped(server.port, f"?last_event_id={first}") as stream,
+            socketio(server.port, {"last_event_id": first}) as channel,
+        ):
+            assert [stream.next_notification()["id"] for _ in missed] == missed
+            assert [channel.next_notification()["id"] for _ in missed] == missed
+            heard = b""
+            while heard.count(b": heartbeat") < 2:
+                heard += stream.read_some()
+            assert f"id: {missed[-1]}".encode() in heard
+            server.process.terminate()
+            ending = b""
+            with contextlib.suppress(AssertionError, http.client.IncompleteRead):
+                while b"retry: " not in ending:
+                    ending += stream.read_some()
+            assert b"retry: " in ending
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["eventlet", "gevent"])
+def test_a_client_may_compress_what_it_sends_and_a_bomb_ends_only_its_own_connection(
+    backend: str, tmp_path: Path
+) -> None:
+    settings = {"compression": 1, "green_threads": backend, "packet_bytes_max": 20_000, "recorder": 0}
+    with running_server(tmp_path, **settings) as server, socketio(server.port) as good:
+        with socketio(server.port) as bad:
+            bad.websocket.send("42" + json.dumps(["noise", "a" * 10_000]))
+            bad.websocket.send("42" + json.dumps(["noise", "a" * 10_000_000]))
+            assert closing_code(bad.websocket) == 1009
+        good.websocket.send("42" + json.dumps(["noise", "a" * 10_000]))
+        server.publish("still here")
+
+        assert good.next_notification()["title"] == "still here"
+    assert "Traceback" not in server.log(), server.log()
+
+
+def test_a_stranger_who_asks_for_it_is_not_compressed_for(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0) as server, socketio(server.port) as channel:
+        assert extensions_of(channel.websocket) == ""
+        command = [
+            "curl",
+            "-sS",
+            "-i",
+            "-N",
+            "--max-time",
+            "1",
+            "-H",
+            "Accept-Encoding: gzip",
+            f"{server.url}/events",
+        ]
+        answer = subprocess.run(command, capture_output=True, check=False).stdout
+        assert b"content-encoding" not in answer.lower()
+        assert b"retry: " in answer
+
+
+def test_curl_unpacks_it(tmp_path: Path) -> None:
+    """An independent client, which knows nothing of pieces."""
+    with running_server(tmp_path, recorder=0, compression=1) as server:
+        first = server.publish("Drill", LONG)["id"]
+        second = server.publish("Drill again", LONG)["id"]
+        url = f"{server.url}/events?last_event_id={first}"
+        command = ["curl", "-sS", "-N", "--compressed", "--max-time", "2", url]
+        answer = subprocess.run(command, capture_output=True, check=False).stdout.decode()
+        assert f"id: {second}\nevent: notification\n" in answer
+
+
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("fanout", FANOUTS)
+def test_a_trial_compresses_for_those_who_take_part_and_the_source_knows(
+    asked: bool, fanout: str, tmp_path: Path
+) -> None:
+    with running_server(tmp_path, recorder=0, fanout=fanout) as server:
+        operator(server, "POST", "/api/room", OPENING, expected=201)
+        phone, other = new_phone(server), new_phone(server)
+        phone.join(name="Siti")
+        put_trial(server, participants=[phone.device], factors={"compression": asked})
+        of_phone, of_other = (
+            {"Cookie": f"siar_device={each.device}.{each.token}"} for each in (phone, other)
+        )
+
+        with (
+            socketio(server.port, headers=of_other) as bystander,
+            socketio(server.port, {"topics": ["trial.0"]}, headers=of_phone) as channel,
+        ):
+            assert (extensions_of(channel.websocket) != "") is asked
+            assert extensions_of(bystander.websocket) == ""
+        await_metric(server, 'siar_connections{transport="socketio"}', 0)
+        with socketio(server.port, {"topics": ["trial.0"]}, headers=of_phone):
+            assert codings_of(server, "socketio", index=0) == ["deflated" if asked else "plain"]
+        with (
+            sse(server.port, "?topic=trial.1", of_phone),
+            socketio(server.port, headers=of_other),
+        ):
+            assert codings_of(server, "sse", index=1) == ["plain"], "this client takes no gzip"
+        await_metric(server, 'siar_connections{transport="sse"}', 0)
+        with asking_for_gzip(server.port, of_phone):
+            assert codings_of(server, "sse", index=2) == ["deflated" if asked else "plain"]
+
+
+@contextlib.contextmanager
+def asking_for_gzip(port: int, headers: dict[str, str]) -> Iterator[None]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    with contextlib.closing(connection):
+        connection.request("GET", "/events", headers=headers | {"Accept-Encoding": "gzip"})
+        with connection.getresponse() as response:
+            response.read1(65_536)
+            yield
+
+
+def codings_of(server: RunningServer, transport: str, *, index: int) -> list[str]:
+    """What a short trial's source saw of the connections that are open."""
+    order = {
+        "run": "run-1",
+        "trial": index,
+        "block": 0,
+        "transport": transport,
+        "notifications": 1,
+        "warmup_notifications": 0,
+        "rate_hz": 10.0,
+        "payload_bytes": 400,
+        "start_after_ms": 100,
+        "drain_ms": 100,
+    }
+    operator(server, "POST", "/api/trials", order, expected=201)
+    deadline_s = time.monotonic() + 10
+    while (record := operator(server, "GET", f"/api/trials/run-1/{index}"))["state"] == "running":
+        assert time.monotonic() < deadline_s, record
+        time.sleep(0.05)
+    operator(server, "DELETE", f"/api/trials/run-1/{index}")
+    return list(record["codings"])
