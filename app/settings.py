@@ -117,7 +117,7 @@ class Settings:
     connections_per_address_max: int = 256
     """From one address, loopback excepted: a room behind one router, and no single phone that takes everybody's."""
     compression: bool = False
-    """permessage-deflate on the WebSocket: each client's copy is compressed again. A factor to show its cost."""
+    """For everyone who offers it; else only for phones in a trial that is about it."""
     allowed_hosts: tuple[str, ...] = ()
     """Names accepted in `Host` beside IP literals, dotless names and `*.local` (DNS rebinding)."""
     trusted_proxies: tuple[str, ...] = ()
