@@ -68,7 +68,7 @@ def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
     server: Server, tmp_path: Path
 ) -> None:
     port = urlsplit(server.url).port or 0
-    plan = lab.short_plan(idle_s=0.0, drain_s=3.0, settle_s=0.5)
+    plan = lab.short_plan(idle_s=0.0, drain_s=3.0, settle_s=0.5, blocks=2)
     with DelayProxy("127.0.0.1", port, delay_s=0.8) as proxy:
         folder = runner.run_plan(
             replace(plan, arms=(Arm("near", "sse"), Arm("late", "sse", {"via": proxy.url}))),
@@ -79,7 +79,11 @@ def test_the_cpu_window_does_not_wait_for_what_comes_after_the_last_due_time(
         )
 
     with Store.open(folder) as store:
-        trials = {trial.spec.arm.name: trial for trial in store.load().trials}
+        measured = store.load().trials
+    # A machine that stalls opens a window late and says so: then the other block is looked at.
+    in_time = [each for each in measured if all(w.code != "cpu_window_late" for w in each.warnings)]
+    trials = {trial.spec.arm.name: trial for trial in in_time}
+    assert trials.keys() == {"near", "late"}
     for trial in trials.values():
         last_due_us = max(each.due_us for each in trial.deliveries)
         assert trial.cpu is not None
