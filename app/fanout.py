@@ -239,12 +239,15 @@ class Fanout:
                 found[group.wanted.transport, "direct"] += len(group.members)
         return dict(found)
 
-    def codings(self, transport: str) -> set[str]:
-        """What is done with the bytes of a transport's open connections: `plain`, `deflated`."""
+    def codings(self, transport: str, topic: str) -> set[str]:
+        """What is done with the bytes of those who asked for a topic by its name: `plain`, `deflated`."""
+
+        def asked(wanted: Filter) -> bool:
+            return wanted.transport == transport and wanted.topics is not None and topic in wanted.topics
+
         with self._lock:
-            stock = [each for each in self._stock if each.wanted.transport == transport]
-            found = [group.form.endswith(DEFLATED) for group in self.groups(transport)]
-            found += [getattr(each, "is_deflated", False) for each in stock]
+            found = [group.form.endswith(DEFLATED) for group in self._groups.values() if asked(group.wanted)]
+            found += [getattr(each, "is_deflated", False) for each in self._stock if asked(each.wanted)]
         return {DEFLATED if each else PLAIN for each in found}
 
     def connections(self) -> list[tuple[Connection, int]]:

@@ -174,14 +174,15 @@ def _tidy_up_behind(runner: Runner, room: Room, trials: Trials) -> None:
 
 
 def _compression(settings: Settings, room: Room, devices: Devices) -> Compresses:
-    """Everyone's, if the settings say so; else that of phones in a trial which is about it.
+    """As the arm says for phones in a trial which is about it; else everyone's or nobody's, as the settings say.
 
     Whoever is sent compressed messages may send some, and what unpacks to a thousand times its length: no stranger chooses.
     """
 
     def compresses(environ: dict[str, Any]) -> bool:
         device = devices.from_cookie(parse_cookie(environ).get(COOKIE))
-        return settings.compression or (device is not None and room.compresses(device))
+        asked = None if device is None else room.compresses(device)
+        return settings.compression if asked is None else asked
 
     return compresses
 

@@ -74,7 +74,7 @@ class Trial:
     paths: set[str] = field(default_factory=set)
     """How connections of its transport were written to when it began and when it ended."""
     codings: set[str] = field(default_factory=set)
-    """Whether their bytes were compressed, likewise."""
+    """What was done with the bytes of those who asked for its topic, likewise."""
     instrument: Instrument | None = None
     """Of the newest trial only: a recording is large."""
 
@@ -198,7 +198,7 @@ class Trials:
         trial.paths.update(
             path for transport, path in self._fanout.paths() if transport == trial.order.transport
         )
-        trial.codings.update(self._fanout.codings(trial.order.transport))
+        trial.codings.update(self._fanout.codings(trial.order.transport, trial.order.topic))
 
     def _publish_all(self, trial: Trial, timer: Timer) -> None:
         order = trial.order

@@ -12,8 +12,8 @@ A compressor for each connection would know what it sent before, at the price of
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Iterable
 
 from app.core.errors import MalformedFrame
 
@@ -30,12 +30,24 @@ EMPTY_BLOCK = b"\x00\x00\xff\xff"
 NO_CONTEXT_TAKEOVER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 """The answer to an offer: both sides begin anew with each message, so that a connection keeps nothing."""
 
-_MAY_BE_OFFERED = ("client_max_window_bits", "server_no_context_takeover", "client_no_context_takeover")
+_PARAMETER = re.compile(
+    r'(server|client)_no_context_takeover|client_max_window_bits(\s*=\s*"?([89]|1[0-5])"?)?', re.ASCII
+)
+"""What an offer may say. Our answer leaves the client its window, which it may make smaller by itself."""
+
+COMPRESSED_BYTES_MAX = 16_384
+"""What a client's compressed message may unpack to: a hundred bytes can say a thousand times as much."""
 
 
 def deflated(data: bytes) -> bytes:
     """One piece."""
     compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
+
+
+def stored(data: bytes) -> bytes:
+    """The same without compressing: for bytes that one client gets, which are not worth everyone's time."""
+    compressor = zlib.compressobj(level=0, wbits=-zlib.MAX_WBITS)
     return compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
 
 
@@ -63,14 +75,15 @@ def is_offered(extensions: str) -> bool:
     An offer with `server_max_window_bits` asks for a smaller window than ours, and one with a parameter that nobody
     knows must be declined (RFC 7692, sections 5.1 and 7.1).
     """
-    return any(_is_good(offer.split(";")) for offer in extensions.split(","))
+    return any(map(is_answered, extensions.split(",")))
 
 
-def _is_good(parts: Iterable[str]) -> bool:
-    name, *parameters = (part.strip() for part in parts)
+def is_answered(offer: str) -> bool:
+    """Whether `NO_CONTEXT_TAKEOVER` answers one offer."""
+    name, *parameters = (part.strip() for part in offer.split(";"))
     names = [each.partition("=")[0].strip() for each in parameters]
     return (
         name == "permessage-deflate"
         and len(set(names)) == len(names)
-        and all(each in _MAY_BE_OFFERED for each in names)
+        and all(_PARAMETER.fullmatch(each) for each in parameters)
     )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from app.core.deflate import inflated_message
+from app.core.deflate import COMPRESSED_BYTES_MAX, inflated_message
 from app.core.errors import MalformedFrame
 from app.core.http_response import ResponseHead
 
@@ -236,7 +236,7 @@ class FrameDecoder:
             opcode, payload = self._opcode, bytes(self._parts)
             self._opcode = self._parts = None
         if self._is_compressed:
-            payload = inflated_message(payload, bytes_max=self._message_bytes_max)
+            payload = inflated_message(payload, bytes_max=min(self._message_bytes_max, COMPRESSED_BYTES_MAX))
         if opcode is Opcode.TEXT:
             _check_text(payload)
         messages.append(Message(opcode, payload))

@@ -58,7 +58,7 @@ class SourceRecord:
                 "other_coding",
                 Severity.VOID,
                 f"What went to the phones was {found}, where the arm asks for {asked}.",
-                "Keep proxies away that change what a browser accepts, and SIAR_COMPRESSION as it is by itself.",
+                "Keep proxies away that change what a browser accepts; phones that begin with polling must have upgraded.",
             )
         ]
 

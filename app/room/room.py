@@ -89,10 +89,13 @@ class Room(Conducted):
             is_ours = self.experiment is not None and self.experiment.run == run
             return is_ours and self.seats.get(device) is None
 
-    def compresses(self, device: str) -> bool:
-        """Whether the device takes part in a trial whose arm asks for compression."""
+    def compresses(self, device: str) -> bool | None:
+        """What the arm of the trial says that the device takes part in; `None`: there is none, or it says nothing."""
         trial = self.trial
-        return trial is not None and device in trial.participants and trial.factors.get("compression") is True
+        if trial is None or device not in trial.participants:
+            return None
+        asked = trial.factors.get("compression")
+        return None if asked is None else asked is True
 
     def forget(self, device: str) -> None:
         """Keep nothing of `device`: its owner asks. Its seat is free; it may join again."""

@@ -73,7 +73,7 @@ class WebSocketOutlet(Outlet):
 
     def deflate(self) -> None:
         """The handshake agreed on permessage-deflate."""
-        self.is_deflated = self._decoder.inflates = True
+        self.is_deflated = self.session.is_deflated = self._decoder.inflates = True
 
     @property
     def session(self) -> EngineSession:

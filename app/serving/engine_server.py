@@ -31,6 +31,8 @@ from urllib.parse import parse_qs
 import engineio
 from engineio import packet
 from engineio.packet import Packet
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header
 
 from app import clock
 from app.core.admission import Admission, TooManyConnections
@@ -200,10 +202,8 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         body = text.encode()
         headers = [("Content-Type", content_type), ("Cache-Control", "no-store")]
         if len(body) >= self.compression_threshold and self._compresses(environ):
-            accepted = [
-                each.split(";")[0].strip() for each in environ.get("HTTP_ACCEPT_ENCODING", "").split(",")
-            ]
-            method = next((each for each in accepted if each in self.compression_methods), None)
+            accepted = parse_accept_header(environ.get("HTTP_ACCEPT_ENCODING"), Accept)
+            method = accepted.best_match(self.compression_methods)
             if method is not None:
                 body = getattr(self, f"_{method}")(body)
                 headers.append(("Content-Encoding", method))

@@ -19,6 +19,9 @@ from app.serving.waiter import Outcome, Waiter
 if TYPE_CHECKING:
     from app.serving.engine_server import EngineServer
 
+UNPACKED_BYTES_PER_PACKET = 1_024
+"""What may have come compressed counts as so many packets by its length."""
+
 
 class EngineSession(Outgoing):
     """A client's session, under the names by which the library's server knows it.
@@ -40,7 +43,7 @@ class EngineSession(Outgoing):
         self.has_joined = False
         """Whether a Socket.IO namespace has been joined; who never does is closed after a while."""
         self.is_deflated = False
-        """Whether the library's WebSocket compresses for it."""
+        """Whether messages of its WebSocket may be compressed, both ways."""
         self.pong_due_us = 0
         """When the session ends unless a pong comes; 0 while no ping is out."""
         self._user_session: dict[str, Any] | None = None
@@ -66,6 +69,9 @@ class EngineSession(Outgoing):
         """One packet of the client, as it came. Raises `MalformedFrame`, upon which the session is to be closed."""
         if len(data) > self.server.max_http_buffer_size:
             raise MalformedFrame(f"A packet is longer than {self.server.max_http_buffer_size} bytes.")
+        if self.is_deflated:
+            # It may have come as a thousandth of that: what it costs to read is what counts.
+            self.count_packet(len(data) // UNPACKED_BYTES_PER_PACKET)
         self.take(decode(data))
 
     def take(self, pkt: Packet) -> None:

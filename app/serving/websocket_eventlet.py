@@ -28,8 +28,11 @@ def websocket_class(*, compression: bool) -> Any:
         """eventlet's own, with the handshake's answers in our hands."""
 
         def _negotiate_permessage_deflate(self, extensions: Any) -> Any:
-            # Each client's copy would be compressed again: off, unless its cost is the question.
-            return super()._negotiate_permessage_deflate(extensions) if compression else None
+            # Each client's copy is compressed again here: off, unless that is the question. Then as on the direct path,
+            # each message by itself; `is_offered` has looked at the offer.
+            if not compression:
+                return None
+            return {"server_no_context_takeover": True, "client_no_context_takeover": True}
 
     return EventletWebSocket
 

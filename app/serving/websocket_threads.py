@@ -6,9 +6,11 @@ It reads in a thread of its own, as fast as it can, and bounds the message only.
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from app.core.deflate import NO_CONTEXT_TAKEOVER, is_answered
 from app.core.errors import MalformedFrame
 from app.core.frames import NOT_ALLOWED
 from app.serving import mode
@@ -45,8 +47,9 @@ def websocket_class(*, compression: bool) -> Any:
             send, events = self.ws.send, self.ws.events
 
             def without_extensions(event: Any) -> Any:
-                if isinstance(event, AcceptConnection) and not compression:
-                    event.extensions.clear()
+                if isinstance(event, AcceptConnection):
+                    bytes_max = int(self._session.server.max_http_buffer_size)
+                    event.extensions[:] = [deflate_class()(bytes_max)] if compression else []
                 return send(event)
 
             self.ws.send = without_extensions
@@ -76,6 +79,44 @@ def websocket_class(*, compression: bool) -> Any:
                 return None
 
     return Connection
+
+
+def deflate_class() -> Any:
+    """wsproto's permessage-deflate, each message by itself as on the direct path, and with a bound.
+
+    Its own unpacks whatever comes, a thousand times the length of a read, before anybody looks at how much it is.
+    """
+    from wsproto.extensions import PerMessageDeflate
+    from wsproto.frame_protocol import CloseReason
+
+    class Bounded(PerMessageDeflate):
+        def __init__(self, bytes_max: int) -> None:
+            super().__init__(client_no_context_takeover=True, server_no_context_takeover=True)
+            self._bytes_max = self._bytes_left = bytes_max
+
+        def accept(self, offer: str) -> str | None:
+            if self.enabled() or not is_answered(offer):
+                return None
+            self._enabled = True
+            return NO_CONTEXT_TAKEOVER.partition("; ")[2]
+
+        def frame_inbound_payload_data(self, proto: Any, data: bytes) -> bytes | CloseReason:
+            if not self._inbound_compressed or not self._inbound_is_compressible:
+                return data
+            assert self._decompressor is not None
+            try:
+                unpacked = self._decompressor.decompress(bytes(data), self._bytes_left + 1)
+            except zlib.error:
+                return CloseReason.INVALID_FRAME_PAYLOAD_DATA
+            self._bytes_left -= len(unpacked)
+            return unpacked if self._bytes_left >= 0 else CloseReason.MESSAGE_TOO_BIG
+
+        def frame_inbound_complete(self, proto: Any, fin: bool) -> bytes | CloseReason | None:  # noqa: FBT001 - wsproto's
+            if fin and self._inbound_is_compressible:
+                self._bytes_left = self._bytes_max
+            return super().frame_inbound_complete(proto, fin)
+
+    return Bounded
 
 
 def _counted(events: Iterator[Any], session: EngineSession) -> Iterator[Any]:

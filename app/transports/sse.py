@@ -15,7 +15,7 @@ from typing import Any, cast
 from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
-from app.core.deflate import DEFLATED, GZIP_HEAD, deflated
+from app.core.deflate import DEFLATED, GZIP_HEAD, deflated, stored
 from app.core.event_stream import (
     encode_comment,
     encode_event,
@@ -51,8 +51,13 @@ def frame(notification: Notification) -> bytes:
 
 
 def coded(data: bytes, form: str) -> bytes:
-    """A piece of a stream, as streams of `form` have it."""
+    """A piece for all streams of `form`."""
     return deflated(data) if form == FORM_DEFLATED else data
+
+
+def wrapped(data: bytes, form: str) -> bytes:
+    """A piece for one stream of `form`: compressing for each would cost as much as there are clients."""
+    return stored(data) if form == FORM_DEFLATED else data
 
 
 class SseConnection(Outlet):
@@ -82,7 +87,7 @@ class SseConnection(Outlet):
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(coded(self._transport.goodbye(), self._form), reason)
+            self.finish(wrapped(self._transport.goodbye(), self._form), reason)
 
     def on_data(self, data: bytes) -> None:
         """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
@@ -152,7 +157,7 @@ class SseQueue:
         if reason == CLOSED_SLOW:
             cut(self._sock)
         else:
-            self.queue.put(coded(self._transport.goodbye(), self.form))
+            self.queue.put(wrapped(self._transport.goodbye(), self.form))
         self.queue.put(None)
 
 
@@ -289,7 +294,7 @@ class SseTransport:
                 position = self._broker.position()
                 if not connection.queue.empty():
                     continue  # published while we woke: the position must not overtake it
-                chunk = coded(encode_comment("heartbeat", id=str(position)), connection.form)
+                chunk = wrapped(encode_comment("heartbeat", id=str(position)), connection.form)
             if chunk is None:
                 return
             yield chunk
@@ -303,7 +308,7 @@ class SseTransport:
 
 def beginning(opening: bytes, form: str) -> bytes:
     """What a stream of `form` begins with."""
-    return GZIP_HEAD + deflated(opening) if form == FORM_DEFLATED else opening
+    return GZIP_HEAD + stored(opening) if form == FORM_DEFLATED else opening
 
 
 def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
@@ -314,7 +319,7 @@ def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[byte
         pieces.append(frame(notification))
         size += len(pieces[-1])
         if size >= REPLAY_WRITE_BYTES:
-            yield coded(b"".join(pieces), form)
+            yield wrapped(b"".join(pieces), form)
             pieces, size = [], 0
     if pieces:
-        yield coded(b"".join(pieces), form)
+        yield wrapped(b"".join(pieces), form)

@@ -129,7 +129,7 @@ def test_a_port_in_use_is_refused_in_words(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["gunicorn -c gunicorn.conf.py", "flask run"])
 def test_no_compression_unless_asked(way: str, tmp_path: Path) -> None:
-    """Trap 4: the library's WebSockets negotiate permessage-deflate, and each client's copy is compressed again."""
+    """Trap 4: the library's WebSockets negotiate permessage-deflate by themselves."""
     for compression in (False, True):
         port = free_port()
         folder = tmp_path / str(compression)

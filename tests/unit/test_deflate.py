@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.deflate import EMPTY_BLOCK, GZIP_HEAD, deflated, deflated_message, inflated_message, is_offered
+from app.core.deflate import (
+    EMPTY_BLOCK,
+    GZIP_HEAD,
+    deflated,
+    deflated_message,
+    inflated_message,
+    is_offered,
+    stored,
+)
 from app.core.errors import MalformedFrame
 
 
-@given(st.lists(st.binary(max_size=2_000), max_size=6))
+@given(st.lists(st.tuples(st.sampled_from([deflated, stored]), st.binary(max_size=2_000)), max_size=6))
 def test_any_pieces_behind_gzips_head_are_one_stream_and_each_is_readable_at_once(
-    pieces: list[bytes],
+    pieces: list[tuple[Callable[[bytes], bytes], bytes]],
 ) -> None:
     browser = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     assert browser.decompress(GZIP_HEAD) == b""
 
-    assert [browser.decompress(deflated(piece)) for piece in pieces] == pieces
+    assert [browser.decompress(make(piece)) for make, piece in pieces] == [piece for _, piece in pieces]
+
+
+def test_what_is_stored_is_read_whole_also_when_it_is_longer_than_a_block() -> None:
+    data = bytes(range(256)) * 1_000
+    browser = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+
+    assert browser.decompress(GZIP_HEAD + stored(data)) == data
 
 
 @given(st.lists(st.binary(max_size=2_000), max_size=6))
@@ -85,6 +101,13 @@ def test_what_is_no_deflate_is_refused(payload: bytes) -> None:
             False,
             id="one parameter twice",
         ),
+        pytest.param(
+            "permessage-deflate; client_max_window_bits=abc", False, id="a window that is no number"
+        ),
+        pytest.param("permessage-deflate; client_max_window_bits=99", False, id="a window that nobody has"),
+        pytest.param("permessage-deflate; client_max_window_bits=7", False, id="a window too small"),
+        pytest.param('permessage-deflate; client_max_window_bits="12"', True, id="a window in quotes"),
+        pytest.param("permessage-deflate; server_no_context_takeover=1", False, id="a flag with a value"),
         pytest.param("permessage-bzip2", False, id="another extension"),
         pytest.param("", False, id="nothing"),
         pytest.param(";;,=,", False, id="noise"),

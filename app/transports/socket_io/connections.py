@@ -93,7 +93,11 @@ class SocketIoChannel(WebSocketOutlet):
 
     def start(self, replay: Replay) -> None:
         """The gap if there is one, then what was missed; CONNECT has been sent."""
-        form, gap = self.form, b""
+        assert self.subscription is not None
+        form, gap = (
+            self.subscription.form,
+            b"",
+        )  # Not compressed, which costs for each: a message may be, and need not.
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
         self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)

@@ -143,8 +143,10 @@ function arm(transport, name = transport, factors = {}) {
 /** @param {Arm[]} arms */
 function armsKey(arms) {
   const transports = [...new Set(arms.map(({ transport }) => transport))];
-  if (arms.some(({ factors }) => factors?.compression)) return "compression";
-  if (transports.length > 1) return "both";
+  if (transports.length > 1) {
+    const levels = new Set(arms.map(({ factors }) => factors?.compression));
+    return levels.has(true) && levels.has(false) ? "compression" : "both";
+  }
   if (arms.length > 1 && arms.some(({ factors }) => factors?.polling)) return "polling";
   const isTwice = arms.length > new Set(arms.map(({ factors }) => factors?.radio)).size;
   return `${isTwice ? "aa_" : ""}${transports[0] ?? "sse"}`;
