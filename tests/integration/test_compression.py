@@ -10,52 +10,38 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 from websockets.sync.client import ClientConnection, connect
 
 from app.core.deflate import NO_CONTEXT_TAKEOVER
-from app.core.event_stream import EventStreamDecoder
 from tests.integration.test_direct import metric
 from tests.integration.test_room_api import OPENING, new_phone, operator, put_trial
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import socketio, sse
+from tests.support.streams import SseReader, socketio, sse
 
 FANOUTS = ("direct", pytest.param("stock", marks=pytest.mark.slow))
 
 LONG = "Go to the yard. " * 300
 
 
-class Gzipped:
+class Gzipped(SseReader):
     """A stream that was asked for with gzip."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
-        self.response = response
+        super().__init__(response)
         self.received_bytes = 0
         self._unpack = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        self._decoder = EventStreamDecoder()
-        self._waiting: list[Any] = []
-
-    @property
-    def last_event_id(self) -> str:
-        return self._decoder.last_event_id
 
     def read_some(self) -> bytes:
+        """Whatever comes next, unpacked."""
         chunk = self.response.read1(65_536)
         assert chunk, "the server ended the stream"
         self.received_bytes += len(chunk)
         text = self._unpack.decompress(chunk)
         self._waiting.extend(self._decoder.feed(text))
         return text
-
-    def next_notification(self) -> dict[str, Any]:
-        while not self._waiting:
-            self.read_some()
-        event = self._waiting.pop(0)
-        assert event.type == "notification", event
-        return dict(json.loads(event.data))
 
 
 @contextlib.contextmanager
