@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,9 @@ PUBLISHED_S_MAX = 300.0
 
 SLOW = Line(latency_s=0.2, jitter_s=0.1)
 """Each way: an answer takes half a second, within the broker's patience of 1.5 s."""
+
+FAILOVER_TIMES = 3
+"""A sentinel takes its time before it believes that a master is gone."""
 
 
 def test_while_redis_is_full_publishing_is_refused_and_subscribers_stay(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_a_redis_that_is_slow_loses_and_doubles_nothing_and_holds_up_nobody_else
             assert server.request("GET", "/healthz")[0] == 200
             answered += 1
         publisher.gives_up.set()
-        wait_long(lambda: all(len(each.titles) >= 10 for each in followers), server.log)
+        wait_for(lambda: all(len(each.titles) >= 10 for each in followers), server.log, times=FAILOVER_TIMES)
 
     assert answered > 10, "while one waited for Redis, the others were served"
     assert [each["offset"] for each in publisher.answered] == list(range(1, 11))
@@ -82,20 +84,9 @@ def test_after_a_failover_that_lost_nothing_subscribers_go_on_without_a_gap(tmp_
         found.master.kill()
         publisher = Publisher(server, 1)
         publisher.start()
-        wait_long(publisher.has_answers(1), server.log)
-        wait_long(lambda: all(len(each.titles) >= 2 for each in followers), server.log)
+        wait_for(publisher.has_answers(1), server.log, times=FAILOVER_TIMES)
+        wait_for(lambda: all(len(each.titles) >= 2 for each in followers), server.log, times=FAILOVER_TIMES)
 
     assert publisher.answered[0]["offset"] == before["offset"] + 1
     assert [each.titles for each in followers] == [["before", "0"]] * 2
     assert not any(each.gaps for each in followers)
-
-
-def wait_long(condition: Callable[[], bool], what: Callable[[], object]) -> None:
-    """Three times as long: a sentinel takes its time before it believes that a master is gone."""
-    for tries_left in reversed(range(3)):
-        try:
-            wait_for(condition, what)
-            return
-        except AssertionError:
-            if not tries_left:
-                raise

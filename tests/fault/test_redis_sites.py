@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,9 @@ from tests.support.sites import Site, sites
 pytestmark = pytest.mark.slow
 
 COUNT = 5_000
+
+DISK_TIMES = 20
+"""Thousands of writes through to a disk take their time."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +44,10 @@ def test_a_kill_a_restart_of_redis_and_a_cut_cable_amid_5000_lose_nobody_anythin
             return sum(len(each.answered) for each in publishers)
 
         def reach(count: int) -> None:
-            wait_long(
-                lambda: answered() >= count, lambda: f"{answered()} of {count}\n{three.one.server.log()}"
+            wait_for(
+                lambda: answered() >= count,
+                lambda: f"{answered()} of {count}\n{three.one.server.log()}",
+                times=DISK_TIMES,
             )
 
         reach(COUNT // 5)
@@ -60,9 +64,10 @@ def test_a_kill_a_restart_of_redis_and_a_cut_cable_amid_5000_lose_nobody_anythin
         )
         three.one.mend()
         reach(COUNT)
-        wait_long(
+        wait_for(
             lambda: all(len(each.titles) >= COUNT for each in followers),
             lambda: [(each.transport, len(each.titles), each.gaps) for each in followers],
+            times=DISK_TIMES,
         )
         for follower in followers:
             follower.leaves.set()
@@ -74,14 +79,3 @@ def test_a_kill_a_restart_of_redis_and_a_cut_cable_amid_5000_lose_nobody_anythin
     assert all(len(order) == COUNT for order in orders)
     assert orders == [orders[0]] * 4
     assert not any(each.gaps for each in followers)
-
-
-def wait_long(condition: Callable[[], bool], what: Callable[[], object]) -> None:
-    """Thousands of writes through to a disk take their time."""
-    for tries_left in reversed(range(20)):
-        try:
-            wait_for(condition, what)
-            return
-        except AssertionError:
-            if not tries_left:
-                raise

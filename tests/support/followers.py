@@ -24,9 +24,9 @@ BROKEN = (AssertionError, OSError, http.client.HTTPException, WebSocketException
 """How a connection may end."""
 
 
-def wait_for(condition: Callable[[], bool], what: Callable[[], object]) -> None:
-    """Until it holds; otherwise the test fails with `what`."""
-    deadline_s = time.monotonic() + WAIT_S
+def wait_for(condition: Callable[[], bool], what: Callable[[], object], *, times: int = 1) -> None:
+    """Until it holds; otherwise the test fails with `what`, after so many `times` the usual wait."""
+    deadline_s = time.monotonic() + times * WAIT_S
     while not condition():
         assert time.monotonic() < deadline_s, what()
         time.sleep(0.01)
