@@ -21,6 +21,10 @@ from app.serving.stream import Stream
 TURN_US = 1_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
 
+TURN_SHARE = 8
+"""Of a round: more is not written before others have a turn, once somebody publishes while it is under way. On a machine
+that sends fast a millisecond is a third of a round of a thousand: hardly anything would join it."""
+
 HELP_SHARE = 7
 """Of a round: whoever publishes while one is under way writes a seventh of it first, less what was written since the last
 publish. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
@@ -115,6 +119,8 @@ class Broadcaster:
         self._due: dict[Audience, None] = {}
         self._round: tuple[Audience, list[Outlet], int, int, int] | None = None
         """Audience, its members, who is next, how many are left, and the end of the stream when the round began."""
+        self._is_joined = False
+        """Whether something was published while the round, or the one before it, was under way."""
         self._owed = 0
         """Connections to be written to before the next publish of this round is over."""
         self.ending: set[Outlet] = set()
@@ -140,6 +146,7 @@ class Broadcaster:
         """
         with self.lock:
             if self._is_rung:
+                self._is_joined = True
                 if self._round is not None:
                     self._take_a_turn(HELP_US_MAX, is_help=True)
                 return
@@ -169,6 +176,7 @@ class Broadcaster:
     def _take_a_turn(self, turn_us: int, *, is_help: bool = False) -> bool:
         """Write for about `turn_us`, or as help until nothing is owed; whether something is left to write."""
         until_us = clock.monotonic_us() + turn_us
+        written = 0
         while self._round is not None or self._due:
             if self._round is None:
                 audience = next(iter(self._due))
@@ -181,7 +189,11 @@ class Broadcaster:
                 _write_to(audience, some)
                 at, left = (at + len(some)) % len(members), left - len(some)
                 self._owed = max(0, self._owed - len(some))
-                if left and (clock.monotonic_us() >= until_us or (is_help and not self._owed)):
+                written += len(some)
+                is_enough = (
+                    not self._owed if is_help else self._is_joined and written * TURN_SHARE >= len(members)
+                )
+                if left and (is_enough or clock.monotonic_us() >= until_us):
                     self._round = (audience, members, at, left, end)
                     return True
             self._round = None
@@ -189,6 +201,7 @@ class Broadcaster:
                 self._due[audience] = None  # More came meanwhile: those at the front have not got it.
             audience.trim(end)
         self._owed = 0
+        self._is_joined = False
         return False
 
 

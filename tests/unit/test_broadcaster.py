@@ -6,7 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from app.serving.broadcaster import HELP_SHARE, LOOKS_AT_CLOCK_EVERY, Audience, Broadcaster
+from app.serving.broadcaster import (
+    HELP_SHARE,
+    LOOKS_AT_CLOCK_EVERY,
+    TURN_SHARE,
+    Audience,
+    Broadcaster,
+)
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 NO_END_US = 10**12
@@ -81,6 +87,27 @@ def test_help_ends_with_the_last_write() -> None:
     assert not stage.help()
 
     assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * 48
+
+
+def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
+    """However fast a machine sends: what comes between two turns joins the round."""
+    members = TURN_SHARE * LOOKS_AT_CLOCK_EVERY * HELP_SHARE
+    stage = Stage(members)
+    broadcaster = stage.broadcaster
+    broadcaster._is_rung = True
+    stage.begin_a_round()
+    stage.publish()
+    broadcaster.write()
+    helped = stage.writes
+
+    assert broadcaster._take_a_turn(NO_END_US)
+    assert stage.writes == helped + members // TURN_SHARE
+
+    while broadcaster._take_a_turn(NO_END_US):
+        pass
+    stage.publish()
+    assert not broadcaster._take_a_turn(NO_END_US), "nobody publishes meanwhile: all in one turn"
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * members
 
 
 def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
