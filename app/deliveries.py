@@ -40,6 +40,9 @@ COOKIE = "siar_device"
 DEVICES_COUNTED_MAX = 10_000
 """Devices whose bytes are counted, over all runs; beyond it the one that posted longest ago is forgotten."""
 
+FORGOTTEN_MAX = 10_000
+"""Devices. A phone posts what its outbox holds within seconds of hearing from its server."""
+
 
 class SpoolFull(SiarError):
     """A run's spool has reached its bound."""
@@ -102,6 +105,26 @@ def kept_secret(path: Path) -> bytes:
     if len(found) != SECRET_BYTES:
         raise OSError(errno.EINVAL, f"{path} is damaged; delete it")
     return found
+
+
+class Forgotten:
+    """Who had deleted what was recorded about it, and when: a phone's outbox may hold more of it at that moment."""
+
+    def __init__(self) -> None:
+        self._at_us: dict[str, int] = {}
+        """Server time by device, oldest first."""
+
+    def note(self, device: str, now_us: int) -> None:
+        """Everything about `device` until now has been deleted."""
+        self._at_us.pop(device, None)
+        self._at_us[device] = now_us
+        if len(self._at_us) > FORGOTTEN_MAX:
+            del self._at_us[next(iter(self._at_us))]
+
+    def wanted(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of notifications that were sent since."""
+        at_us = self._at_us.get(device, 0)
+        return [each for each in samples if each["sent_us"] >= at_us]
 
 
 class Spool:

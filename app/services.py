@@ -19,7 +19,7 @@ from app.broker.make import make_broker, make_history_cache
 from app.core.admission import Admission
 from app.core.guesses import Guesses
 from app.core.rate import Rate
-from app.deliveries import COOKIE, Devices, Spool
+from app.deliveries import COOKIE, Devices, Forgotten, Spool
 from app.fanout import Fanout
 from app.operators import Operators
 from app.practice import Practice
@@ -74,6 +74,7 @@ class Services:
     socketio: SocketIoTransport
     trials: Trials
     devices: Devices
+    forgotten: Forgotten
     spool: Spool
     run: str
     """Id of the live run."""
@@ -142,6 +143,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         socketio=socketio,
         trials=trials,
         devices=devices,
+        forgotten=Forgotten(),
         spool=Spool(
             settings.runs_dir,
             bytes_max=settings.spool_bytes_max,

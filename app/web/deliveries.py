@@ -175,11 +175,14 @@ def post() -> flask.Response:
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
     said = msgspec.to_builtins(batch)
+    said["samples"] = parts.forgotten.wanted(batch.device, said["samples"])
+    if batch.samples and not said["samples"]:
+        return flask.jsonify(accepted=0, duplicate=False)
     # What a practice round brings has been seen by its phone, and is nobody else's.
     fresh = is_practice(run) or parts.spool.accept(run, batch.device, said)
     if fresh:
         _tell(batch.device, said["samples"])
-    return flask.jsonify(accepted=len(batch.samples) if fresh else 0, duplicate=not fresh)
+    return flask.jsonify(accepted=len(said["samples"]) if fresh else 0, duplicate=not fresh)
 
 
 @blueprint.delete("/api/deliveries")
@@ -194,6 +197,7 @@ def forget() -> flask.Response:
     is_reporting = parts.room.phase is Phase.CLOSED and parts.runners.running() is not None
     if parts.room.phase in UNDER_WAY or parts.trials.active() is not None or is_reporting:
         raise Conflict(refusal("forget_when_over"))
+    parts.forgotten.note(device, clock.now_us())  # First: what comes meanwhile is not to be kept either.
     live = parts.run if parts.settings.recorder else None
     removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
     receipts_count = parts.receipts.forget(device)

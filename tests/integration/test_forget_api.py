@@ -33,7 +33,7 @@ def wait_until_stored(server: RunningServer, count: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_phone_has_itself_forgotten_and_goes_on(tmp_path: Path) -> None:
+def test_a_phone_has_itself_forgotten_with_what_its_outbox_holds_and_goes_on(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         mine, other = new_phone(server), new_phone(server)
         mine.report(name="Siti")
@@ -50,8 +50,11 @@ def test_a_phone_has_itself_forgotten_and_goes_on(tmp_path: Path) -> None:
             if path.is_file() and mine.device.encode() in path.read_bytes()
         ]
         told = receipt(server, notification["id"])
-        again, _answer = post(mine, [sample(notification)])
+        from_its_outbox, nothing = post(mine, [sample(notification)])
+        newer = publish(server)
+        again, something = post(mine, [sample(notification), sample(newer)])
         found = wait_until_stored(server, 2)
+        told_again = receipt(server, notification["id"])
 
     assert status == 200
     assert (counts["batches_count"], counts["samples_count"], counts["spooled_count"]) in (
@@ -61,7 +64,9 @@ def test_a_phone_has_itself_forgotten_and_goes_on(tmp_path: Path) -> None:
     assert (counts["runs_count"], counts["receipts_count"]) == (1, 1)
     assert left == []
     assert [each["device"] for each in told["devices"]] == [other.device]
-    assert again == 200
+    assert (from_its_outbox, nothing["accepted"]) == (200, 0)
+    assert (again, something["accepted"]) == (200, 1), "what was sent since is recorded"
+    assert told_again["devices"] == told["devices"]
     assert found == [other.device, mine.device]
 
 
