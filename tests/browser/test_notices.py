@@ -33,8 +33,8 @@ SHOWN_SO_FAR = """(() => {
     shown.push(`${title}: ${options.body}`);
   };
 })()"""
-"""Notes what the page has shown. Chromium takes away what it is asked for while it is about to show it: it has it in its
-books by then and not yet on the screen, and believes that somebody has closed it."""
+"""Notes what the page has shown, so that Chromium is asked only afterwards. Asked again and again while it was about to
+show one, it once never listed it; that the asking did it is likely and was not shown."""
 
 FIRST = "Siar: Notifications appear like this one while the page is open."
 
