@@ -72,7 +72,7 @@ CLOSING_US_MAX = 1_000_000
 """For the client to read why it was closed: closing at once, with frames unread, would reset the connection."""
 
 SWEEP_S = 1.0
-"""How often the limits of time are looked at."""
+"""How often the limits of time are looked at, while there are connections."""
 
 UNREAD_BYTES_MAX = 16_384
 """Some 150 answers that the kernel no longer takes."""
@@ -136,6 +136,7 @@ class ClockServer:
         self._held: Counter[str] = Counter()
         """By guest."""
         self._is_exempt = exempt_from_shares(trusted_proxies)
+        self._next_sweep: asyncio.TimerHandle | None = None
 
     def enter(self, connection: ClockConnection, address: str) -> bool:
         """Take a connection in, unless there are too many, in all or of its address."""
@@ -161,6 +162,17 @@ class ClockServer:
         for connection in [one for one in self.connections if one.deadline_us < now_us]:
             connection.expire()
 
+    def sweep_later(self) -> None:
+        """Sweep in a while, and again as long as anybody is there: without connections the process sleeps."""
+        if self._next_sweep is None:
+            self._next_sweep = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep_and_go_on)
+
+    def _sweep_and_go_on(self) -> None:
+        self._next_sweep = None
+        self.sweep(clock.now_us())
+        if self.connections:
+            self.sweep_later()
+
     def close(self) -> None:
         """Say goodbye to everybody."""
         for connection in list(self.connections):
@@ -184,6 +196,7 @@ class ClockConnection(asyncio.Protocol):
             self._transport.write(OVERLOADED)
             self._transport.close()
             return
+        self._server.sweep_later()
         self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)
 
@@ -289,10 +302,7 @@ async def serve(
     )
     print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
     threading.Thread(target=_wait_for_parent, args=(loop, ended), daemon=True).start()
-    while not ended.is_set():
-        clock_server.sweep(clock.now_us())
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), SWEEP_S)
+    await ended.wait()
     server.close()
     clock_server.close()
 

@@ -42,6 +42,7 @@ from app.web import (
 from app.web.guard import Guard
 from app.web.here import KEY
 from app.web.policy import Policy
+from app.web.quick_publish import QuickPublish
 
 ROOT = Path(__file__).parents[1]
 
@@ -103,6 +104,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         self_test,
     ):
         app.register_blueprint(view.blueprint)
+    app.wsgi_app = QuickPublish(app.wsgi_app, services, clock_port=settings.clock_port)  # type: ignore[method-assign]
     app.wsgi_app = Guard(  # type: ignore[method-assign]
         app.wsgi_app,
         allowed_hosts=settings.allowed_hosts,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from app import clock
 from app.core.errors import SiarError, Unfit
+from app.serving.process_end import wait_for_end
 from app.settings import Settings
 
 START_TIMEOUT_S = 10.0
@@ -56,6 +57,8 @@ class Keeper:
         self._pause_s = pause_s
         self._kept: list[_Kept] = []
         self._is_over = threading.Event()
+        self._bell, self._rope = os.pipe()
+        """Read and write end: pulled when it is over."""
         self._thread: threading.Thread | None = None
 
     def add(
@@ -68,9 +71,11 @@ class Keeper:
         """Look after them from now on, until `close`."""
 
         def look_again_and_again() -> None:
-            while not self._is_over.wait(self._pause_s / 2):
+            while not self._is_over.is_set():
+                self._sleep()
                 for kept in self._kept:
-                    self._look(kept, is_ending)
+                    if not self._is_over.is_set():
+                        self._look(kept, is_ending)
 
         self._thread = threading.Thread(target=look_again_and_again, name="siar-keeper", daemon=True)
         self._thread.start()
@@ -78,19 +83,35 @@ class Keeper:
     def close(self) -> None:
         """Start nothing any more, and end them all."""
         self._is_over.set()
+        os.write(self._rope, b"x")
         if self._thread is not None:
             self._thread.join(START_TIMEOUT_S + 1)
+        os.close(self._rope)
+        os.close(self._bell)
         for kept in self._kept:
             tell_to_end(kept.process)  # All at once, and then each in its own time.
         for kept in self._kept:
             stop(kept.process)
 
+    def _sleep(self) -> None:
+        """Until there may be something to do: one has ended, or one is to be started again."""
+        now_us = clock.monotonic_us()
+        due_us = [kept.again_us for kept in self._kept if kept.again_us is not None]
+        look_s = self._pause_s / 2
+        wait_for_end(
+            [kept.process.pid for kept in self._kept if kept.again_us is None],
+            self._bell,
+            timeout_s=max(look_s, (min(due_us) - now_us) / 1e6) if due_us else None,
+            look_s=look_s,
+        )
+
     def _look(self, kept: _Kept, is_ending: Callable[[], bool]) -> None:
         now_us = clock.monotonic_us()
         if kept.process.poll() is None:
+            return
+        if kept.again_us is None:
             if now_us - kept.started_us > LASTED_S * 1e6:
                 kept.pause_s = self._pause_s
-        elif kept.again_us is None:
             kept.again_us = now_us + round(kept.pause_s * 1e6)
         elif now_us >= kept.again_us and not is_ending():
             self._start_again(kept)

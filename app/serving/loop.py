@@ -31,7 +31,8 @@ TURN_US = 1_000
 """Of handling them before others have their turn. One that brings a hundred tiny frames may take that long by itself,
 so each is followed by a look at the clock, and who is left of a lot comes first in the next turn."""
 
-WAIT_MAX_US = 1_000_000
+WAIT_MAX_US = 60_000_000
+"""With nothing due. Whoever has something earlier rings; each turn of an idle server is paid with cold caches."""
 
 RETRY_US = 1_000_000
 """Until a timer that failed is called again: what failed once may be needed for long, and the log is not to be filled."""

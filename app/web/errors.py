@@ -21,6 +21,7 @@ from app.core.sentence import Sentence, parameters
 from app.deliveries import DeviceFull, SpoolFull
 from app.operators import WrongKey
 from app.web import texts
+from app.web.publishing import TooFast, WouldDisturb
 
 logger = logging.getLogger("siar.web")
 
@@ -109,6 +110,16 @@ def register(app: flask.Flask) -> None:
         response = problem(429, refusal("too_many_guesses", seconds=error.wait_s))
         response.headers["Retry-After"] = str(error.wait_s)
         return response
+
+    @app.errorhandler(TooFast)
+    def too_fast(error: TooFast) -> flask.Response:
+        response = problem(429, _said(error))
+        response.headers["Retry-After"] = str(error.wait_s)
+        return response
+
+    @app.errorhandler(WouldDisturb)
+    def would_disturb(error: WouldDisturb) -> flask.Response:
+        return problem(409, _said(error), ends_us=error.ends_us)
 
     @app.errorhandler(OSError)
     def cannot_write(error: OSError) -> flask.Response:

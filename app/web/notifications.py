@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
 
 import flask
-import msgspec
 
 from app import clock
-from app.broker.base import Draft
 from app.broker.history_cache import ANSWER_CHARS_MAX, AWAY, HIT, MISS, HistoryCache
 from app.catalogues import refusal
 from app.core.errors import Malformed
-from app.core.notification import EVERYONE, Notification, Targets, encode_json
+from app.core.notification import Notification, encode_json
 from app.core.position import Position, parse_position
-from app.core.wire import (
-    BODY_CHARS_MAX,
-    DATA_BYTES_MAX,
-    DEFAULT_TOPIC,
-    OFFSET_MAX,
-    TITLE_CHARS_MAX,
-    TOPIC_PATTERN,
-    Transport,
-)
-from app.web import body
+from app.core.wire import OFFSET_MAX
+from app.web import body, publishing, quick_publish
 from app.web.auth import require_operator
-from app.web.errors import problem
 from app.web.here import services
 
 blueprint = flask.Blueprint("notifications", __name__)
@@ -36,69 +24,19 @@ HISTORY_LIMIT_MAX = 1000
 LISTED_AT_ONCE = 20
 """Notifications in one piece of an answer; at the longest about a megabyte."""
 
-TTL_S_MAX = 30 * 24 * 3600
-"""A month; history is shorter than that anyway."""
-
-DEVICES_MAX = 1000
-
 CACHE_STATUS = {HIT: "hit", MISS: "fwd=miss", AWAY: "fwd=bypass"}
 """RFC 9211, section 2: by what became of the question to Redis."""
 
 
-class PublishTargets(msgspec.Struct, forbid_unknown_fields=True):
-    """Whom a notification is for."""
-
-    transport: Transport | None = None
-    devices: (
-        Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=DEVICES_MAX)]
-        | None
-    ) = None
-
-
-class Publish(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a publish."""
-
-    title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_CHARS_MAX)]
-    body: Annotated[str, msgspec.Meta(max_length=BODY_CHARS_MAX)]
-    topic: Annotated[str, msgspec.Meta(pattern=rf"\A{TOPIC_PATTERN.pattern}\Z")] = DEFAULT_TOPIC
-    data: dict[str, Any] = {}
-    ttl_s: Annotated[float, msgspec.Meta(gt=0, le=TTL_S_MAX)] | None = None
-    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
-    due_us: int | None = None
-    targets: PublishTargets | None = None
-    force: bool = False
-
-
-@blueprint.post("/api/notifications")
+@blueprint.post(publishing.PATH)
 def publish() -> flask.Response:
     """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
+    quick_publish.raise_refusal(flask.request.environ)
     require_operator()
     parts = services()
-    wait_us = parts.publish_rate.wait_us(clock.monotonic_us())
-    if wait_us:
-        refused = problem(429, refusal("publish_too_fast"))
-        refused.headers["Retry-After"] = str(-(-wait_us // 1_000_000))
-        return refused
-    wanted = body.read(Publish, bytes_max=parts.settings.publish_body_bytes_max)
-    draft = _draft(wanted)
-    broker = parts.broker
-    earlier = None if draft.idempotency_key is None else broker.earlier(draft)
-    trial = parts.trials.active()
-    if trial is not None and earlier is None:
-        if not wanted.force:
-            return problem(409, refusal("publish_would_disturb"), ends_us=trial.ends_us)
-        parts.trials.void(trial)
-    published = earlier or broker.publish(draft)
-    notification = published.notification
-    if not published.repeated:
-        parts.receipts.published(notification, published.recipients)
-    return body.answer(
-        200 if published.repeated else 201,
-        id=notification.id,
-        offset=notification.offset,
-        sent_us=notification.sent_us,
-        recipients=published.recipients,
-    )
+    wanted = body.read(publishing.Publish, bytes_max=parts.settings.publish_body_bytes_max)
+    status, members = publishing.order(parts, wanted)
+    return body.answer(status, **members)
 
 
 @blueprint.get("/api/notifications")
@@ -161,36 +99,6 @@ def _pieces(position: str, found: Sequence[Notification]) -> Iterator[str]:
         listed = ",".join(notification.json for notification in found[start : start + LISTED_AT_ONCE])
         yield f",{listed}" if start else listed
     yield "]}"
-
-
-def _draft(wanted: Publish) -> Draft:
-    if wanted.data and len(encode_json(wanted.data)) > DATA_BYTES_MAX:
-        raise Malformed(refusal("data_too_large", count=DATA_BYTES_MAX))
-    targets = EVERYONE
-    if wanted.targets is not None:
-        devices = wanted.targets.devices
-        targets = Targets(wanted.targets.transport, None if devices is None else frozenset(devices))
-    return Draft(
-        title=wanted.title,
-        body=wanted.body,
-        topic=wanted.topic,
-        due_us=_due_us(wanted.due_us),
-        data=wanted.data,
-        targets=targets,
-        ttl_us=None if wanted.ttl_s is None else round(wanted.ttl_s * 1_000_000),
-        idempotency_key=wanted.idempotency_key,
-    )
-
-
-def _due_us(wanted_us: int | None) -> int:
-    """The publisher's due time: not in the future, and not older than the setting allows."""
-    now_us = clock.now_us()
-    if wanted_us is None:
-        return now_us
-    age_max_s = services().settings.publish_age_max_s
-    if not now_us - age_max_s * 1_000_000 <= wanted_us <= now_us:
-        raise Malformed(refusal("due_out_of_range", seconds=age_max_s))
-    return wanted_us
 
 
 def _after(text: str, *, epoch: str) -> int:

@@ -9,7 +9,7 @@ import flask
 import msgspec
 
 from app.core.version import VERSION
-from app.web import authority, deliveries, notifications, openapi_room, openapi_runs, trials
+from app.web import authority, deliveries, openapi_room, openapi_runs, publishing, trials
 from app.web.errors import CONTENT_TYPE
 
 blueprint = flask.Blueprint("openapi", __name__)
@@ -17,7 +17,7 @@ blueprint = flask.Blueprint("openapi", __name__)
 Json = dict[str, Any]
 
 BODIES: dict[tuple[str, str], type] = {
-    ("post", "/api/notifications"): notifications.Publish,
+    ("post", "/api/notifications"): publishing.Publish,
     ("post", "/api/devices"): deliveries.Device,
     ("post", "/api/deliveries"): deliveries.Batch,
     ("post", "/api/trials"): trials.Order,

@@ -1,0 +1,193 @@
+"""The short way to publish answers what the view answers, and leaves everything else to it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from app.core.errors import BrokerAway
+from app.factory import SiarApp, create_app
+from app.settings import Settings
+
+DRAWN = "d" * 40
+"""As long as a token that Siar draws: such a one goes the short way."""
+
+TYPED = "typed by a person"
+"""Goes through the view."""
+
+BODY = {"title": "Hello", "body": "there"}
+
+
+def made(tmp_path: Path, token: str, **settings: Any) -> SiarApp:
+    return create_app(Settings(admin_token=token, runs_dir=tmp_path, **settings))
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> SiarApp:
+    return made(tmp_path, DRAWN)
+
+
+@pytest.fixture
+def passed_on(app: SiarApp) -> list[str]:
+    """Methods of the requests that reach Flask."""
+    seen: list[str] = []
+    app.before_request(lambda: seen.append(flask.request.method))
+    return seen
+
+
+def publish(client: FlaskClient, token: str, body: object = BODY, **more: Any) -> TestResponse:
+    given = {"json": body, **more} if "data" not in more else more
+    headers = {"Authorization": f"Bearer {token}", **given.pop("headers", {})}
+    return client.post("/api/notifications", headers=headers, **given)
+
+
+def told(answer: TestResponse) -> tuple[int, set[str], dict[str, str]]:
+    """What both ways must have in common: the members, but not the moment and the epoch."""
+    return answer.status_code, set(answer.get_json()), dict(answer.headers)
+
+
+def test_a_publish_never_reaches_flask(app: SiarApp, passed_on: list[str]) -> None:
+    answer = publish(app.test_client(), DRAWN)
+
+    assert answer.status_code == 201
+    assert answer.get_json()["offset"] == 1
+    assert passed_on == []
+    assert app.services.broker.history(0, 10)[0].title == "Hello"
+
+
+def test_both_ways_answer_alike(tmp_path: Path) -> None:
+    quick = publish(made(tmp_path / "a", DRAWN).test_client(), DRAWN)
+    slow = publish(made(tmp_path / "b", TYPED).test_client(), TYPED)
+
+    assert told(quick) == told(slow)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"title": "no body"}, 400),
+        ({**BODY, "unknown": 1}, 400),
+        ({**BODY, "due_us": 1}, 400),
+        ({**BODY, "data": {"much": "x" * 33_000}}, 400),
+        ({**BODY, "body": "x" * 70_000}, 413),
+    ],
+)
+def test_what_is_wrong_is_said_as_the_view_says_it(tmp_path: Path, body: object, status: int) -> None:
+    quick = publish(made(tmp_path / "a", DRAWN).test_client(), DRAWN, body)
+    slow = publish(made(tmp_path / "b", TYPED).test_client(), TYPED, body)
+
+    assert quick.status_code == status
+    assert told(quick) == told(slow)
+    assert quick.get_json() == slow.get_json()
+
+
+def test_a_repeated_key_is_answered_200_and_published_once(app: SiarApp) -> None:
+    client = app.test_client()
+    first, second = (publish(client, DRAWN, {**BODY, "idempotency_key": "k"}) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.get_json() == second.get_json()
+    assert publish(client, DRAWN, {**BODY, "title": "Else", "idempotency_key": "k"}).status_code == 409
+    assert app.services.broker.position().offset == 1
+
+
+def test_too_much_is_held_back_with_the_time_to_wait(tmp_path: Path) -> None:
+    client = made(tmp_path, DRAWN, publish_per_s_max=1).test_client()
+    first, second = publish(client, DRAWN), publish(client, DRAWN)
+
+    assert (first.status_code, second.status_code) == (201, 429)
+    assert int(second.headers["Retry-After"]) >= 1
+    assert second.get_json()["code"] == "publish_too_fast"
+
+
+def test_what_came_of_it_is_said_by_the_view_and_not_tried_again(
+    app: SiarApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[object] = []
+
+    def away(draft: object) -> None:
+        tries.append(draft)
+        raise BrokerAway("not there")
+
+    monkeypatch.setattr(app.services.broker, "publish", away)
+    answer = publish(app.test_client(), DRAWN)
+
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert len(tries) == 1
+
+
+@pytest.mark.parametrize("token", ["", "x" * 40, "d" * 39, "d" * 41, "D" * 40])
+def test_another_token_publishes_nothing(app: SiarApp, passed_on: list[str], token: str) -> None:
+    answer = publish(app.test_client(), token)
+
+    assert answer.status_code == 401
+    assert passed_on == ["POST"]
+    assert app.services.broker.position().offset == 0
+
+
+def test_a_wrong_token_counts_as_one_guess_and_a_right_one_as_none(
+    app: SiarApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    is_token = app.services.operators.is_token
+    monkeypatch.setattr(
+        app.services.operators,
+        "is_token",
+        lambda token, *, address: asked.append(token) or is_token(token, address=address),
+    )
+    publish(app.test_client(), "x" * 40)
+    publish(app.test_client(), DRAWN)
+
+    assert asked == ["x" * 40]
+
+
+@pytest.mark.parametrize(
+    ("host", "headers", "status"),
+    [("evil.example", {}, 421), ("localhost", {"Origin": "http://evil.example"}, 403)],
+)
+def test_the_guard_stands_before_it(app: SiarApp, host: str, headers: dict[str, str], status: int) -> None:
+    answer = publish(app.test_client(), DRAWN, headers={"Host": host, **headers})
+
+    assert answer.status_code == status
+    assert app.services.broker.position().offset == 0
+
+
+def test_a_body_without_a_length_goes_through_the_view(app: SiarApp, passed_on: list[str]) -> None:
+    answer = publish(
+        app.test_client(),
+        DRAWN,
+        data=None,
+        input_stream=io.BytesIO(b'{"title":"Hello","body":"there"}'),
+        environ_overrides={"wsgi.input_terminated": True, "CONTENT_LENGTH": ""},
+    )
+
+    assert passed_on == ["POST"]
+    assert answer.status_code == 201
+
+
+def test_a_body_that_breaks_off_publishes_nothing(app: SiarApp) -> None:
+    answer = publish(
+        app.test_client(),
+        DRAWN,
+        data=None,
+        input_stream=io.BytesIO(b'{"title":"Hello","body":"th'),
+        headers={"Content-Length": "60"},
+    )
+
+    assert answer.status_code == 400
+    assert app.services.broker.position().offset == 0
+
+
+def test_other_requests_of_that_address_reach_flask(app: SiarApp, passed_on: list[str]) -> None:
+    client = app.test_client()
+    client.get("/api/notifications")
+    client.put("/api/notifications", json=BODY, headers={"Authorization": f"Bearer {DRAWN}"})
+
+    assert passed_on == ["GET", "PUT"]
