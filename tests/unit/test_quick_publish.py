@@ -137,11 +137,12 @@ def test_a_wrong_token_counts_as_one_guess_and_a_right_one_as_none(
 ) -> None:
     asked: list[str] = []
     is_token = app.services.operators.is_token
-    monkeypatch.setattr(
-        app.services.operators,
-        "is_token",
-        lambda token, *, address: asked.append(token) or is_token(token, address=address),
-    )
+
+    def noted(token: str, *, address: str) -> bool:
+        asked.append(token)
+        return is_token(token, address=address)
+
+    monkeypatch.setattr(app.services.operators, "is_token", noted)
     publish(app.test_client(), "x" * 40)
     publish(app.test_client(), DRAWN)
 
