@@ -49,7 +49,7 @@ def _indonesian(comparison: Comparison, noun: str) -> str:
     where = f"pada {comparison.clients} {noun}"
     if comparison.verdict is Verdict.INVALID:
         return (
-            f"Tidak sah {where}: hanya {comparison.blocks_valid} dari {comparison.blocks_complete} blok yang sah, "
+            f"Tundaan tidak sah {where}: hanya {comparison.blocks_valid} dari {comparison.blocks_complete} blok yang sah, "
             "lihat peringatan"
         )
     same = f"setara dalam ±{_figure(comparison.margin)} ms"

@@ -82,7 +82,7 @@ _INDONESIAN_FIRST = [
     "Pipit",
     "Tupai",
     "Angsa",
-    "Paus",
+    "Pesut",
     "Zebra",
     "Gajah",
     "Unta",

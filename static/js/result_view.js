@@ -30,8 +30,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** The drawing's own units; it is as wide as its place. */
 const WIDTH = 320;
-const LEFT = 84;
-const RIGHT = 12;
+const LEFT = 92;
+const RIGHT = 20;
 const ROW = 44;
 const AXIS = 26;
 
@@ -65,12 +65,13 @@ export function drawResult(place, { arms }, speech) {
 }
 
 /**
- * The verdict in the reader's language.
+ * The verdict in the reader's language. What made it invalid stands in the report, which is the operator's.
  *
- * @param {Result} result
- * @param {string} language
+ * @param {Pick<Result, "verdict">} result
+ * @param {Speech} speech
  */
-export function verdictOf({ verdict }, language) {
+export function verdictOf({ verdict }, { t, language }) {
+  if (verdict?.code === "invalid") return t("result.invalid");
   return (language === "id" ? verdict?.sentence_id : verdict?.sentence_en) ?? "";
 }
 
@@ -104,10 +105,7 @@ function drawing(arms, { t, language }) {
   svg.setAttribute("aria-label", t("result.drawing"));
   for (const ms of [0, endMs / 2, endMs]) {
     svg.append(element("line", { x1: x(ms), x2: x(ms), y1: 4, y2: height - AXIS + 4, class: "grid" }));
-    const anchor = ms === 0 ? "start" : ms === endMs ? "end" : "middle";
-    svg.append(
-      label(formatMs(ms, language), { x: x(ms), y: height - 6, "text-anchor": anchor, class: "tick" }),
-    );
+    svg.append(label(formatCount(ms, language), { x: x(ms), y: height - 6, class: "tick at" }));
   }
   svg.append(label(t("result.unit"), { x: 0, y: height - 6, class: "tick" }));
   arms.forEach((arm, index) => svg.append(row(arm, { y: index * ROW + ROW / 2, x, index, t })));
@@ -166,7 +164,7 @@ function table(arms, { t, language }) {
  */
 function figure(value, key, language) {
   if (value === null || value === undefined) return "–";
-  return key.includes("delay_ms") ? `${formatMs(value, language)}\u00a0ms` : formatCount(value, language);
+  return key.includes("delay_ms") ? formatMs(value, language) : formatCount(value, language);
 }
 
 /**

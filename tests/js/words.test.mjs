@@ -68,7 +68,7 @@ test("the state is told in words", () => {
   assert.equal(leftOutWords({}, english), "");
   assert.equal(
     leftOutWords({ hidden: 3, replay: 2 }, english),
-    "Not in the median: 3 while hidden, 2 replayed",
+    "Not in the median: 3 while hidden, 2 fetched later",
   );
 });
 

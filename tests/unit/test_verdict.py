@@ -63,7 +63,7 @@ def verdict_of(*comparisons: Comparison, phones: bool = False) -> RunVerdict:
             [0.5] * 8,
             6,
             "invalid",
-            "Tidak sah pada 6 klien: hanya 2 dari 8 blok yang sah, lihat peringatan",
+            "Tundaan tidak sah pada 6 klien: hanya 2 dari 8 blok yang sah, lihat peringatan",
         ),
     ],
 )
