@@ -99,6 +99,7 @@ def test_a_phone_that_is_reloaded_in_a_trial_keeps_what_it_had_and_fetches_what_
 ) -> None:
     conductor = Conductor(server)
     device = conductor.measure(page, transport, notifications=80, until_count=25)
+    assert not page.evaluate("document.querySelector('nav a').checkVisibility()"), "a stray tap reloads too"
 
     page.call("Page.reload")
     batches = conductor.end_trial(page)

@@ -10,9 +10,9 @@ from rich.console import Console
 from app.analysis.analyse import analyse
 from app.analysis.arrivals import arrival_figures, pooled
 from app.analysis.display import display_ms, display_rows
-from app.analysis.further import SECONDS_DELIVERIES_MAX, further, thinned
+from app.analysis.further import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
 from app.analysis.positions import position_figures, slope_us
-from app.analysis.telemetry import interval_row, level_row, telemetry
+from app.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
 from app.core.course import Course, Upload
 from app.core.delivery import Delivery, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord
@@ -87,6 +87,15 @@ def test_pooling_adds_counts_up_and_takes_shares_of_the_sums() -> None:
     assert (pooled([]).expected, pooled([]).missing_share) == (0, None)
 
 
+def test_of_several_trials_intervals_the_middle_one_stands_and_one_without_any_is_passed_over() -> None:
+    trials = [(1.0, None, None, 1.5), (1.0, 1.0), (1.0, 2.0), (1.0, None)]  # 3000.5, 1000 and 1001 ms; none
+
+    found = pooled([arrival_figures(a_trial(arrivals(*each), plan=SLOW), SLOW) for each in trials])
+
+    assert (found.interval_ms_p50, found.interval_ms_p95) == pytest.approx((1001.0, 1001.0))
+    assert found.interval_ms_max == pytest.approx(3000.5)
+
+
 def test_a_trial_that_never_began_has_no_shares() -> None:
     figures = arrival_figures(a_trial([], plan=SLOW, completed=False, published=0), SLOW)
 
@@ -157,6 +166,18 @@ def test_of_a_trial_beyond_the_limit_every_so_many_th_client_is_looked_at_second
     assert len(beyond.deliveries) == 2 * quarter
 
 
+def test_nothing_went_either_way_only_in_seconds_of_which_both_ways_are_known() -> None:
+    down: Series = (0.0, 0.0, 2.0, None, None, 0.0)
+    up: Series = (0.0, 4.0, 0.0, 0.0, None, None)
+    nothing: Series = (None,) * 6
+
+    found = Telemetry(0, down, up, delay_ms=nothing, jitter_ms=nothing, intervals_s=())
+    unknown = Telemetry(1, nothing, up, delay_ms=nothing, jitter_ms=nothing, intervals_s=())
+
+    assert both_zero_rate([found, unknown]) == 1 / 3  # of the first three, the first
+    assert both_zero_rate([unknown]) is None
+
+
 def test_levels_are_of_the_seconds_that_have_a_value_and_rates_of_all() -> None:
     row = level_row([(4.0, 0.0, None, 2.0), (None, 6.0)])
 
@@ -209,6 +230,28 @@ def test_each_place_further_back_waits_one_write_longer() -> None:
     assert [row.server_ms_p50 for row in figures.places] == pytest.approx([0.1, 0.14, 0.18])
 
 
+@pytest.mark.parametrize(("notifications", "p95_ms"), [(99, None), (100, 0.9505)])
+def test_the_p95_of_the_spread_is_said_from_a_hundred_notifications_on(
+    notifications: int, p95_ms: float | None
+) -> None:
+    """Spreads of 10, 20 ... 1,000 us: type 7 takes place 0.95 x 99 = 94.05, so 950 and a twentieth of 10 more."""
+    rows = [row for client in (0, 1) for row in arrivals(*[9.0] * notifications, client=client)]
+    writes = [
+        [(seq, EPOCH_US + seq * 1_000_000 + 100 + client * 10 * (seq + 1)) for seq in range(notifications)]
+        for client in (0, 1)
+    ]
+    connections = tuple(
+        ConnectionRecord(client=client, address="127.0.0.1", port=1, accepted=tuple(own))
+        for client, own in enumerate(writes)
+    )
+    trial = a_trial(rows, plan=SLOW, clients=2, instrument=InstrumentRecord(connections=connections))
+
+    figures = position_figures(trial)
+
+    assert figures is not None
+    assert figures.spread_ms_p95 == (None if p95_ms is None else pytest.approx(p95_ms))
+
+
 def test_one_client_has_no_place_to_compare_and_no_recording_no_figures() -> None:
     alone = a_trial(arrivals(1.0), plan=SLOW, instrument=written([[0]], 40))
 
@@ -224,6 +267,17 @@ def test_the_common_slope_ignores_what_differs_between_groups() -> None:
 
     assert slope_us([(both, np.array([1.0, 1.5])), (both, np.array([90.0, 90.5]))]) == pytest.approx(500.0)
     assert slope_us([(one, np.array([1.0])), (one + 3, np.array([9.0]))]) is None
+
+
+def test_the_delay_from_sent_leaves_out_what_the_source_was_late() -> None:
+    def late(record: TrialRecord) -> TrialRecord:
+        rows = [a_delivery(seq=seq, due_ms=seq * 50.0, lag_ms=2.0, delay_ms=5.0) for seq in range(2)]
+        return record if record.spec.idle else replace(record, deliveries=rows)
+
+    plan = a_plan(client_counts=(1,), blocks=1, notifications=2, warmup=0)
+    trial = analyse(RunMaker(plan, alter=late).run()).trials[0]
+
+    assert from_sent_ms_p50(trial) == pytest.approx(3.0)
 
 
 def painted(device: str, display: float | None, **changes: object) -> dict[str, object]:

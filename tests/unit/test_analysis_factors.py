@@ -186,6 +186,19 @@ def test_with_clocks_that_drift_the_later_trial_wins_or_loses_by_its_place() -> 
     assert abs(found.first.difference_ms) == pytest.approx(3.0, rel=0.01)  # a minute's, over two phones
 
 
+def test_a_block_in_which_one_arm_has_no_arrival_is_no_block_of_the_study() -> None:
+    records = [
+        record(name, block, 2 * block + place, delays=(1.0, 1.0), drift_ppm=0.0)
+        for block in range(2)
+        for place, name in enumerate(NAMES)
+    ]
+    silent = replace(records[3], deliveries=())
+
+    (found,) = study_methods([*records[:3], silent], *NAMES, counting={(2, 0), (2, 1)})
+
+    assert [each.block for each in found.blocks] == [0]
+
+
 def told(record: TrialRecord, *, late_ms: tuple[float, float]) -> TrialRecord:
     """The same trial of phones whose wall clocks are so much too far on."""
     conducts = tuple(

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from app.analysis.analyse import analyse
+from app.analysis.columns import columns_of
 from app.analysis.split import split
 from app.analysis.validity import check_trial
-from app.analysis.writes import places_of
+from app.analysis.writes import NOT_WRITTEN, has_writes, places_of, server_writes
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.trial import RunRecord, Severity, TrialRecord
 from tests.support import records
@@ -97,6 +98,27 @@ def test_the_place_is_the_order_of_writing_within_a_notification() -> None:
     seq, accepted_us = np.array([1, 1, 1, 2, 2]), np.array([30, 10, 20, 40, 50])
 
     assert places_of(seq, accepted_us).tolist() == [2, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "recorded", [connection(0, {}), connection(None, {1: DUE_US + 900})], ids=["nothing", "a stranger's"]
+)
+def test_a_write_is_known_only_where_a_client_of_the_trial_was_written_to(recorded: ConnectionRecord) -> None:
+    record = trial(recorded)
+
+    found = server_writes(record, columns_of(record.deliveries))
+
+    assert not has_writes(record)
+    assert found.is_known.tolist() == [False]
+
+
+def test_a_delivery_without_a_write_has_none_though_there_is_a_single_one_beside_it() -> None:
+    record = trial(connection(0, {1: DUE_US + 900}), clients=2)
+
+    found = server_writes(record, columns_of(record.deliveries))
+
+    assert found.accepted_us.tolist() == [DUE_US + 900, NOT_WRITTEN]
+    assert found.place.tolist() == [0, NOT_WRITTEN]
 
 
 def test_wire_figures_are_growth_per_connection_and_notification() -> None:

@@ -78,6 +78,14 @@ def test_without_anything_to_compare_the_reason_is_given(
     assert (found.kib, found.low_kib, found.high_kib, found.unknown) == (None, None, None, unknown)
 
 
+def test_repetitions_that_cancel_each_other_out_lie_around_nothing() -> None:
+    # 1 KiB a client more, and 1 less: a mean of 0, a standard error of 1, and t(0.975, 1) = 12.706.
+    found = memory_of({0: [(1, 0), (11, 10 * KIB)], 1: [(1, 10 * KIB), (11, 0)]})
+
+    assert (found.kib, found.unknown) == (None, Unknown.WITHIN_NOISE)
+    assert (found.low_kib, found.high_kib) == pytest.approx((-12.706, 12.706), abs=1e-3)
+
+
 def test_of_few_repetitions_the_interval_is_student_s() -> None:
     by_repetition = repetitions(5, counts=(1, 101), kib=30.0, noise_kib=300.0)
     slopes = [(sizes[1][1] - sizes[0][1]) / 100 / KIB for sizes in by_repetition.values()]

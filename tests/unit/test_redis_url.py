@@ -49,6 +49,8 @@ def test_the_url_says_which_redis_and_which_history_in_it(text: str, expected: R
         ("redis://h?timeout=1", "prefix"),
         ("redis://h?prefix=a%20b", "prefix"),
         ("redis+sentinel://h", "service"),
+        ("redis+sentinel://h/two%20words/1", "service"),
+        ("redis+sentinel://h/main/no%20number", "database"),
         ("rediss://a,b", r"rediss\+sentinel"),
         ("amqps://h", "must be"),
     ],

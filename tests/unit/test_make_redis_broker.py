@@ -1,0 +1,86 @@
+"""The broker that `redis://` makes, with a Redis that knows just enough to be begun with."""
+
+from __future__ import annotations
+
+import hashlib
+import socketserver
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from app import clock
+from app.broker import redis_scripts as scripts
+from app.broker.make import make_broker
+from app.settings import Settings
+
+NAMES = {
+    hashlib.sha1(getattr(scripts, name).encode(), usedforsecurity=False).hexdigest(): name
+    for name in ("JOIN", "READ", "CLAIM")
+}
+"""Redis calls a script by the digest of its text."""
+
+ANSWERS = {
+    "INFO server": b"$19\r\nredis_version:7.0.0\r\n",
+    "INFO persistence": b"$13\r\naof_enabled:0\r\n",
+    "CONFIG GET": b"*2\r\n$11\r\nappendfsync\r\n$2\r\nno\r\n",
+    "JOIN": b"*1\r\n$1\r\ne\r\n",
+    "READ": b"*7\r\n$2\r\nok\r\n$1\r\n0\r\n$0\r\n\r\n$1\r\n0\r\n$1\r\n0\r\n*0\r\n*0\r\n",  # nothing in either stream
+    "CLAIM": b":0\r\n",  # another server has them
+}
+
+
+class Connection(socketserver.StreamRequestHandler):
+    """One client of it, in the protocol of Redis (RESP2)."""
+
+    timeout = 5.0
+    server: EmptyRedis
+
+    def handle(self) -> None:
+        while head := self.rfile.readline():
+            words = [self._word() for _ in range(int(head[1:]))]
+            self.wfile.write(self.server.answer(words))
+
+    def _word(self) -> str:
+        size = int(self.rfile.readline()[1:])
+        return self.rfile.read(size + 2)[:-2].decode()
+
+
+class EmptyRedis(socketserver.ThreadingTCPServer):
+    """It has no history, and its rooms are another server's."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Connection)
+        self.claims: list[str] = []
+        """Who asked for the rooms."""
+        self.is_over = threading.Event()
+
+    def answer(self, words: list[str]) -> bytes:
+        if words[0] == "XREAD":
+            self.is_over.wait(0.5)
+            return b"*-1\r\n"
+        name = NAMES.get(words[1]) or " ".join(words[:2])
+        if name == "CLAIM":
+            self.claims.append(words[-2])  # Before the length of the lease.
+        return ANSWERS.get(name, b"+OK\r\n")
+
+
+@pytest.fixture
+def redis() -> Iterator[EmptyRedis]:
+    with EmptyRedis() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield server
+        server.is_over.set()
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("workers", "asked_count"), [(1, 1), (2, 0)])
+def test_a_server_of_one_process_asks_for_the_rooms_and_one_of_several_never_does(
+    redis: EmptyRedis, workers: int, asked_count: int
+) -> None:
+    host, port = redis.server_address[:2]
+
+    broker = make_broker(Settings(broker=f"redis://{host!s}:{port}", workers=workers))
+    broker.close()
+
+    assert redis.claims == [clock.timebase()] * asked_count
