@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from app.analysis.columns import columns_of
-from app.analysis.cpu import cpu_figures
+from app.analysis.cpu import deliveries_in_window, per_delivery_us
 from app.analysis.metrics import measure
 from app.analysis.statistics import median, quantile_of_ascending
 from app.core.scenario import Plan, arm_plan
@@ -39,7 +39,9 @@ class _Trial:
 
     arm: str
     delays_ms: tuple[float, ...]
-    cpu_us: float | None
+    cpu: CpuUse | None
+    in_window: int
+    """Deliveries that `cpu` is of. What idling costs in that block may be measured only after the trial."""
     delivered: int
     late: int
     lost: int
@@ -56,7 +58,7 @@ class Bands:
     _void: set[BlockName] = field(default_factory=set)
 
     def add(self, record: TrialRecord, *, is_void: bool) -> None:
-        """Take in a trial or an idle window; the idle window of a block is to come before its last trial."""
+        """Take in a trial or an idle window, in any order."""
         name = (record.spec.clients, record.spec.block)
         if is_void:
             self._void.add(name)
@@ -69,7 +71,8 @@ class Bands:
             _Trial(
                 arm=record.spec.arm.name,
                 delays_ms=tuple(columns.delay_ms[columns.is_sample].tolist()),
-                cpu_us=cpu_figures(record, self._idle.get(name)).per_delivery_us,
+                cpu=record.cpu,
+                in_window=deliveries_in_window(record),
                 delivered=metrics.delivered,
                 late=metrics.late,
                 lost=metrics.lost,
@@ -88,19 +91,21 @@ class Bands:
     def _cell(self, arm: str, clients: int) -> Cell:
         blocks = {name: trials for name, trials in self._trials.items() if name[0] == clients}
         every = [each for trials in blocks.values() for each in trials if each.arm == arm]
-        own = [
-            each
+        valid = [
+            (name, each)
             for name, trials in blocks.items()
             if name not in self._void
             for each in trials
             if each.arm == arm
         ]
+        own = [each for _, each in valid]
+        cpus_us = [per_delivery_us(each.cpu, self._idle.get(name), each.in_window) for name, each in valid]
         delays_ms = sorted(delay for each in own for delay in each.delays_ms)
         return Cell(
             delay_ms_p50=quantile_of_ascending(delays_ms, 0.5),
             delay_ms_p25=quantile_of_ascending(delays_ms, 0.25),
             delay_ms_p75=quantile_of_ascending(delays_ms, 0.75),
-            cpu_us_per_delivery=median([each.cpu_us for each in own if each.cpu_us is not None]),
+            cpu_us_per_delivery=median([each for each in cpus_us if each is not None]),
             delivered=sum(each.delivered for each in own),
             late=sum(each.late for each in own),
             lost=sum(each.lost for each in own),

@@ -66,6 +66,14 @@ def deliveries_in_window(record: TrialRecord) -> int:
     return int((is_inside & ~columns.has_outcome(Outcome.LOST)).sum())
 
 
+def per_delivery_us(use: CpuUse | None, idle: CpuUse | None, delivered: int) -> float | None:
+    """Microseconds of the server's CPU for each delivery, idling taken off; `None` where nothing can be said."""
+    if use is None or use.wall_s <= 0 or not delivered:
+        return None
+    net = net_s(use, idle)
+    return None if net is None else 1e6 * net / delivered
+
+
 def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
     """The figures of a trial, with the CPU use of the idle window of its block."""
     use, delivered = record.cpu, deliveries_in_window(record)
@@ -79,7 +87,7 @@ def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
         system_s=use.system_s,
         total_s=use.total_s,
         core_percent=100 * use.total_s / use.wall_s,
-        per_delivery_us=1e6 * net / delivered if net is not None and delivered else None,
+        per_delivery_us=per_delivery_us(use, idle, delivered),
         delta_points=100 * net / (use.wall_s * use.cores) if net is not None else None,
         cpu_percent_points=percent - idle_percent
         if percent is not None and idle_percent is not None

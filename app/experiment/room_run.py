@@ -16,7 +16,7 @@ from typing import Any
 
 from app.analysis.analyse import Analysis, analyse
 from app.analysis.verdict import run_verdict
-from app.analysis.words import arm_title, number
+from app.analysis.words import arm_title
 from app.core.errors import SiarError, Unfit
 from app.core.scenario import Plan, plan_to_json
 from app.experiment import naming
@@ -45,11 +45,11 @@ SIMULATED = "simulated"
 """A phone that is a program says so in its model: `simulated`, or a text with that word."""
 
 HEADINGS_EN = (
-    *("transport", "phones", "median ms", "p95 ms", "CPU us per notification"),
+    *("transport", "phones", "median ms", "p95 ms", "CPU µs per notification"),
     *("delivered", "late", "lost", "blocks"),
 )
 HEADINGS_ID = (
-    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU us per notifikasi"),
+    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU µs per notifikasi"),
     *("sampai", "terlambat", "hilang", "blok"),
 )
 
@@ -205,15 +205,20 @@ class RoomRun:
 
 
 def result_table(analysis: Analysis) -> dict[str, Any]:
-    """A row for each arm and count of phones, for the big screen; headings in both languages."""
+    """A row for each arm and count of phones, for the big screen, which writes numbers as its language does."""
     rows = [
         [
-            *(arm_title(row.arm), row.clients, number(row.delay_ms_p50), number(row.delay_ms_p95)),
-            *(number(row.cpu_per_delivery_us), row.delivered, row.late, row.lost, row.trials),
+            *(arm_title(row.arm), row.clients, _rounded(row.delay_ms_p50), _rounded(row.delay_ms_p95)),
+            *(_rounded(row.cpu_per_delivery_us), row.delivered, row.late, row.lost, row.trials),
         ]
         for row in analysis.summary
     ]
     return {"headings": HEADINGS_EN, "headings_id": HEADINGS_ID, "rows": rows}
+
+
+def _rounded(value: float | None) -> float | None:
+    """To four digits, as everywhere."""
+    return None if value is None else float(f"{value:.4g}")
 
 
 def _with_names(party: Party) -> list[dict[str, object]]:

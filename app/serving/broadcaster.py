@@ -1,4 +1,4 @@
-"""Connections that get the same bytes, and the writing to all of them in turns of about a millisecond.
+"""Connections that get the same bytes, and the writing to all of them in turns of two milliseconds at most.
 
     publish -> `append` to the stream -> a first turn at once, the rest between other work, until everybody stands at
                the end of the stream
@@ -13,29 +13,31 @@ import threading
 import time
 
 from app import clock
+from app.serving import mode
 from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_LOST, CLOSED_SLOW, WRITE_BYTES_MAX, Outlet
 from app.serving.recording import Recording
 from app.serving.stream import Stream
 
-TURN_US = 1_000
-"""Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn."""
+TURN_US = 2_000
+"""Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
+two broadcasts is paid with cold caches (some 50 us)."""
 
 TURN_SHARE = 8
 """Of a round: more is not written before others have a turn, once somebody publishes while it is under way. On a machine
-that sends fast a millisecond is a third of a round of a thousand: hardly anything would join it."""
+that sends fast such a turn is half a round of a thousand: hardly anything would join it."""
 
-HELP_SHARE = 7
-"""Of a round: whoever publishes while one is under way writes a seventh of it first, less what was written since the last
+HELP_SHARE = 5
+"""Of a round: whoever publishes while one is under way writes a fifth of it first, less what was written since the last
 publish. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
 who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast
-one. A third was tried: half the rate and no shorter delays; a smaller part puts more requests into each round, which
-then takes longer."""
+one. A third was tried: half the rate and no shorter delays; a seventh puts more requests into each round, which then
+takes longer."""
 
 HELP_US_MAX = 6_000
-"""Of that in a row: with thousands of connections a seventh of a round would hold up every other request."""
+"""Of that in a row: with thousands of connections a fifth of a round would hold up every other request."""
 
-LOOKS_AT_CLOCK_EVERY = 16
+LOOKS_AT_CLOCK_EVERY = 32
 """Connections, of which each costs about 5 to 12 us."""
 
 
@@ -165,7 +167,8 @@ class Broadcaster:
     def _run(self) -> None:
         while True:
             self._bell.acquire()
-            time.sleep(0)  # Whoever rang ends its turn first.
+            if mode.current() == mode.THREADS:
+                time.sleep(0)  # Whoever rang ends its turn first; a green thread does so in any case.
             while True:
                 with self.lock:
                     if not self._take_a_turn(TURN_US):

@@ -77,6 +77,13 @@ class Photographer:
             page.go(f"{self._seen(operator_link(self._server))}&lang={language}")
             page.wait_for("!document.querySelector('#desk').hidden")
         self._take_operators("admin-new")
+        for page in self._operators.values():
+            page.click("#fields > summary")
+            page.evaluate("document.querySelector('[name=arms]').value = 'compression'")
+        self._take_operators("admin-plan")
+        for page in self._operators.values():
+            page.evaluate("document.querySelector('[name=arms]').value = 'both'")
+            page.click("#fields > summary")
         self._take_screens("screen-closed")
         self._listening()
         self._self_test()

@@ -29,6 +29,7 @@ def test_axe_finds_nothing_all_fits_and_thumbs_hit_on_any_screen_of_a_classroom(
         "screen-lobby",
         "screen-finished",
         "admin-new",
+        "admin-plan",
         "admin-self-tests",
     } <= inspector.scenes
     assert inspector.wrong == []

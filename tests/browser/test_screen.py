@@ -103,7 +103,8 @@ def test_bands_grow_between_trials_with_a_table_of_the_same_numbers(page: Page, 
     assert not page.evaluate("document.querySelector('#results').checkVisibility()")
     stage.progress(results={"sse": {"1": {"blocks": 0}}})
     is_shown(page, "results")
-    assert not page.evaluate("document.querySelector('#delay-chart').checkVisibility()"), "all was void"
+    for empty in ("#delay-chart", "#legend", "#notes-title"):
+        assert not page.evaluate(f"document.querySelector('{empty}').checkVisibility()"), "all was void"
 
     stage.progress(
         notes=[{"code": "void_block", "parameters": {"block": 2, "clients": 1, "why": "P1 fell asleep."}}]
@@ -118,6 +119,7 @@ def test_bands_grow_between_trials_with_a_table_of_the_same_numbers(page: Page, 
     assert page.text("#total-delivered") == "1,800"
     assert page.text("#total-asleep") == "4"
     assert "fell asleep" in page.text("#notes")
+    assert page.evaluate("document.querySelector('#notes-title').checkVisibility()")
 
 
 def test_the_end_is_a_sentence_in_the_readers_language(page: Page, stage: Stage) -> None:
@@ -133,6 +135,14 @@ def test_the_end_is_a_sentence_in_the_readers_language(page: Page, stage: Stage)
     assert "setara" in page.text("#verdict")
     assert page.evaluate("document.querySelectorAll('#outcome-table td').length") == 54
     assert page.text("#outcome-table th") == "cara kirim"
+    cells = page.evaluate(
+        "[...document.querySelectorAll('#outcome-table tbody tr:first-child td')].map((cell) => cell.innerText)"
+    )
+    assert cells == ["SSE", "1", "3,117", "–", "1.148,2", "2.160", "2", "0", "8"], (
+        "three milliseconds, not three thousand"
+    )
+    assert page.text("#downloads") == "Laporan"
+    assert page.evaluate("document.querySelector('#downloads a').getBoundingClientRect().height >= 48")
     links = page.evaluate("[...document.querySelectorAll('#downloads a')].map((link) => link.pathname)")
     assert links == ["/api/screen/report"], "what the screen's link opens"
 

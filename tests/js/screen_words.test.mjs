@@ -46,7 +46,7 @@ for (const [what, members, place, state, text] of [
   ["gets no SSE", { checks: { sse: "failed" } }, 0, "bad", "SSE does not get through"],
   ["is still trying", { checks: { sse: "ok", socketio: "waiting" } }, 0, "waiting", "connected"],
   ["is hidden", { visible: false }, 1, "bad", "page hidden"],
-  ["has no wake lock", { awake: false }, 1, "waiting", "screen on"],
+  ["has no wake lock", { awake: false }, 1, "fair", "screen on"],
   ["has no clock yet", { clock_bound_ms: null }, 2, "waiting", "clock"],
   ["gets no clock", { checks: { clock: "failed" } }, 2, "bad", "clock"],
   ["has a dozing radio", { jitter_ms: 41 }, 3, "bad", "radio ± 41.0 ms"],
@@ -60,7 +60,7 @@ test("who is ready the server counts: a phone that went away is no part of it, w
   const participants = [good, { ...good, seat: 2, away: true }];
   const room = { wanted_count: 6, joined_count: 2, ready_count: 1, participants };
 
-  assert.equal(readyWords(room, english), "1 of 6 ready: starts by itself");
+  assert.equal(readyWords(room, english), "1 of 6 ready: starts by itself when all are here");
   assert.equal(readyWords({ ...room, wanted_count: 2 }, english), "1 of 2 ready: starts by itself when all are");
   assert.equal(readyWords({ wanted_count: 6, joined_count: 0, ready_count: 0 }, english), "Waiting for 6 phones");
 });

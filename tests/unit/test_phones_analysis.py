@@ -17,7 +17,7 @@ from app.core.trial import RunRecord, Severity, TrialRecord
 from app.report.html import report_html
 from app.report.phone_results import phone_result
 from app.report.terminal import headline
-from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial
+from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan")
 
@@ -166,6 +166,19 @@ def test_a_phone_s_own_result_holds_what_it_measured_and_nothing_of_the_others()
         assert arm["trials"] == 4 + 8
         assert arm["delay_ms_p25"] <= arm["delay_ms_p50"] <= arm["delay_ms_p75"]
         assert (arm["on_time"], arm["lost"], arm["asleep"]) == (12 * 20, 0, 0)
+
+
+@pytest.mark.parametrize("idle_first", [True, False])
+def test_bands_take_idling_off_whether_it_was_measured_before_the_trial_or_after(idle_first: bool) -> None:
+    """The idle window of a block stands before one of its arms, which may be the last."""
+    trial = phones_trial(rows(1, 4), *GOOD, cpu=cpu_use(total_s=0.0811))
+    idle = a_trial(plan=PLAN, clients=2, index=1, idle=True, cpu=cpu_use(total_s=0.0011))
+    bands = Bands(PLAN)
+    for record in (idle, trial) if idle_first else (trial, idle):
+        bands.add(record, is_void=False)
+
+    # 81.1 ms less the 1.1 ms of idling in as long a window, over 8 deliveries.
+    assert bands.cells()["sse"]["2"]["cpu_us_per_delivery"] == pytest.approx(10_000)
 
 
 def test_bands_leave_void_blocks_out_and_count_who_slept() -> None:

@@ -53,7 +53,7 @@ export class DevicesView {
     const name = nameOf(device, this.#speech);
     setText(part(row, "name"), name);
     setText(part(row, "transport"), t(`transport.${device.transport}`));
-    setText(part(row, "path"), device.path);
+    setText(part(row, "path"), t(`path.${device.path}`));
     setText(part(row, "rtt"), msOrNothing(device.rtt_ms, this.#speech));
     setText(part(row, "jitter"), msOrNothing(device.jitter_ms, this.#speech));
     setText(

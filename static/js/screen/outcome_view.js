@@ -55,10 +55,17 @@ export class OutcomeView {
     for (const cell of cells) {
       const element = this.#document.createElement(name);
       if (name === "th") element.setAttribute("scope", "col");
-      element.textContent = cell === null ? "–" : String(cell);
+      element.textContent = this.#words(cell);
       row.append(element);
     }
     return row;
+  }
+
+  /** @param {string | number | null} cell */
+  #words(cell) {
+    if (cell === null) return "–";
+    if (typeof cell === "string") return cell;
+    return new Intl.NumberFormat(this.#speech.language, { maximumFractionDigits: 6 }).format(cell);
   }
 
   /** @param {Outcome["downloads"]} downloads */
@@ -69,7 +76,7 @@ export class OutcomeView {
         const item = this.#document.createElement("li");
         const link = this.#document.createElement("a");
         link.href = url;
-        link.textContent = name;
+        link.textContent = this.#speech.t(`download.${name}`);
         item.append(link);
         return item;
       });

@@ -70,9 +70,10 @@ export class ResultsView {
       low: cell.delay_ms_p25,
       high: cell.delay_ms_p75,
     }));
-    this.#drawChart("delay-chart", delay, words);
+    const hasDelay = this.#drawChart("delay-chart", delay, words);
     const cpu = layOut(results, (cell) => ({ value: cell.cpu_us_per_delivery }));
-    this.#drawChart("cpu-chart", cpu, words);
+    const hasCpu = this.#drawChart("cpu-chart", cpu, words);
+    byId(this.#document, "legend").hidden = !hasDelay && !hasCpu;
   }
 
   /**
@@ -81,12 +82,14 @@ export class ResultsView {
    * @param {string} id
    * @param {import("./bands.js").Chart} chart
    * @param {{number: (value: number) => string, x_label: string}} words
+   * @returns {boolean} whether there is anything to see
    */
   #drawChart(id, chart, words) {
     const place = byId(this.#document, id);
     drawChart(place, chart, words);
     const isEmpty = chart.lines.every(({ points }) => points.length === 0);
     /** @type {HTMLElement} */ (place.parentElement).hidden = isEmpty;
+    return !isEmpty;
   }
 
   /** @param {Results} results */

@@ -6,9 +6,9 @@ import { armTitle } from "./arms.js";
 /** @typedef {import("./types.js").Seat} Seat */
 /** @typedef {import("./types.js").RoomState} RoomState */
 /** @typedef {import("./types.js").Speech} Speech */
-/** @typedef {{state: "good" | "waiting" | "bad", text: string}} Tick */
+/** @typedef {{state: "good" | "fair" | "waiting" | "bad", text: string}} Tick */
 
-const MARKS = { good: "✓", waiting: "…", bad: "!" };
+const MARKS = { good: "✓", fair: "•", waiting: "…", bad: "!" };
 
 /** A radio whose packets wander more than this is told apart: Wi-Fi that dozes does so. */
 const RADIO_JITTER_MS_MAX = 30;
@@ -58,7 +58,7 @@ function connectedTick({ checks = {}, away }, { t }) {
 function awakeTick({ visible, awake }, { t }) {
   if (visible === false) return { state: "bad", text: t("seat.hidden") };
   // Without a wake lock (plain http) only the screen's own timeout keeps it on: in order, and not certain.
-  return awake ? { state: "good", text: t("seat.awake") } : { state: "waiting", text: t("seat.screen_on") };
+  return awake ? { state: "good", text: t("seat.awake") } : { state: "fair", text: t("seat.screen_on") };
 }
 
 /**
