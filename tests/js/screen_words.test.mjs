@@ -60,7 +60,7 @@ test("who is ready the server counts: a phone that went away is no part of it, w
   const participants = [good, { ...good, seat: 2, away: true }];
   const room = { wanted_count: 6, joined_count: 2, ready_count: 1, participants };
 
-  assert.equal(readyWords(room, english), "1 of 6 ready: starts by itself when all are here");
+  assert.equal(readyWords(room, english), "1 of 6 ready: starts by itself");
   assert.equal(readyWords({ ...room, wanted_count: 2 }, english), "1 of 2 ready: starts by itself when all are");
   assert.equal(readyWords({ wanted_count: 6, joined_count: 0, ready_count: 0 }, english), "Waiting for 6 phones");
 });
