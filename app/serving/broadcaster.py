@@ -13,7 +13,6 @@ import threading
 import time
 
 from app import clock
-from app.serving import mode
 from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_LOST, CLOSED_SLOW, WRITE_BYTES_MAX, Outlet
 from app.serving.recording import Recording
@@ -167,8 +166,7 @@ class Broadcaster:
     def _run(self) -> None:
         while True:
             self._bell.acquire()
-            if mode.current() == mode.THREADS:
-                time.sleep(0)  # Whoever rang ends its turn first; a green thread does so in any case.
+            time.sleep(0)  # Whoever rang ends its turn first, and whoever waits to publish joins the round.
             while True:
                 with self.lock:
                     if not self._take_a_turn(TURN_US):
