@@ -26,15 +26,15 @@ TURN_SHARE = 8
 """Of a round: more is not written before others have a turn, once somebody publishes while it is under way. On a machine
 that sends fast such a turn is half a round of a thousand: hardly anything would join it."""
 
-HELP_SHARE = 6
-"""Of a round: whoever publishes while one is under way writes a sixth of it first, less what was written since the last
+HELP_SHARE = 5
+"""Of a round: whoever publishes while one is under way writes a fifth of it first, less what was written since the last
 publish. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
 who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast
 one. A third was tried: half the rate and no shorter delays; a seventh puts more requests into each round, which then
 takes longer."""
 
 HELP_US_MAX = 6_000
-"""Of that in a row: with thousands of connections a sixth of a round would hold up every other request."""
+"""Of that in a row: with thousands of connections a fifth of a round would hold up every other request."""
 
 LOOKS_AT_CLOCK_EVERY = 32
 """Connections, of which each costs about 5 to 12 us."""
@@ -213,7 +213,7 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
     """
     stream, recording = audience.stream, audience.recording
     end = stream.end
-    data, data_from, handed_ns = b"", -1, 0
+    data, data_from, data_to, size, handed_ns = b"", -1, -1, 0, 0
     for outlet in outlets:
         cursor = outlet.cursor
         sock = outlet.sock
@@ -221,6 +221,8 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
             continue
         if cursor != data_from:
             data, data_from = stream.read(cursor, WRITE_BYTES_MAX), cursor
+            size = len(data)
+            data_to = end if cursor + size == end else cursor + size
         if recording is not None:
             handed_ns = clock.monotonic_ns()
         try:
@@ -230,9 +232,8 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
         except OSError:
             outlet.drop(CLOSED_LOST)
             continue
-        reached = cursor + taken
-        outlet.cursor = end if reached == end else reached
+        outlet.cursor = data_to if taken == size else cursor + taken
         if recording is not None:
             recording.note(outlet, outlet.cursor, handed_ns)
-        if reached != end:
+        if outlet.cursor is not end:
             outlet.block()

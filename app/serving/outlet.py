@@ -42,7 +42,13 @@ CLOSED_LOST = "connection_lost"
 """The kernel gave up: a reset, or a peer that acknowledged nothing for TCP_USER_TIMEOUT."""
 
 
-class Outlet:
+class Place:
+    """What a round reads of each connection, side by side: between two rounds all of it leaves the processor's caches."""
+
+    __slots__ = ("audience", "cursor", "is_blocked", "sock")
+
+
+class Outlet(Place):
     """A detached connection. Its methods may be called from any thread.
 
     1. Bytes leave in the order described above and never in the middle of a frame of the stream.
@@ -51,7 +57,7 @@ class Outlet:
     """
 
     __slots__ = (
-        "_ending", "_frame_bytes", "_is_deaf", "_later", "_own", "audience", "broadcaster", "cursor", "fd", "is_blocked", "sock",
+        "_ending", "_frame_bytes", "_is_deaf", "_later", "_own", "broadcaster", "fd",
     )  # fmt: skip
 
     def __init__(self, broadcaster: Broadcaster, sock: RawSocket) -> None:
