@@ -26,7 +26,7 @@ from gunicorn import util
 from app.serving import mode
 from app.serving.worker import SiarWorker
 
-NOTIFY_S = 1.0
+NOTIFY_S = 2.0
 """How often the master hears from us; it ends a worker that is silent for `timeout` (30 s)."""
 
 LOOK_AGAIN_S = 0.02

@@ -23,7 +23,7 @@ from gunicorn import util
 from app.serving import mode
 from app.serving.worker import SiarWorker
 
-NOTIFY_S = 1.0
+NOTIFY_S = 2.0
 """How often the master hears from us."""
 
 LOOK_AGAIN_S = 0.02
