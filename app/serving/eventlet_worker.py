@@ -27,7 +27,7 @@ from app.serving import mode
 from app.serving.worker import SiarWorker
 
 NOTIFY_S = 2.0
-"""How often the master hears from us; it ends a worker that is silent for `timeout` (30 s)."""
+"""How often the master hears from us; it ends a worker that is silent for `timeout` (60 s)."""
 
 LOOK_AGAIN_S = 0.02
 """Whether the last bytes have gone."""

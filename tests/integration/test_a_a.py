@@ -12,13 +12,16 @@ from app.experiment import processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
+EXIT_UNFIT = 3
+"""Of a run that this machine made invalid."""
+
 BLOCKS = 8
 """Fewer give no verdict."""
 
 
 def plan_text(transport: str) -> str:
     return f"""
-client_counts = [1, 6]
+client_counts = [3]
 blocks = {BLOCKS}
 notifications = 60
 rate_hz = 50.0
@@ -29,22 +32,31 @@ arms = [
 """
 
 
-@pytest.mark.parametrize("transport", ["sse", "socketio"])
-def test_an_arm_is_equivalent_to_itself(transport: str, tmp_path: Path) -> None:
-    """Equivalence, and not the verdict: of true differences of nothing, that finds five in a hundred by its definition."""
-    (tmp_path / "plan.toml").write_text(plan_text(transport))
+def finds_none(plan: Path) -> bool:
+    """Whether a run of the plan is valid, and says of neither that it is lower by more than makes no matter."""
+    result_file = plan.with_suffix(".json")
     done = subprocess.run(
-        processes.python_module("app", "run", "plan.toml", "--json", "result.json"),
+        processes.python_module("app", "run", plan.name, "--json", result_file.name),
         env=processes.environment(),
-        cwd=tmp_path,
+        cwd=plan.parent,
         capture_output=True,
         text=True,
         timeout=300,
     )
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads((tmp_path / "result.json").read_text())
-    primary = [each for each in result["comparison"] if each["family"] == "primary"]
-    assert {(each["clients"], each["blocks_valid"] >= BLOCKS) for each in primary} == {(1, True), (6, True)}
-    assert [each for each in primary if not each["equivalent"]] == []
+    assert done.returncode in (0, EXIT_UNFIT), done.stdout + done.stderr
+    result = json.loads(result_file.read_text())
+    (found,) = [each for each in result["comparison"] if each["family"] == "confirmatory"]
     assert result["totals"]["lost"] == 0
+    return found["blocks_valid"] >= BLOCKS and (found["verdict"] == "undecided" or found["equivalent"])
+
+
+@pytest.mark.parametrize("transport", ["sse", "socketio"])
+def test_no_difference_is_found_between_an_arm_and_itself(transport: str, tmp_path: Path) -> None:
+    """Chance finds one in a few runs of a hundred, by the level of the intervals, and hardly in two one after the other.
+
+    A fault of the instrument does not go away.
+    """
+    plan = tmp_path / "plan.toml"
+    plan.write_text(plan_text(transport))
+
+    assert finds_none(plan) or finds_none(plan)
