@@ -171,11 +171,11 @@ class Fanout:
     def deliver(self, notification: Notification) -> dict[str, int]:
         """Hand a notification to every connection that it matches; answers how many, by transport."""
         counts = dict.fromkeys(self._names, 0)
+        turn = next(self._rotation)  # One for both: with every second number only, some would never be first.
         with self._lock:
-            self._deliver_direct(notification, counts)
+            self._deliver_direct(notification, counts, turn)
             stock = self._matching_stock(notification)
         self.broadcaster.write()
-        turn = next(self._rotation)
         for transport, connections in stock.items():
             first = turn % len(connections)
             self._framings[transport].send(notification, connections[first:] + connections[:first])
@@ -281,10 +281,9 @@ class Fanout:
         if not group.members:
             self._groups.pop((group.wanted, group.form), None)
 
-    def _deliver_direct(self, notification: Notification, counts: dict[str, int]) -> None:
+    def _deliver_direct(self, notification: Notification, counts: dict[str, int], turn: int) -> None:
         frames: dict[tuple[str, str], bytes] = {}
         devices = notification.targets.devices
-        turn = next(self._rotation)
         groups = list(self._groups.values())
         first = turn % len(groups) if groups else 0
         for group in groups[first:] + groups[:first]:

@@ -184,6 +184,15 @@ def test_the_course_of_a_trial_is_thinned_and_keeps_its_extremes() -> None:
     assert slow.from_s <= 321 * 0.02 <= slow.to_s
 
 
+def test_the_stretches_of_a_trial_end_where_it_ends_to_the_last_digit() -> None:
+    rows = [a_delivery(seq=seq, due_ms=seq * 1000.0) for seq in range(5)]
+
+    found = stretches_of([columns_of(rows)], 2)
+
+    assert [(each.from_s, each.to_s) for each in found] == [(0.0, 2.0), (2.0, 4.0)]
+    assert [each.samples for each in found] == [2, 3]  # Due at 0 and 1 s; at 2, 3 and 4 s.
+
+
 def test_a_trial_without_samples_has_no_course_and_one_notification_has_one_stretch() -> None:
     assert stretches_of([columns_of([a_delivery(delay_ms=None)])], 60) == ()
     assert [each.middle_ms for each in stretches_of([columns_of([a_delivery(delay_ms=2.0)])], 1)] == [2.0]

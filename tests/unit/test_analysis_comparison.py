@@ -146,6 +146,23 @@ def test_estimate_and_interval_are_b_minus_a() -> None:
 
 
 @pytest.mark.parametrize(
+    ("difference", "ratio"),
+    [
+        (-1.0, 0.5),  # 1 ms over 2 ms
+        (-1.5, 0.25),  # 0.5 ms over 2 ms
+        (-2.0, None),  # Nothing has no logarithm.
+        (-2.5, None),
+    ],
+)
+def test_whatever_is_above_zero_has_a_ratio_however_small_and_nothing_else_has(
+    difference: float, ratio: float | None
+) -> None:
+    found = verdict_at_6([difference] * 8, base_ms=2.0)
+
+    assert found.ratio == (None if ratio is None else pytest.approx(ratio))
+
+
+@pytest.mark.parametrize(
     ("metric", "environment", "a_median", "bound_ms", "expected"),
     [
         ("delay_ms_p50", "loopback", 1.0, 0.05, 0.2),

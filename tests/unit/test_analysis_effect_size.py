@@ -153,6 +153,12 @@ def test_the_binomial_is_scipys(count: int, share: float) -> None:
     assert binomial_cumulative(count, share) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("share", [-0.1, 0.0, 1.0, 1.1])
+def test_the_least_and_the_greatest_are_no_quantiles_with_an_interval(share: float) -> None:
+    with pytest.raises(ValueError, match="share lies between 0 and 1"):
+        order_interval([1.0, 2.0, 3.0], share)
+
+
 @pytest.mark.parametrize("count", [10, 50, 100, 400])
 @pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
 def test_the_interval_of_a_quantile_is_scipys(count: int, share: float) -> None:
@@ -234,6 +240,14 @@ def test_the_blocks_for_equivalence_are_those_of_measurement_md(margin: float, b
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.975, 0.9975])
 def test_students_t_is_scipys(df: int, share: float) -> None:
     assert t_quantile(share, df) == pytest.approx(stats.t.ppf(share, df), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.9, 3.078), (0.95, 6.314), (0.975, 12.706)])
+def test_of_two_values_students_t_is_that_of_the_tables_to_their_last_digit(
+    share: float, value: float
+) -> None:
+    # With one degree of freedom it is Cauchy's distribution, tan(pi (share - 1/2)), whose tails are the longest.
+    assert t_quantile(share, 1) == pytest.approx(value, rel=0, abs=5e-4)
 
 
 @pytest.mark.parametrize("blocks", [5, 8, 12, 30])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -91,29 +92,34 @@ def test_a_device_is_written_to_alone_among_those_who_share_its_stream(stage: St
     assert one.recipients["sse"] == 1
 
 
-def test_in_the_stock_way_another_one_is_first_each_time_and_nobody_is_left_out(stage: Stage) -> None:
-    crowd = [stage.stock() for _ in range(3)]
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_in_the_stock_way_each_is_first_as_often_as_the_others_and_nobody_is_left_out(
+    stage: Stage, count: int
+) -> None:
+    crowd = [stage.stock() for _ in range(count)]
 
-    for _ in range(6):
+    for _ in range(2 * count):
         publish(stage.broker)
 
     handed = [connections for _, connections in stage.sse.handed]
-    assert {connections[0] for connections in handed} == set(crowd)
+    assert Counter(connections[0] for connections in handed) == dict.fromkeys(crowd, 2)
     for connections in handed:
         start = crowd.index(connections[0])  # type: ignore[arg-type]
         assert connections == crowd[start:] + crowd[:start]
 
 
-def test_groups_take_turns_in_being_first(stage: Stage) -> None:
-    for form in ("a", "b", "c"):
-        stage.direct(form=form)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_each_group_is_first_as_often_as_the_others(stage: Stage, count: int) -> None:
+    """Two are the usual number: a transport each."""
+    for number in range(count):
+        stage.direct(form=str(number))
 
-    for _ in range(6):
+    for _ in range(2 * count):
         publish(stage.broker)
 
-    first = {stage.sse.framed[at][1] for at in range(0, len(stage.sse.framed), 3)}
-    assert len(stage.sse.framed) == 18
-    assert len(first) > 1
+    assert len(stage.sse.framed) == 2 * count * count
+    first = Counter(stage.sse.framed[at][1] for at in range(0, len(stage.sse.framed), count))
+    assert first == {str(number): 2 for number in range(count)}
 
 
 def test_connections_are_counted_by_transport_and_by_path(stage: Stage) -> None:

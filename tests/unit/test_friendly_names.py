@@ -58,10 +58,13 @@ def test_a_name_that_is_taken_is_passed_over() -> None:
     assert friendly_name("en", number=7, taken={"somebody else"}) == first
 
 
-def test_there_is_a_name_even_when_all_are_taken() -> None:
-    taken = {friendly_name("id", number=number, taken=()).casefold() for number in range(768)}
+@pytest.mark.parametrize(("language", "name"), [("en", "Red Gecko 769"), ("id", "Tokek Merah 769")])
+def test_when_all_are_taken_the_first_name_comes_again_with_a_number_that_nobody_has(
+    language: str, name: str
+) -> None:
+    taken = {friendly_name(language, number=number, taken=()).casefold() for number in range(768)}
 
-    assert friendly_name("id", number=0, taken=taken).casefold() not in taken
+    assert friendly_name(language, number=5, taken=taken) == name
 
 
 def test_an_unknown_language_gets_english() -> None:

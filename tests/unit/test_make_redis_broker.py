@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -53,6 +54,8 @@ class EmptyRedis(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), Connection)
         self.claims: list[str] = []
         """Who asked for the rooms."""
+        self.refusals_left = 0
+        """So many more times it says that it is still loading, as it does for a moment after it was started."""
         self.is_over = threading.Event()
 
     def answer(self, words: list[str]) -> bytes:
@@ -62,6 +65,9 @@ class EmptyRedis(socketserver.ThreadingTCPServer):
         name = NAMES.get(words[1]) or " ".join(words[:2])
         if name == "CLAIM":
             self.claims.append(words[-2])  # Before the length of the lease.
+        if name == "INFO server" and self.refusals_left:
+            self.refusals_left -= 1
+            return b"-LOADING Redis is loading the dataset in memory\r\n"
         return ANSWERS.get(name, b"+OK\r\n")
 
 
@@ -84,3 +90,20 @@ def test_a_server_of_one_process_asks_for_the_rooms_and_one_of_several_never_doe
     broker.close()
 
     assert redis.claims == [clock.timebase()] * asked_count
+
+
+def test_a_redis_that_is_away_at_the_start_is_waited_for_and_told_of_once(
+    redis: EmptyRedis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = redis.server_address[:2]
+    redis.refusals_left = 2
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+
+    with caplog.at_level(logging.WARNING, logger="siar.broker"):
+        broker = make_broker(Settings(broker=f"redis://{host!s}:{port}"))
+    broker.close()
+
+    assert redis.refusals_left == 0
+    told = [each for each in caplog.messages if each.endswith("Waiting for it.")]
+    assert len(told) == 1
+    assert told[0].startswith(f"Redis ({host!s}:{port}) does not answer.")

@@ -67,6 +67,7 @@ def test_a_few_connections_are_told_too_where_the_repetitions_agree() -> None:
     [
         ({}, Unknown.NOT_RECORDED),
         (repetitions(8, counts=(6,), kib=9.0, noise_kib=0.0), Unknown.ONE_COUNT),
+        ({0: [(0, 4 * KIB), (0, 8 * KIB)], 1: [(0, 4 * KIB), (0, 4 * KIB)]}, Unknown.ONE_COUNT),
         (repetitions(1, counts=(1, 1000), kib=9.0, noise_kib=0.0), Unknown.ONE_REPETITION),
     ],
 )

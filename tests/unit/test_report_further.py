@@ -7,11 +7,13 @@ from functools import cache
 import pytest
 
 from app.analysis.analyse import Analysis, analyse
-from app.analysis.beside import beside, once_sentences
+from app.analysis.beside import POOLED_MAX, beside, once_sentences
 from app.analysis.characteristics import FIGURES, Characteristic, of
 from app.analysis.comparison import Verdict
 from app.analysis.further import further
 from app.analysis.within import within_trials
+from app.core.columns import DeliveryColumns
+from app.core.trial import TrialRecord
 from app.report.further_tables import characteristic_tables, methods_table, study_table
 from app.report.html import report_html
 from app.report.result import result_json
@@ -46,6 +48,21 @@ def test_where_the_difference_is_plain_every_method_sees_it() -> None:
         assert (row.study.a_lower, row.study.b_lower) == (8, 0)
         assert row.study_agrees is True
         assert row.blocks_for_difference is not None
+
+
+def test_of_one_delivery_beyond_the_limit_every_second_is_pooled_and_up_to_it_all_are() -> None:
+    def crowded(record: TrialRecord) -> TrialRecord:
+        """Half the limit in each of an arm's two trials, and with SSE one more."""
+        if record.spec.idle:
+            return record
+        count = POOLED_MAX // 2 + (record.spec.arm.transport == "sse")
+        return replace(record, deliveries=DeliveryColumns.of([record.deliveries[0]] * count))
+
+    plan = a_plan(client_counts=(1,), blocks=2, notifications=1, warmup=0)
+    (row,) = beside(analyse(RunMaker(plan, alter=crowded).run()))
+
+    # Of 50,001 in a trial, the first, the third and so on to the last.
+    assert (row.pooled.a_count, row.pooled.b_count) == (2 * 25_001, 100_000)
 
 
 def test_where_there_is_none_the_pooled_test_finds_one_and_the_study_both() -> None:

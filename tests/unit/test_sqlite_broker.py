@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from app.broker import journal_file
 from app.broker.base import Filter
 from app.broker.journal import UNFLUSHED_OFFSETS_MAX, Journal
-from app.broker.keys import KEYS_MAX
+from app.broker.keys import KEYS_MAX, Use
+from app.broker.memory import MemoryBroker
 from app.broker.sqlite import DROP_AT_ROWS, SqliteBroker
 from app.core.broker_url import BrokerUrl, parse_broker_url
 from app.core.errors import NotKept, SettingError, StoreError, Unfit
@@ -34,6 +36,27 @@ def rewrite(path: Path, *statements: str) -> None:
     for statement in statements:
         connection.execute(statement)
     connection.close()
+
+
+def rows_in(path: Path) -> int:
+    """How many notifications stand in the file and its log."""
+    connection = sqlite3.connect(path)
+    (rows,) = connection.execute("SELECT count(*) FROM notifications").fetchone()
+    connection.close()
+    return int(rows)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    journal = Journal(tmp_path / "history.db", synchronous="normal", wait_s=0)
+    yield journal
+    journal.close(journal.state)
+
+
+@pytest.fixture
+def source() -> MemoryBroker:
+    """Where notifications for a journal come from."""
+    return MemoryBroker(count_max=10, bytes_max=10**6, age_max_us=AGE_MAX_US)
 
 
 def start_again(path: Path) -> None:
@@ -145,10 +168,58 @@ def test_a_history_that_may_hold_nothing_holds_nothing_on_the_disk_either(tmp_pa
         publish(host.broker)
     host.broker.close()
 
-    connection = sqlite3.connect(host.path)
-    (rows,) = connection.execute("SELECT count(*) FROM notifications").fetchone()
-    connection.close()
-    assert rows <= DROP_AT_ROWS
+    assert rows_in(host.path) <= DROP_AT_ROWS
+
+
+def test_what_history_holds_no_more_stays_on_the_disk_until_there_is_enough_to_drop_at_once(
+    tmp_path: Path,
+) -> None:
+    host = BrokerHost("sqlite", tmp_path)
+    host.start(count_max=5)
+
+    for _ in range(5 + DROP_AT_ROWS):
+        publish(host.broker)
+    before = rows_in(host.path)
+    publish(host.broker)
+    after = rows_in(host.path)
+    host.broker.close()
+
+    assert before == 5 + DROP_AT_ROWS
+    assert after == 5 + 1, "those that history held, and the new one"
+
+
+def test_what_cannot_all_be_forgotten_is_all_kept(journal: Journal, source: MemoryBroker) -> None:
+    """The disk fails between the notifications and their keys."""
+    for _ in range(2):
+        notification = publish(source).notification
+        use = Use("fingerprint", notification.offset, due_us=1, sent_us=2, recipients={})
+        journal.append(notification, f"key {notification.offset}", use, journal.state)
+    rewrite(
+        journal.path,
+        "CREATE TRIGGER failing BEFORE DELETE ON keys BEGIN SELECT RAISE(ABORT, 'disk failure'); END",
+    )
+
+    with pytest.raises(NotKept, match="disk failure"):
+        journal.drop_before(notification=2, use=2, state=replace(journal.state, expired_through=1))
+
+    assert [each.offset for each in journal.notifications()] == [1, 2]
+    assert [key for key, _ in journal.uses()] == ["key 1", "key 2"]
+    assert (journal.notification_count, journal.state.expired_through) == (2, 0)
+
+
+def test_where_too_much_is_unflushed_one_write_flushes_it_first_and_the_next_ones_need_not(
+    journal: Journal, source: MemoryBroker
+) -> None:
+    """What is written goes into the log; only a flush changes the file itself."""
+    journal.reserve(replace(journal.state, trials_through=UNFLUSHED_OFFSETS_MAX))
+    files = [journal.path.read_bytes()]
+
+    for _ in range(3):
+        journal.append(publish(source).notification, None, None, journal.state)
+        files.append(journal.path.read_bytes())
+
+    assert files[0] != files[1]
+    assert files[1] == files[2] == files[3]
 
 
 def test_the_bounds_hold_on_the_disk_too(tmp_path: Path) -> None:
