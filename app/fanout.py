@@ -265,6 +265,9 @@ class Fanout:
 
     def cut(self, connection: Connection, reason: str) -> None:
         """End a connection from our side, behind what waits for it."""
+        if isinstance(connection, Outlet):
+            connection.end(reason)  # First: who does not read a stream any more gets nothing more of it.
+            return  # It has counted itself out, as at every end.
         self.unsubscribe(connection, reason)
         connection.end(reason)
 

@@ -62,7 +62,7 @@ class Gap:
     reason: str
     """`"expired"`: dropped by the bounds of history. `"epoch"`: the position is of another life of it."""
     position: Position
-    """Where the client stands after it: `<epoch>.<last>`."""
+    """Where the client stands after it: just before the first that it gets, or at the newest where it gets none."""
 
     def wire(self) -> dict[str, Any]:
         """The JSON object of the `gap` event."""

@@ -37,7 +37,8 @@ class Flusher:
         self._thread.join()
 
     def _run(self) -> None:
-        while True:
+        # Asked here too: a `stop` between the pause and `clear` would otherwise be forgotten, and wait for ever.
+        while not self._stopped.is_set():
             self._wanted.wait()
             if self._stopped.wait(FLUSH_AFTER_S):
                 return

@@ -59,7 +59,8 @@ class State:
 def connect(path: Path) -> sqlite3.Connection:
     """Autocommit; usable from any thread, one at a time."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA wal_autocheckpoint = 0")  # or a publish would flush, now and then
+    with _closed_on_error(connection):
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # or a publish would flush, now and then
     return connection
 
 

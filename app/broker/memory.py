@@ -53,7 +53,7 @@ class MemoryBroker:
     def publish(self, draft: Draft) -> Published:
         """Order, keep and hand on. Raises `Conflict` when the idempotency key stands for something else."""
         with self._lock:
-            use = self._keys.find(draft) if draft.idempotency_key is not None else None
+            use = self._keys.find(draft)
             if use is not None:
                 return self._repeated(draft, use)
             offset = self._offset + 1

@@ -91,6 +91,11 @@ class Follower:
                     logger.error("%s", error)
                     self.went_away()
                     time.sleep(LOOK_EVERY_US / 1e6)
+            except Exception:  # Without this thread the server would go on with a history that never grows.
+                if not self._stopped.is_set():
+                    logger.exception("Following Redis failed.")
+                    self.went_away()
+                    time.sleep(LOOK_EVERY_US / 1e6)
 
     def _step(self) -> None:
         now_us = clock.monotonic_us()

@@ -35,8 +35,11 @@ VERSION_MIN = (6, 2)
 
 ADVICE = "Repeat it with its idempotency_key when Redis is back: then it is published once."
 
-_GONE = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, MasterNotFoundError, OSError)
-"""No Redis, one that is still loading, or one that is no master any more."""
+_GONE = (
+    *(redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse),
+    *(redis.ReadOnlyError, MasterNotFoundError, OSError),
+)
+"""No Redis, something else in its place, one that is still loading, or one that is no master any more."""
 
 
 class RedisLink:

@@ -9,6 +9,7 @@ one write. So a burst costs each connection a few writes, while a single notific
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 
@@ -17,6 +18,8 @@ from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_LOST, CLOSED_SLOW, WRITE_BYTES_MAX, Outlet
 from app.serving.recording import Recording
 from app.serving.stream import Stream
+
+logger = logging.getLogger("siar.broadcaster")
 
 TURN_US = 2_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
@@ -198,9 +201,12 @@ class Broadcaster:
                     self._round = (audience, members, at, left, end)
                     return True
             self._round = None
+            is_last = not self._due
             if audience.stream.end != end:
                 self._due[audience] = None  # More came meanwhile: those at the front have not got it.
             audience.trim(end)
+            if not is_last and clock.monotonic_us() >= until_us:
+                return True  # Each may choose topics of its own: many small audiences take as long as a large one.
         self._owed = 0
         self._is_joined = False
         return False
@@ -230,6 +236,10 @@ def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
         except BlockingIOError:
             taken = 0
         except OSError:
+            outlet.drop(CLOSED_LOST)
+            continue
+        except Exception:  # One connection's bug must not end the writing to all others, for good.
+            logger.exception("Writing to a connection failed; closed.")
             outlet.drop(CLOSED_LOST)
             continue
         outlet.cursor = data_to if taken == size else cursor + taken

@@ -11,7 +11,11 @@ UPGRADE_TIMEOUT_S = 10.0
 """How long an upgrade may take; the reference server's `upgradeTimeout`."""
 
 LINGER_S = 30.0
-"""How long the last packets of an ended session wait for a poll; the reference server's `closeTimeout`."""
+"""How long the last packets of an ended session wait for their polls; the reference server's `closeTimeout`."""
+
+POLL_BYTES_MAX = 65_536
+"""Of one poll's answer, but for its last packet; the rest waits for the next poll. An answer is made for one client: all of
+history in one, for each of many who read slowly, would be many copies of it."""
 
 
 @dataclass(frozen=True, slots=True)

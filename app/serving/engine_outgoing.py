@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 from engineio import packet
 from engineio.packet import Packet
 
+from app.serving.engine_limits import POLL_BYTES_MAX
+
 if TYPE_CHECKING:
     from app.serving.engine_entry import WebSocketEntry
     from app.serving.engine_server import EngineServer
@@ -75,6 +77,11 @@ class Outgoing:
     def is_polled(self) -> bool:
         """Whether a poll waits for packets."""
         return self._waiter is not None
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether the next poll would be answered at once."""
+        return self._waiting is not None
 
     @property
     def waiting_count(self) -> int:
@@ -153,5 +160,13 @@ class Outgoing:
             self._waiter.wake()
 
     def _take_waiting(self) -> list[Packet]:
-        packets, self._waiting = self._waiting or [], None
-        return packets
+        """What goes into one poll's answer."""
+        waiting, count, size = self._waiting or [], 0, 0
+        while count < len(waiting) and size < POLL_BYTES_MAX:
+            data = waiting[count].data
+            size += len(data) if isinstance(data, (str, bytes)) else 0
+            count += 1
+        taken = waiting[:count]
+        del waiting[:count]
+        self._waiting = waiting or None
+        return taken

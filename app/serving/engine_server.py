@@ -92,7 +92,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         self._websocket = websocket
         self.timer = EngineTimer(self, connect_timeout_s=connect_timeout_s, run=run_timer)
         self._leaving: dict[str, EngineSession] = {}
-        """Ended sessions whose last packets wait for one more poll."""
+        """Ended sessions whose last packets wait for a poll."""
 
     def handle_request(self, environ: Environ, start_response: StartResponse) -> Any:
         """The endpoint, in place of the library's."""
@@ -168,7 +168,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             return "ok"  # "with the string `ok` in the response body" [4]
         else:
             packets = session.poll(peer_socket(environ))
-            if session.closed:
+            if session.closed and not session.has_waiting:
                 self.left(session.sid)
         if packets is None:
             raise BadRequest("The session has ended, or does not poll any more")
@@ -233,7 +233,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
                 each.close(reason=self.reason.SERVER_DISCONNECT)
 
     def forget(self, session: EngineSession, *, lingers: bool, reason: str) -> None:
-        """A session has ended. `lingers`: packets wait in it for one more poll."""
+        """A session has ended. `lingers`: packets wait in it for a poll."""
         self.sockets.pop(session.sid, None)
         self._leave(session)
         if lingers and reason == self.reason.SERVER_DISCONNECT:

@@ -97,12 +97,17 @@ class EngineSession(Outgoing):
         if self._unread_answers > self.server.limits.unread_answers_max:
             raise MalformedFrame("Its messages are answered, and it does not take the answers.")
 
+    def charge(self, count: int) -> None:
+        """What it asked for cost as much as `count` packets; whether that is too much is said when the next one comes."""
+        self._allowed_us = (
+            max(self._allowed_us, clock.monotonic_us()) + self.server.limits.packet_pause_us * count
+        )
+
     def count_packet(self, count: int = 1) -> None:
         """Keep to the incoming rate (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
         limits = self.server.limits
-        now_us = clock.monotonic_us()
-        self._allowed_us = max(self._allowed_us, now_us) + limits.packet_pause_us * count
-        if self._allowed_us - now_us > limits.packet_pause_us * limits.packets_burst_max:
+        self.charge(count)
+        if self._allowed_us - clock.monotonic_us() > limits.packet_pause_us * limits.packets_burst_max:
             raise MalformedFrame(f"More than {limits.packets_per_s} packets came in a second, for too long.")
 
     # -- polling -------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ class Missed:
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self.behind = b""
+        self.behind = bytearray()
 
     def next(self) -> bytes:
         """The next piece, empty at the end."""
         piece = next(self._pieces, b"")
         if not piece:
-            piece, self.behind = self.behind, b""
+            piece, self.behind = bytes(self.behind), bytearray()
         return piece

@@ -33,6 +33,9 @@ READ_BYTES = 1024
 WRITE_BYTES_MAX = 131_072
 """Of one call: about what a modest send buffer takes at once."""
 
+PUSH_US = 2_000
+"""Of writing to one peer that takes it as fast as it is written; the loop goes on with it when others have had their turn."""
+
 GOODBYE_US = 2_000_000
 """How long a peer may take to answer our end with its own."""
 
@@ -71,7 +74,9 @@ class Outlet(Place):
         """Where it stands in that stream."""
         self.is_blocked = False
         """Whether it waits for the kernel to take bytes again."""
-        self._own = b""
+        self._own: bytes | bytearray = b""
+        """What waits is added to, and taken from the front of, a `bytearray`: thousands of packets may wait here one by
+        one (engine_outgoing.py), and a copy of all for each of them would stop the server."""
         self._frame_bytes = 0
         """Of `_own`, at its front: the rest of a frame of the stream."""
         self._later: Missed | None = None
@@ -111,10 +116,10 @@ class Outlet(Place):
     def write(self, data: bytes, later: Iterator[bytes] | None = None) -> None:
         """Bytes for this connection alone, ahead of what it has not begun to read of the stream."""
         with self.broadcaster.lock:
-            if self.sock is None or self._ending is not None:
+            if not self.is_open:
                 return
             self._finish_frame()
-            self._own += data
+            self._add(data)
             if later is not None:
                 assert self._later is None
                 self._later = Missed(later)
@@ -136,7 +141,7 @@ class Outlet(Place):
     def join(self, audience: Audience) -> None:
         """From here on get what `audience` gets."""
         with self.broadcaster.lock:
-            if self.sock is not None:
+            if self.is_open:
                 self.audience = audience
                 self.cursor = audience.stream.end
                 audience.add(self)
@@ -154,8 +159,8 @@ class Outlet(Place):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a socket still."""
-        return self.sock is not None
+        """Whether it may still be written to: there is a socket, and no goodbye has been said."""
+        return self.sock is not None and self._ending is None
 
     @property
     def waiting_bytes(self) -> int:
@@ -193,10 +198,10 @@ class Outlet(Place):
     def finish(self, goodbye: bytes, reason: str) -> None:
         """Write what waits and `goodbye`, then end the connection; a peer that does not take it is cut off."""
         with self.broadcaster.lock:
-            if self.sock is None or self._ending is not None:
+            if not self.is_open:
                 return
             self.write_in_order(goodbye)
-            if not self.is_open:  # That write has found it gone.
+            if self.sock is None:  # That write has found it gone.
                 return
             self._ending = reason
             self.broadcaster.ending.add(self)
@@ -227,7 +232,8 @@ class Outlet(Place):
             self.on_data(data)
 
     def _push(self) -> None:
-        """Write what waits, as far as the kernel takes it; the loop calls again for the rest."""
+        """Write what waits, as far as the kernel takes it and time allows; the loop calls again for the rest."""
+        until_us = clock.monotonic_us() + PUSH_US
         while self.sock is not None and (data := self._next()):
             handed_ns = clock.monotonic_ns()
             try:
@@ -238,7 +244,7 @@ class Outlet(Place):
                 self.drop(self._ending or CLOSED_LOST)
                 return
             self._took(taken, handed_ns)
-            if taken < len(data):
+            if taken < len(data) or clock.monotonic_us() >= until_us:
                 self.block()
                 return
         self._unblock()
@@ -258,6 +264,14 @@ class Outlet(Place):
             if self.audience is not None:
                 self.audience.blocked.discard(self)
             self.broadcaster.loop.want(self.fd, read=not self._is_deaf, write=False)
+
+    def _add(self, data: bytes) -> None:
+        if not self._own:
+            self._own = data
+            return
+        if not isinstance(self._own, bytearray):
+            self._own = bytearray(self._own)
+        self._own += data
 
     def _finish_frame(self) -> None:
         """Take the rest of a frame that the kernel has cut: nothing may come between its halves."""
@@ -279,7 +293,7 @@ class Outlet(Place):
             self.cursor += len(pieces[-1])
         return b"".join(pieces)
 
-    def _next(self) -> bytes:
+    def _next(self) -> bytes | bytearray:
         if not self._own and self._later is not None:
             self._own = self._later.next()
             if not self._own:
@@ -293,10 +307,19 @@ class Outlet(Place):
     def _took(self, taken: int, handed_ns: int) -> None:
         ends_frame = 0 < self._frame_bytes <= taken
         if self._own:
-            self._own = self._own[taken:]
+            self._own = _without_front(self._own, taken)
             self._frame_bytes = max(0, self._frame_bytes - taken)
         elif self.audience is not None:
             self.cursor += taken
         # A frame is with the peer whole, though a ping behind it still waits.
         if self.audience is not None and (ends_frame or (not self._own and self._later is None)):
             self.audience.wrote(self, handed_ns)
+
+
+def _without_front(data: bytes | bytearray, count: int) -> bytes | bytearray:
+    if count == len(data):
+        return b""
+    if isinstance(data, bytearray):
+        del data[:count]  # Which moves where it begins, and copies nothing.
+        return data
+    return bytearray(memoryview(data)[count:]) if count else data

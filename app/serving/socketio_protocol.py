@@ -115,6 +115,8 @@ class SocketIoProtocol:
         if isinstance(data, bytes) is not (waiting is not None):
             raise MalformedFrame("Text came where an attachment was due, or the other way round.")
         if waiting is not None:
+            if sum(map(len, waiting.attachments)) + len(data) > self._engine.max_http_buffer_size:
+                raise MalformedFrame("The attachments of one packet are too long.")
             if waiting.add_attachment(data):
                 del self._server._binary_packet[engineio_sid]
                 self._handle(engineio_sid, waiting)

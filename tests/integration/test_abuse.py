@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -11,13 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from app import clock
-from app.broker.base import Draft
+from app.broker.base import Draft, Filter
+from app.broker.make import make_broker
+from app.core.frames import NOT_ALLOWED
+from app.core.position import UNKNOWN
 from app.factory import create_app
+from app.serving.engine_limits import IncomingLimits
 from app.settings import Settings
+from app.transports.socket_io.connections import REPLAYED_PER_PACKET
 from app.transports.sse import FORM_PLAIN
 from tests.components import require_node, require_node_modules
 from tests.support.server import RunningServer, free_port, running_server, stop
@@ -160,6 +166,48 @@ def test_heaps_of_attachments_end_the_connection(server: RunningServer) -> None:
         assert websocket.recv(timeout=10) == "1"
 
 
+@pytest.mark.slow
+def test_attachments_that_are_too_long_together_end_the_connection(server: RunningServer) -> None:
+    """Each may be as long as a packet; what is kept of one client may not be sixteen times that."""
+    half = bytes(IncomingLimits().packet_bytes_max // 2)
+    with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
+        websocket.recv(timeout=10)
+        websocket.send("40")
+        websocket.recv(timeout=10)
+        places = ",".join(f'{{"_placeholder":true,"num":{number}}}' for number in range(4))
+        websocket.send(f'454-["x",{places}]')
+        websocket.send(half)
+        websocket.send(half)
+        websocket.send(b"and one more")
+
+        assert websocket.recv(timeout=10) == "1"
+
+
+@pytest.mark.slow
+def test_who_joins_again_and_again_with_an_old_position_is_held_to_the_incoming_rate(tmp_path: Path) -> None:
+    """To look all of history up costs the server far more than asking for it costs the client."""
+    url = f"sqlite:///{tmp_path / 'history.sqlite'}"
+    with contextlib.closing(make_broker(Settings(broker=url, runs_dir=tmp_path))) as broker:
+        for number in range(100 * REPLAYED_PER_PACKET):
+            broker.publish(Draft(f"missed {number}", "", "default", clock.now_us()))
+    join = f'40{{"last_event_id":"{broker.position().epoch}.1"}}'
+    joins_max = 1 + IncomingLimits().packets_burst_max // 100
+
+    with (
+        running_server(tmp_path, recorder=0, broker=url) as server,
+        connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket,
+    ):
+        with contextlib.suppress(ConnectionClosed):
+            for _ in range(joins_max):
+                websocket.send(join)
+                websocket.send("41")
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                websocket.recv(timeout=30)
+
+    assert websocket.close_code == NOT_ALLOWED
+
+
 def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0, connections_max=1) as server, sse(server.port):
         status, answer = server.request("GET", "/events")
@@ -253,9 +301,6 @@ def test_a_resume_from_the_beginning_costs_no_copy_of_history(tmp_path: Path) ->
             ).status_code
             == 201
         )
-
-    from app.broker.base import Filter
-    from app.core.position import UNKNOWN
 
     streams = [app.services.sse.open_queue(Filter("sse"), UNKNOWN, {}, FORM_PLAIN) for _ in range(5)]
 

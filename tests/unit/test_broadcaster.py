@@ -123,3 +123,41 @@ def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has(
     while stage.broadcaster._take_a_turn(NO_END_US):
         pass
     assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
+
+
+def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
+    """Clients may choose topics of their own, which makes an audience of each."""
+    broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10, bytes_max=1_000)
+    sockets = [FakeSocket(number) for number in range(3)]
+    for sock in sockets:
+        sock.room = 1_000
+        outlet, audience = Probe(broadcaster, sock), Audience()
+        outlet.open()
+        outlet.join(audience)
+        with broadcaster.lock:
+            broadcaster.append(audience, FRAME)
+
+    in_turns = [broadcaster._take_a_turn(0) for _ in sockets]
+
+    assert in_turns == [True, True, False]
+    assert [sock.taken for sock in sockets] == [FRAME] * 3
+
+
+def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(3)
+    broken = stage.sockets[1]
+
+    def fail(_data: bytes) -> int:
+        raise ValueError("a bug")
+
+    broken.send = fail  # type: ignore[method-assign]
+
+    stage.publish()
+    assert not stage.broadcaster._take_a_turn(NO_END_US)
+
+    assert [record.message for record in caplog.records] == ["Writing to a connection failed; closed."]
+    assert [(sock.taken, sock.is_closed) for sock in stage.sockets] == [
+        (FRAME, False),
+        (b"", True),
+        (FRAME, False),
+    ]

@@ -12,7 +12,7 @@ from engineio.packet import Packet
 from app import clock
 from app.core.errors import MalformedFrame
 from app.serving.engine_entry import State, WebSocketEntry
-from app.serving.engine_limits import IncomingLimits
+from app.serving.engine_limits import POLL_BYTES_MAX, IncomingLimits
 from app.serving.engine_packets import message
 from app.serving.engine_server import EngineServer
 from app.serving.engine_session import EngineSession
@@ -294,6 +294,47 @@ def test_many_frames_at_once_count_towards_it_as_so_many_packets(server: Server)
 
     with pytest.raises(MalformedFrame, match="packets came"):
         session.count_packet(limits.packets_burst_max // 2)
+
+
+def test_what_was_looked_up_for_a_client_counts_towards_it_too(server: Server) -> None:
+    session, limits = server.open(), server.engine.limits
+    session.charge(limits.packets_burst_max)
+
+    with pytest.raises(MalformedFrame, match="packets came"):
+        session.receive("6")
+
+
+def test_a_poll_is_answered_with_a_part_of_what_waits_and_the_next_with_more(server: Server) -> None:
+    """All of history in one answer, for each of many who read slowly, would be many copies of it."""
+    session = server.open()
+    missed = [f"{number:05}" * 200 for number in range(1_000)]
+    for each in missed:
+        session.send(message(each))
+
+    answers = []
+    while session.has_waiting:
+        answers.append([pkt.data for pkt in session.poll(None) or []])
+
+    assert [each for answer in answers for each in answer] == missed
+    assert max(sum(map(len, answer)) for answer in answers) < POLL_BYTES_MAX + len(missed[0])
+    assert len(answers) < 20, "and no more polls than that takes"
+
+
+def test_an_ended_session_stays_until_its_last_packet_is_taken(server: Server) -> None:
+    session = server.open()
+    session.send(message("long" * POLL_BYTES_MAX))
+    session.send(message("short"))
+    session.close(reason=server.engine.reason.SERVER_DISCONNECT)
+    environ = {"REQUEST_METHOD": "GET", "QUERY_STRING": f"EIO=4&transport=polling&sid={session.sid}"}
+
+    answers = []
+    for _ in range(3):
+        status: list[str] = []
+        body = server.engine.handle_request(dict(environ), lambda said, _headers, to=status: to.append(said))
+        answers.append((status[0], b"".join(body)[-10:]))
+
+    assert [said for said, _body in answers] == ["200 OK", "200 OK", "400 Bad Request"]
+    assert [body for _said, body in answers[:2]] == [b"nglonglong", b"4short\x1e1"]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from app.broker.base import Filter
 from app.core.notification import Targets
 from app.fanout import CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_LOST, CLOSED_OPERATOR, CLOSED_SLOW
 from app.serving.recording import Recording
-from tests.support.audience import Direct, Stage, Stock
+from tests.support.audience import END, Direct, Stage, Stock
 from tests.support.brokers import publish
 
 SSE, SOCKETIO = Filter("sse"), Filter("socketio")
@@ -248,6 +248,28 @@ def test_everyone_is_ended_behind_what_waits_and_told_why(stage: Stage, end: str
     assert (direct.reasons, stock.ended) == ([reason], [reason])
     assert stage.fanout.closed == {("sse", reason): 1, ("socketio", reason): 1}
     assert stage.fanout.connections() == []
+
+
+@pytest.mark.parametrize("end", ["drain", "on_broken"])
+def test_who_is_ended_amid_a_round_gets_what_was_published_before(stage: Stage, end: str) -> None:
+    """Behind the first lot of a round everybody else still waits for the thread that goes on with it."""
+    direct = stage.direct()
+    [group] = stage.fanout.groups("sse")
+    stage.fanout.append(group, b"published, and not written yet" + END)
+
+    getattr(stage.fanout, end)()
+
+    assert [direct.next_frame(), direct.next_frame()] == ["published, and not written yet", "bye"]
+
+
+def test_who_is_being_ended_joins_nothing_any_more(stage: Stage) -> None:
+    direct = stage.direct()
+    direct.finish(b"bye" + END, CLOSED_OPERATOR)
+
+    stage.fanout.subscribe(direct, None)
+
+    assert stage.fanout.groups("sse") == []
+    assert stage.fanout.counts()["sse"] == 0
 
 
 def test_one_connection_is_cut_and_the_others_stay(stage: Stage) -> None:

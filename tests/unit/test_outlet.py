@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from app.serving import epoll
 from app.serving.broadcaster import TURN_US, Audience, Broadcaster
 from app.serving.loop import Loop
-from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
+from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, PUSH_US, Outlet
 
 
 class FakeSocket:
@@ -385,3 +386,45 @@ def test_an_end_that_fails_is_nobody_elses() -> None:
 
     assert reads.taken == b"<one><two>"
     assert faulty not in bench.audience.members
+
+
+def test_ten_thousand_writes_to_a_peer_that_does_not_read_cost_no_copy_of_all_each() -> None:
+    """As when history waits in a session that polled, and its client upgrades: packet by packet, to one connection."""
+    bench = Bench(bytes_max=10**9)
+    frames = [f"{number:06}".encode() * 200 for number in range(10_000)]
+
+    started_s = time.process_time()
+    for frame in frames:
+        bench.outlet.write(frame)
+    cpu_s = time.process_time() - started_s
+
+    assert cpu_s < 3, "with a copy each it was a minute"
+    bench.kernel_takes(sum(map(len, frames)) - 5)
+    bench.kernel_takes(5)
+    assert bench.sock.taken == b"".join(frames)
+
+
+class SlowSocket(FakeSocket):
+    """A kernel for which any write is as long as a turn."""
+
+    def send(self, data: bytes) -> int:
+        time.sleep(PUSH_US / 1e6)
+        return super().send(data)
+
+
+def test_others_have_their_turn_amid_what_one_peer_missed() -> None:
+    bench = Bench()
+    sock = bench.outlet.sock = cast(Any, SlowSocket())
+    sock.room = 10**6
+    pieces = [b"one", b"two", b"three"]
+
+    bench.outlet.write(b"head", later=iter(pieces))
+    assert sock.taken == b"head"
+    assert bench.loop.wants_write[sock.fd], "the loop goes on with it"
+    taken = []
+    for _ in range(4):
+        bench.outlet.on_events(epoll.OUT)
+        taken.append(sock.taken)
+
+    assert taken == [b"headone", b"headonetwo", b"headonetwothree", b"headonetwothree"]
+    assert not bench.loop.wants_write[sock.fd]

@@ -38,10 +38,10 @@ def rewrite(path: Path, *statements: str) -> None:
     connection.close()
 
 
-def rows_in(path: Path) -> int:
-    """How many notifications stand in the file and its log."""
+def rows_in(path: Path, table: str = "notifications") -> int:
+    """How many of them stand in the file and its log."""
     connection = sqlite3.connect(path)
-    (rows,) = connection.execute("SELECT count(*) FROM notifications").fetchone()
+    (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     connection.close()
     return int(rows)
 
@@ -232,8 +232,7 @@ def test_the_bounds_hold_on_the_disk_too(tmp_path: Path) -> None:
             publish(host.broker, body="y" * 500, idempotency_key=f"{len(rounds)}.{number}")
         rounds.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
     host.restart()
-    rows = sqlite3.connect(host.path).execute("SELECT count(*) FROM notifications").fetchone()[0]
-    keys = sqlite3.connect(host.path).execute("SELECT count(*) FROM keys").fetchone()[0]
+    rows, keys = rows_in(host.path), rows_in(host.path, "keys")
     size = host.path.stat().st_size
     host.broker.close()
 

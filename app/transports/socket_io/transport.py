@@ -136,6 +136,8 @@ class SocketIoTransport:
     def replay(self, sid: str, notifications: Sequence[Notification], *, recovers: bool) -> None:
         """Queue what a client missed, in packets that all who miss the same share. Under the broker's lock."""
         engineio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
+        if engineio_sid is None:
+            return  # It left meanwhile; the library would log each of them.
         for notification in notifications:
             self._server._send_eio_packet(engineio_sid, self._missed.of(notification, recovers=recovers))
 
@@ -163,7 +165,9 @@ class SocketIoTransport:
 
     def forget(self, sid: str) -> None:
         """A client left before its CONNECT was answered."""
-        self._connections.pop(sid, None)
+        connection = self._connections.pop(sid, None)
+        if connection is not None and connection.pid is not None:
+            self._sessions.leave(connection.pid)
 
     def on_connect_packet(self, sid: str) -> dict[str, str]:
         """What the CONNECT packet of `sid` tells beside the library's `sid`.
@@ -205,6 +209,9 @@ class SocketIoTransport:
             self._fanout.subscribe(channel, connection.since, channel.form)
         else:
             self._fanout.subscribe(connection, connection.since)
+        if sid not in self._connections:
+            # A shared broker may have been waited for, and the client has left meanwhile: nobody else counts it out.
+            self._count_out(connection, CLOSED_BY_CLIENT)
 
     def upgraded(self, channel: SocketIoChannel) -> None:
         """A client that subscribed while it polled has a WebSocket now: from here on it is written to directly."""
@@ -233,12 +240,15 @@ class SocketIoTransport:
         connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]
         if connection is not None:
             closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
-            if connection.channel is not None:
-                self._fanout.unsubscribe(connection.channel, closed)
-            # Also with a channel: one that broke while it took the place of polling never did.
-            self._fanout.unsubscribe(connection, closed)
+            self._count_out(connection, closed)
             if connection.pid is not None:
                 self._sessions.leave(connection.pid)
+
+    def _count_out(self, connection: SocketIoConnection, reason: str) -> None:
+        if connection.channel is not None:
+            self._fanout.unsubscribe(connection.channel, reason)
+        # Also with a channel: one that broke while it took the place of polling never did.
+        self._fanout.unsubscribe(connection, reason)
 
     def _queued(self, sid: str) -> int:
         session = self._session_of(sid)
