@@ -1,6 +1,7 @@
 """gunicorn's configuration: `gunicorn wsgi:app` in this folder picks it up, `./siar serve` names it.
 
 The master fixes the time base, starts the clock channel and the recorder, and ends them; the worker does the rest.
+At SIGHUP the master reads this file anew: what has to outlive that is not kept here.
 """
 
 import contextlib
@@ -67,17 +68,14 @@ def ssl_context(config, make):  # type: ignore[no-untyped-def]
     return _tls
 
 
-_keeper = None
-
-_board = board.make(workers) if workers > 1 else None
-"""Where workers let each other read what they have counted."""
+_board = (board.current() or board.make(workers)) if workers > 1 else None
+"""Where workers let each other read what they have counted. One for as long as the master lives: counters never go back."""
 
 _files = descriptors.raise_limit()
 
 
 def on_starting(server):  # type: ignore[no-untyped-def]
     """Before the first worker: the time base and the companions."""
-    global _keeper
     try:
         check_broker(_settings)
     except SiarError as error:
@@ -89,7 +87,7 @@ def on_starting(server):  # type: ignore[no-untyped-def]
     os.environ["SIAR_ADMIN_TOKEN"] = _settings.admin_token
     run = _settings.run or f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"
     os.environ["SIAR_RUN"] = run
-    _keeper = companions.Keeper(server.log.warning)
+    server.siar_keeper = companions.Keeper(server.log.warning)
     _start_clock(server)
     if _settings.recorder:
         _start_recorder(server, _settings.runs_dir / run)
@@ -111,13 +109,15 @@ def _start_clock(server):  # type: ignore[no-untyped-def]
         return
     os.environ["SIAR_CLOCK_PORT"] = str(port)
     # On the port that pages have been told.
-    _keeper.add("clock channel", process, lambda: companions.start_clock(_settings, port=port)[0])
+    server.siar_keeper.add("clock channel", process, lambda: companions.start_clock(_settings, port=port)[0])
 
 
 def _start_recorder(server, folder):  # type: ignore[no-untyped-def]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _keeper.add("recorder", companions.start_recorder(folder), lambda: companions.start_recorder(folder))
+        server.siar_keeper.add(
+            "recorder", companions.start_recorder(folder), lambda: companions.start_recorder(folder)
+        )
     except OSError as error:
         server.log.warning("No recorder (%s); what phones post is not stored.", error)
 
@@ -127,7 +127,7 @@ def when_ready(server):  # type: ignore[no-untyped-def]
     server.log.info(
         "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
     )
-    _keeper.watch(lambda: not server.LISTENERS)
+    server.siar_keeper.watch(lambda: not server.LISTENERS)
     if _settings.operator_key:  # By `serve`: an experiment's own server is not to be found in its place.
         _say_where()
     # The server of a test or a demo leaves old runs alone.
@@ -140,6 +140,11 @@ def when_ready(server):  # type: ignore[no-untyped-def]
         )
     if _settings.self_check:
         _look_at_itself()
+
+
+def on_reload(server):  # type: ignore[no-untyped-def]
+    """SIGHUP, before the next workers begin and the old ones end: like any that take another's place (`child_exit`)."""
+    os.environ["SIAR_FIRST_LINK"] = "0"
 
 
 def pre_fork(server, worker):  # type: ignore[no-untyped-def]
@@ -183,5 +188,6 @@ def on_exit(server):  # type: ignore[no-untyped-def]
     """After the last worker."""
     if _settings.operator_key:
         server_file.remove(_settings.runs_dir, pid=os.getpid())
-    if _keeper is not None:
-        _keeper.close()
+    keeper = getattr(server, "siar_keeper", None)  # None yet where it could not start.
+    if keeper is not None:
+        keeper.close()

@@ -80,6 +80,8 @@ class Member:
     last_event_id: str | None = None
     was_let_in: bool = False
     live: bool = False
+    is_awaited: bool = False
+    """Whether it was connected when the trial began, or came back before the end: the trial is not complete without it."""
     replay_until: int = -1
     """Offsets up to this one are replays on the present connection."""
     order: Order = field(default_factory=Order)
@@ -96,7 +98,7 @@ class Session:
     on_settled: Callable[[], None] = lambda: None
     """Every user has been let in."""
     on_complete: Callable[[], None] = lambda: None
-    """Every user that is connected has everything."""
+    """Every user that was connected at `expect`, or came back since, has everything; said once."""
     on_notification: Callable[[Member, str, int, Mapping[str, Any], int | None], None] | None = None
     """Hears of each one (user, transport, read_ns, notification, kernel_ns): for Locust's own pages."""
     kernel_offset_ns: int = 0
@@ -127,7 +129,7 @@ class Session:
         self.members, self.known, self._settled = [], {}, 0
         self.attempts = self.disconnects = self.broken_before = self.malformed = 0
         self.failures, self.connect_us = Counter(), []
-        self._expected = None
+        self._expected, self._waiting = None, 0
 
     @property
     def address(self) -> tuple[str, int]:
@@ -159,6 +161,10 @@ class Session:
     def let_in(self, member: Member, position: str, offset: int, *, connect_us: int) -> None:
         """A handshake succeeded."""
         member.live = True
+        # Who is let in for the first time now has missed what was before: it is not waited for.
+        if self._waiting > 0 and member.was_let_in and not member.is_awaited:
+            member.is_awaited = True
+            self._waiting += 1
         self.connect_us.append(connect_us)
         member.replay_until = offset if member.last_event_id is not None else -1
         if member.last_event_id is None:
@@ -174,7 +180,7 @@ class Session:
         self._expected = expectation
         self.recording, self.known = Recording(), {}
         for member in self.members:
-            member.seen = set()
+            member.seen, member.is_awaited = set(), member.live
         self.broken_before += self.disconnects
         self.disconnects = self.malformed = 0
         self._waiting = self.connected
@@ -210,6 +216,10 @@ class Session:
             if seq not in member.seen:
                 member.seen.add(seq)
                 if self._expected is not None and len(member.seen) == self._expected.count:
-                    self._waiting -= 1
-                    if self._waiting == 0:
-                        self.on_complete()
+                    self._has_all(member)
+
+    def _has_all(self, member: Member) -> None:
+        if member.is_awaited:  # Anybody else stands in nobody's place.
+            self._waiting -= 1
+            if self._waiting == 0:
+                self.on_complete()

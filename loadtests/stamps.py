@@ -1,6 +1,6 @@
 """A socket whose reads tell when the kernel received, and what turns that into the monotonic clock.
 
-Three lanes (`docs` of `./siar load`): *kernel*, when the notification was there; *handler*, when this process came to
+Three lanes (`docs/load.md`): *kernel*, when the notification was there; *handler*, when this process came to
 read it; *self*, handler minus kernel, which is what the generator itself added.
 """
 

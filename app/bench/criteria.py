@@ -57,9 +57,9 @@ class Criterion:
 def criteria(rows: Sequence[Row], growths: Sequence[Growth], plan: BenchPlan) -> list[Criterion]:
     """Those that this run measured."""
     found = [criterion for row in rows for criterion in _of_row(row, plan)]
-    judged = plan.repetitions >= REPETITIONS_JUDGED_MIN
     for each in growths:
         if each.server == DIRECT and (each.fewest, each.most) == GROWTH_LEVELS and each.ratio is not None:
+            judged = len(each.exponents) >= REPETITIONS_JUDGED_MIN
             text = f"cost per delivery at {each.most:,} over that at {each.fewest:,} subscribers"
             found.append(_criterion(each.transport, text, each.ratio, GROWTH_MAX, judged=judged))
     return found

@@ -29,7 +29,7 @@ PROCESSES = (1, 4)
 PROCESSES_MAX = 64
 SUBSCRIBERS = 1_000
 REPETITIONS = 8
-"""The fewest whose exact interval at 95 % leaves out the two outermost values."""
+"""From seven on the exact interval at 95 % leaves out the two outermost values; one repetition may fail."""
 
 PERIOD_S = 0.3
 BOOT_S = 30.0

@@ -52,7 +52,7 @@ class Growth:
     fewest: int
     most: int
     exponents: tuple[float, ...]
-    """One per repetition."""
+    """One for each repetition in which every level counts."""
     ratio: float | None
     """Cost at `most` over cost at `fewest`: of the medians."""
 

@@ -24,6 +24,7 @@ from app.bench.several_show import places_sentence, print_several
 from app.bench.show import cores_sentence, print_hold, print_result
 from app.bench.summary import Growth, Row
 from app.bench.visit import HOLD
+from app.commands.measuring import check_json_path
 from app.core.errors import Malformed, Unfit
 from app.core.wire import TRANSPORTS
 from app.measure import host
@@ -68,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Measure and show."""
-    _check_json_path(arguments.json)
+    if arguments.json is not None:
+        check_json_path(arguments.json)
     with kept_awake() as is_awake:
         return _measure(arguments, is_awake=is_awake)
 
@@ -97,7 +99,8 @@ def _measure(arguments: argparse.Namespace, *, is_awake: bool) -> int:
 
 def _hold(arguments: argparse.Namespace, *, is_awake: bool) -> int:
     files = raise_open_files()
-    connections = min(hold.CONNECTIONS, files - FILES_BESIDE)
+    # One at least, so that it is said in words when not even the server's own files fit.
+    connections = max(1, min(hold.CONNECTIONS, files - FILES_BESIDE))
     if arguments.subscribers is not None:
         connections = _whole(arguments.subscribers, SUBSCRIBERS_MAX)
     seconds = hold.SECONDS if arguments.hold_s is None else _whole(str(arguments.hold_s), HOLD_S_MAX)
@@ -195,6 +198,8 @@ def _plan(arguments: argparse.Namespace) -> BenchPlan:
         wanted = plan.quick(wanted)
     if arguments.subscribers is not None:
         levels = tuple(_whole(each, SUBSCRIBERS_MAX) for each in _listed(arguments.subscribers))
+        if not levels:
+            raise Malformed("--subscribers takes numbers of subscribers, as in 100,1000.")
         at_most = max(levels)
         wanted = replace(
             wanted,
@@ -244,11 +249,6 @@ def _check_machine(connections: int) -> None:
             f"{connections:,} subscribers need {connections + FILES_BESIDE:,} open files, and this user may have "
             f"{files:,} (ulimit -Hn). Raise that limit, or name fewer with --subscribers."
         )
-
-
-def _check_json_path(path: Path | None) -> None:
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise Malformed(f"--json {path}: name a file in a folder that exists.")
 
 
 def _duration(seconds: float) -> str:

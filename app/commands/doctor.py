@@ -12,6 +12,7 @@ from pathlib import Path
 from app import clock
 from app import settings as settings_module
 from app.catalogues import LANGUAGES, Words, terminal_language
+from app.commands.base_url import is_base_url
 from app.core.errors import Malformed
 from app.doctor import examine, port, service, show, steady_clock
 from app.doctor.finding import Finding, State
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Look and say; 3 when something cannot work like this."""
     words = Words(terminal_language(os.environ, arguments.lang))
-    if arguments.url is not None and not arguments.url.startswith(("http://", "https://")):
+    if arguments.url is not None and not is_base_url(arguments.url):
         raise Malformed(f'--url "{arguments.url}": name an address as in https://siar.example/.')
     settings = settings_module.read(
         os.environ,

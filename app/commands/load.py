@@ -28,7 +28,7 @@ from app.commands.measuring import (
 from app.core.errors import Malformed, SiarError
 from app.experiment import naming
 from app.experiment.progress import for_stream
-from app.load import vps
+from app.load import trial_line, vps
 from app.load.files import write_load
 from app.load.gates import Gate, parse_gate
 from app.load.plan import BLOCKS, QUICK_BLOCKS, USERS, LoadOrder
@@ -113,7 +113,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with sigterm_as_ctrl_c():
             run.execute()
     except SiarError as error:
-        if not (run.folder / "load.jsonl").is_file():
+        if not (run.folder / trial_line.FILE_NAME).is_file():
             raise
         failure = error
     duration_s = (clock.monotonic_us() - begun_us) / 1e6

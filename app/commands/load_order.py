@@ -7,6 +7,7 @@ import math
 import os
 from urllib.parse import urlsplit
 
+from app.commands.base_url import is_base_url
 from app.commands.measuring import seed_or_random
 from app.core.errors import Malformed
 from app.core.speech import POLLING
@@ -156,8 +157,7 @@ def _processes(asked: int | None, users: int) -> int:
 
 
 def _check_url(url: str, token: str | None) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_base_url(url):
         raise Malformed(f"--url {url!r}: give it as in http://127.0.0.1:8080 or https://siar.example.")
     if not token:
         raise Malformed("--url needs the operator's token of that server: --token, or SIAR_ADMIN_TOKEN.")

@@ -84,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if run.plan.profile == LIVE_PROFILE:
             return _show_live(run, store, arguments)
         analysis = analyse(run)
-        figures = _figures(analysis, arguments, wide_mm)
+        figures = _figures(analysis, arguments, formats, wide_mm)
         if formats == [TEXT]:
             if arguments.figures is None or arguments.output is not None:
                 _give(_result_text(analysis, store, arguments), arguments.output)
@@ -121,7 +121,9 @@ def _is_text(name: str) -> bool:
     return name == TEXT or FORMS[name].stream is not None
 
 
-def _figures(analysis: Analysis, arguments: argparse.Namespace, wide_mm: float) -> dict[str, str] | None:
+def _figures(
+    analysis: Analysis, arguments: argparse.Namespace, formats: Sequence[str], wide_mm: float
+) -> dict[str, str] | None:
     """The drawings as files, if that is asked for; their paths as a file beside the report would name them."""
     if arguments.figures is None:
         return None
@@ -134,15 +136,20 @@ def _figures(analysis: Analysis, arguments: argparse.Namespace, wide_mm: float) 
             f"siar: PNG and PDF need the package typst: pip install -r {REQUIREMENTS}, or ask with ./siar.",
             file=sys.stderr,
         )
-    beside = _folder_of(arguments.output)
+    beside = _folder_of(formats, arguments.output)
     return {name: Path(os.path.relpath(path, beside)).as_posix() for name, path in written.items()}
 
 
-def _folder_of(output: Path | None) -> Path:
+def _folder_of(formats: Sequence[str], output: Path | None) -> Path:
     """Where the report will stand, seen from here."""
     if output is None:
         return Path.cwd()
-    return output.absolute() if output.is_dir() or not output.suffix else output.absolute().parent
+    return output.absolute() if _is_for_folder(formats, output) else output.absolute().parent
+
+
+def _is_for_folder(formats: Sequence[str], output: Path) -> bool:
+    """Whether `output` is a folder, or is to become one; else it is the file of the one form."""
+    return len(formats) > 1 or output.is_dir()
 
 
 def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[Path]:
@@ -151,7 +158,7 @@ def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[
         if stream := FORMS[formats[0]].stream:
             stream(order, sys.stdout)
         return []
-    if len(formats) == 1 and not output.is_dir():
+    if not _is_for_folder(formats, output):
         FORMS[formats[0]].write(order, output)
         return [output]
     if output.exists() and not output.is_dir():

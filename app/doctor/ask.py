@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 TIMEOUT_S = 3.0
 """A LAN answers in milliseconds. What has not come by then is held back."""
 
-TROUBLE = (OSError, http.client.HTTPException)
-"""What a request may end with (a time-out and a failed handshake are kinds of `OSError`)."""
+TROUBLE = (OSError, http.client.HTTPException, ValueError)
+"""What a request may end with (a time-out and a failed handshake are kinds of `OSError`; an address that can be none, as
+one whose port is no number, is a `ValueError`)."""
 
 
 def connection(url: str, *, timeout_s: float = TIMEOUT_S) -> http.client.HTTPConnection:

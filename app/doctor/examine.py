@@ -13,7 +13,6 @@ from app.doctor import (
     firewall,
     first_byte,
     neighbours,
-    port,
     processor,
     reach,
     steady_clock,
@@ -24,16 +23,8 @@ from app.doctor.machine import Machine
 from app.doctor.subject import Subject
 
 
-def before_start(subject: Subject, machine: Machine) -> list[Finding]:
-    """Everything that can be told without a service. The port must have been chosen."""
-    return [
-        port.look(subject.host, subject.port)[1],
-        *of_machine(subject, machine),
-    ]
-
-
 def of_machine(subject: Subject, machine: Machine) -> list[Finding]:
-    """Likewise, but for the port, which a running service has."""
+    """Everything that can be told without a service, but for the port, which a running one has. It must have been chosen."""
     return [
         address.look(subject),
         firewall.look(subject, machine),

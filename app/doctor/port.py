@@ -47,17 +47,16 @@ def _taken(host: str, port: int) -> Finding:
     holder = _holder(port)
     if holder is None:
         return fail(NAME, "taken", host=host, port=port)
-    return fail(NAME, "taken_by", host=host, port=port, program=holder.name(), pid=holder.pid)
+    program, pid = holder
+    return fail(NAME, "taken_by", host=host, port=port, program=program, pid=pid)
 
 
-def _holder(port: int) -> psutil.Process | None:
-    """The process that listens there, where this user may know it."""
+def _holder(port: int) -> tuple[str, int] | None:
+    """Name and id of the process that listens there, where this user may know it and it has not gone meanwhile."""
     with contextlib.suppress(psutil.Error, OSError):  # macOS tells only root.
         for each in psutil.net_connections(kind="tcp"):
             if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid:
-                process = psutil.Process(each.pid)
-                process.name()  # Gone meanwhile? Then it raises here, and not when its name is wanted.
-                return process
+                return psutil.Process(each.pid).name(), each.pid
     return None
 
 

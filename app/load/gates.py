@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from math import isfinite
 
 from app.analysis.words import number
@@ -38,7 +39,8 @@ class Gate:
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.name}{self.sign}{self.limit:g}"
+        """In the form that `parse_gate` reads: every digit, and never an exponent."""
+        return f"{self.name}{self.sign}{Decimal(repr(self.limit)).normalize():f}"
 
     def holds(self, value: float | None) -> bool:
         """Whether a figure keeps to it; none does not."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,7 @@ class Gathered:
 
 
 class GeneratorProcess(ClientLink):
-    """One process of Locust's."""
+    """One process of Locust's. What waits for an answer raises `Unfit` when none comes in time."""
 
     __slots__ = ()
 
@@ -85,7 +86,8 @@ class GeneratorProcess(ClientLink):
 
     def await_users(self, timeout_s: float) -> dict[str, Any]:
         """The answer to `order_users`."""
-        return self._await("ready", timeout_s=timeout_s)
+        with _in_words():
+            return self._await("ready", timeout_s=timeout_s)
 
     def expect_trial(self, expectation: Mapping[str, Any]) -> None:
         """Tell what is about to come."""
@@ -97,7 +99,13 @@ class GeneratorProcess(ClientLink):
 
     def await_collection(self) -> dict[str, Any]:
         """The answer to `order_collection`."""
-        return self._await("collected", timeout_s=ANSWER_TIMEOUT_S)
+        with _in_words():
+            return self._await("collected", timeout_s=ANSWER_TIMEOUT_S)
+
+    def disconnect(self) -> None:
+        """Let the users go."""
+        with _in_words():
+            super().disconnect()
 
 
 class Generators:
@@ -194,6 +202,14 @@ class Generators:
             failures=dict(failures),
             connect_us=tuple(us for each in answers for us in each["connect_us"]),
         )
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as error:
+        raise Unfit("A process of Locust's does not answer in time: lower --users or --rate.") from error
 
 
 def _rows(answer: Mapping[str, Any]) -> list[Row]:

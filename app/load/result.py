@@ -15,6 +15,7 @@ from typing import Any
 from app.analysis.analyse import Analysis
 from app.analysis.statistics import median
 from app.analysis.words import count_of, listing
+from app.core.errors import Malformed
 from app.core.trial import Severity
 from app.load import probe_line, trial_line, vps
 from app.load.agreement import Agreement, agreements
@@ -92,7 +93,7 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
     """
     raw = trial_line.read(folder)
     head = next((each for each in raw if each.get("kind") == "load"), {})
-    kind = Kind(head.get("shape", Kind.LEVELS))
+    kind = _kind(head)
     lines = tuple(TrialLine.from_json(each) for each in raw if each.get("kind") == "trial")
     floors = tuple(FloorLine.from_json(each) for each in raw if each.get("kind") == "floor")
     if gates is None:
@@ -171,6 +172,14 @@ def result_part(result: LoadResult) -> dict[str, Any]:
         "agreement": [each.to_json() for each in result.agreement],
         "study": None if result.study is None else result.study.to_json(),
     }
+
+
+def _kind(head: Mapping[str, Any]) -> Kind:
+    """Of a run, by its first line. Raises `Malformed`."""
+    try:
+        return Kind(head.get("shape", Kind.LEVELS))
+    except ValueError as error:
+        raise Malformed(f"This Siar knows no load of the shape {head['shape']!r}.") from error
 
 
 def _level(level: Level) -> dict[str, Any]:

@@ -31,12 +31,14 @@ def shape_walk(
         broken: set[str] = set()
         visits: Counter[int] = Counter()
         index = itertools.count()
-        total, done = 2 * len(stages) * len(plan.arms), 0
-        stage_s = sum(trial_s(plan, arm) + plan.idle_s for arm in plan.arms)
+        done, total = 0, len(stages) * (len(plan.arms) + (plan.idle_s > 0))
+        stage_s = _stage_s(plan, laboratory)
         progress.start(trials=total, left_s=stage_s * len(stages))
         store.add_probes(laboratory.begin())
 
         def keep(finished: Finished) -> None:
+            nonlocal done
+            done += 1
             store.add_trial(finished.record, published=finished.published)
             store.add_probes(finished.probes)
             progress.kept(finished.record, is_void=not is_valid(check_trial(finished.record, plan)))
@@ -44,25 +46,30 @@ def shape_walk(
         for number, users in enumerate(stages):
             block = visits[users]
             visits[users] += 1
-            for arm in plan.arms:
-                if arm.name in broken:
-                    continue
+            going = [arm for arm in plan.arms if arm.name not in broken]
+            for arm in going:
                 idle = TrialSpec(next(index), block, users, arm, idle=True)
                 spec = TrialSpec(next(index), block, users, arm)
                 progress.trial(spec, done=done, trials=total, left_s=stage_s * (len(stages) - number))
                 laboratory.connect(spec)
                 # One idle window for each stage, as a block has one: the baseline of its CPU.
-                if plan.idle_s > 0 and arm == plan.arms[0]:
+                if plan.idle_s > 0 and arm == going[0]:
                     keep(laboratory.idle(idle))
                 keep(laboratory.measure(spec))
                 laboratory.disconnect()
-                done += 2
                 if until_broken(arm.name, users):
                     broken.add(arm.name)
             if len(broken) == len(plan.arms):
                 return
 
     return walk
+
+
+def _stage_s(plan: Plan, laboratory: Laboratory) -> float:
+    """About how long a stage takes at which no arm is broken yet."""
+    trials_s = sum(trial_s(plan, arm) + laboratory.overhead_s for arm in plan.arms)
+    window_s = plan.idle_s + plan.settle_s + laboratory.idle_overhead_s
+    return trials_s + (window_s if plan.idle_s > 0 else 0.0)
 
 
 def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, int], bool]:

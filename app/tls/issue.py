@@ -33,7 +33,7 @@ PRIVATE = tuple(
         *("fc00::/7", "fe80::/10", "::1/128"),
     )
 )
-"""What an authority can vouch for: RFC 1918, 6598, 3927, 4193 and loopback."""
+"""What an authority can vouch for: RFC 1918, 6598, 3927, 4193, link-local addresses of IPv6 (RFC 4291) and loopback."""
 
 LOCAL = ("localhost", "local")
 """Names likewise, with everything below them (RFC 6761, 6762)."""
@@ -58,7 +58,7 @@ class Signed:
 
 
 def load(certificate_pem: bytes, key_pem: bytes) -> Signed:
-    """What was kept. Raises `ValueError` for what is none of ours."""
+    """What was kept. Raises `ValueError` for what is none of ours, and `TypeError` for a key with a password."""
     key = serialization.load_pem_private_key(key_pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ValueError("the key is of another kind")  # noqa: TRY004 - found in a file, not handed in by a caller
@@ -120,10 +120,12 @@ def is_signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> boo
 
 
 def can_vouch(authority: x509.Certificate, name: str) -> bool:
-    """Whether a certificate for `name` by this authority would be believed."""
-    permitted = (
-        authority.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees or ()
-    )
+    """Whether a certificate for `name` by this authority would be believed. Raises `ValueError` for none of ours."""
+    try:
+        constraints = authority.extensions.get_extension_for_class(x509.NameConstraints).value
+    except x509.ExtensionNotFound as error:
+        raise ValueError("the authority there has no name constraints, so that it is none of ours") from error
+    permitted = constraints.permitted_subtrees or ()
     if not _is_address(name):
         names = [each.value for each in permitted if isinstance(each, x509.DNSName)]
         return any(name == each or name.endswith(f".{each}") for each in names)

@@ -65,7 +65,7 @@ def make(way: str, folder: Path, addresses: Sequence[str]) -> Files:
             if way == CA
             else _by_itself(folder, list(names), _now())
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise Unfit(
             f"No certificate can be made in {folder}: {error}. Remove that folder, or give --cert and --key."
         ) from error

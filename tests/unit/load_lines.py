@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,4 +87,4 @@ def a_result(
 def an_analysis() -> Analysis:
     """Of a small run that is complete, for what looks at no more of it."""
     plan = a_plan(blocks=1, client_counts=(2,), notifications=5)
-    return analyse(replace(RunMaker(plan=plan).run(), complete=True))
+    return analyse(RunMaker(plan=plan).run())

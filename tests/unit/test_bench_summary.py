@@ -91,6 +91,22 @@ def test_fewer_than_five_repetitions_are_no_verdict() -> None:
     assert not any(each.judged for each in found)
 
 
+def test_the_growth_is_judged_by_the_repetitions_that_count_at_every_level() -> None:
+    cells = [
+        paced(DIRECT, 10.0, subscribers=subscribers, repetition=repetition)
+        for repetition in range(5)
+        for subscribers in (100, 10_000)
+    ]
+
+    def judged() -> list[bool]:
+        return [each.judged for each in criteria.criteria([], summary.growth(cells, PLAN), PLAN)]
+
+    whole = judged()
+    cells[-1].problems.append("3 lost")
+
+    assert (whole, judged()) == ([True], [False])
+
+
 def test_memory_is_held_against_its_bound_in_bytes() -> None:
     cells = [
         Cell(MEMORY, DIRECT, "sse", 5_000, repetition, {"bytes_per_connection": 2_000.0})

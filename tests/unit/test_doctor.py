@@ -22,6 +22,7 @@ from app.doctor import (
     neighbours,
     port,
     processor,
+    reach,
     show,
     steady_clock,
 )
@@ -148,6 +149,13 @@ def test_another_program_on_the_same_port_of_ipv6_is_seen() -> None:
 @pytest.mark.parametrize("host", ["203.0.113.9", "no-such-host.invalid", "x" * 70])
 def test_an_address_of_another_machine_is_refused(host: str) -> None:
     assert port.look(host, 0)[1].code == "no_address"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://siar:99999", "http://siar:http", "http://[::1", f"http://{'a' * 64}"]
+)
+def test_what_can_be_no_address_is_one_that_does_not_answer(url: str) -> None:
+    assert reach.look([url]).code == "silent"
 
 
 def test_a_service_on_loopback_is_said_to_be_out_of_reach() -> None:

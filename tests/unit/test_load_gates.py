@@ -37,6 +37,22 @@ def test_a_typo_is_refused_with_the_list_of_names(text: str) -> None:
     assert all(name in str(refused.value) for name in FIGURES)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lost==0",
+        "delay_ms_p95<100",
+        "connected_percent>=99.5",
+        "lost<=1234567",
+        "delay_ms_max<1000000",
+        "error_percent<0.00001",
+    ],
+)
+def test_a_gate_is_written_as_it_was_typed(text: str) -> None:
+    """A run keeps its gates as text: what stands there must be read again, at the end of the run and by `--again`."""
+    assert str(parse_gate(text)) == text
+
+
 def test_a_gate_means_the_kernels_lane_and_not_the_handlers() -> None:
     levels = levels_of([a_line(delays_ms=[5.0] * 20)])  # the handler's lane has 7 ms
 

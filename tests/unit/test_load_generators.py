@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+import pytest
+
+from app.core.errors import Unfit
 from app.load.generators import GeneratorProcess, Generators
 
 
@@ -68,3 +71,12 @@ def test_with_the_next_trial_everybody_has_to_say_it_anew() -> None:
     generators.expect("r", 1, 5)
 
     assert [generators.wait_until_complete(0.0) for _ in range(2)] == [False, True]
+
+
+def test_a_process_that_does_not_answer_ends_the_run_in_words() -> None:
+    # It reads until its input ends, and says nothing before.
+    with GeneratorProcess(module="json.tool") as process:
+        process.order_users({"clients": [0]})
+
+        with pytest.raises(Unfit, match="in time"):
+            process.await_users(0.0)

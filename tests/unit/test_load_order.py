@@ -81,6 +81,8 @@ def test_an_unknown_transport_is_refused_with_those_that_there_are() -> None:
         ("--payload", "10"),
         ("--blocks", "0"),
         ("--url", "ftp://example.org", "--token", "t"),
+        ("--url", "http://[::1", "--token", "t"),
+        ("--url", "http://127.0.0.1:99999", "--token", "t"),
         ("--agreement", "--transport", "socketio-polling"),
         ("--preset", "vps", "--shape", "spike"),
         ("--preset", "vps", "--url", "http://127.0.0.1:1", "--token", "t"),

@@ -81,6 +81,32 @@ def test_nothing_agrees_where_nothing_is_believed() -> None:
     assert (found.blocks, found.agrees) == (0, False)
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (pair(0, 1.0, 2.0), "The medians differ by more than 0.1 ms and a tenth."),
+        (
+            [replace(line, is_believable=False) for line in pair(0, 1.0, 1.0)],
+            "No block of both is to be believed.",
+        ),
+    ],
+    ids=["apart", "nothing to compare"],
+)
+def test_the_junit_of_an_agreement_says_why_there_is_none(
+    tmp_path: Path, lines: list[TrialLine], said: str
+) -> None:
+    found = a_result(tmp_path, lines, gates=(), shape="agreement")
+
+    suite = ElementTree.fromstring(junit_text(found, run="r", duration_s=1.0))[0]
+
+    assert [each.get("message") for each in suite.iter("failure")] == [said]
+
+
+def test_a_shape_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Malformed, match="waves"):
+        a_result(tmp_path, [a_line()], shape="waves")
+
+
 def test_junit_has_a_case_for_each_gate_and_one_for_the_generator(tmp_path: Path) -> None:
     found = a_result(tmp_path, [a_line(lost=1)], gates=("lost==0", "delay_ms_p95<100"))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from loadtests.recording import REPLAYED, SHARED
 from loadtests.session import KNOWN_MAX, NOTHING, Expectation, Session
 
@@ -137,6 +139,45 @@ def test_only_those_that_are_connected_are_waited_for() -> None:
         session.keep(member, session.heard([notification(0)]), 1, 1)
 
     assert (waited_for, complete.times) == (2, 1)
+
+
+@pytest.mark.parametrize("last", [0, 1, 2], ids=["one", "another", "who came back"])
+def test_who_comes_back_in_the_middle_is_waited_for_beside_the_others(last: int) -> None:
+    session, complete = a_session(3)
+    away = session.members[2]
+    away.live = False
+    session.expect(Expectation("r", 4, 1))
+
+    session.let_in(away, "epoch.100", 100, connect_us=1)
+    for member in (each for each in session.members if each is not session.members[last]):
+        session.keep(member, session.heard([notification(0)]), 1, 1)
+    before = complete.times
+    session.keep(session.members[last], session.heard([notification(0)]), 2, 2)
+
+    assert (before, complete.times) == (0, 1)
+
+
+def test_who_comes_for_the_first_time_in_the_middle_is_not_waited_for() -> None:
+    session, complete = a_session(1)
+    session.expect(Expectation("r", 4, 1))
+
+    session.let_in(session.join(), "epoch.100", 100, connect_us=1)
+    session.keep(session.members[0], session.heard([notification(0)]), 1, 1)
+
+    assert complete.times == 1
+
+
+def test_a_trial_is_complete_once_whoever_comes_back_behind_it() -> None:
+    session, complete = a_session(2)
+    first, away = session.members
+    away.live = False
+    session.expect(Expectation("r", 4, 1))
+    session.keep(first, session.heard([notification(0)]), 1, 1)
+
+    session.let_in(away, "epoch.100", 100, connect_us=1)
+    session.keep(away, session.heard([notification(0)]), 2, 2)
+
+    assert complete.times == 1
 
 
 def test_what_is_known_stays_bounded_and_is_forgotten_with_the_trial() -> None:

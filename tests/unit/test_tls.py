@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from app.core.errors import SettingError, Unfit
 from app.tls import issue, keep
@@ -131,6 +132,27 @@ def test_a_folder_that_cannot_be_had_is_said_in_a_sentence(tmp_path: Path) -> No
 
     with pytest.raises(Unfit, match="No certificate can be made"):
         keep.make(keep.SELF, tmp_path / "file" / "tls", ADDRESSES)
+
+
+def test_an_authority_of_somebody_elses_is_left_alone_and_said_in_a_sentence(tmp_path: Path) -> None:
+    foreign = issue.server(["siar.example"], datetime.datetime.now(datetime.UTC))
+    (tmp_path / "ca.pem").write_bytes(foreign.certificate_pem())
+    (tmp_path / "ca.key").write_bytes(foreign.key_pem())
+
+    with pytest.raises(Unfit, match="name constraints"):
+        keep.make(keep.CA, tmp_path, ADDRESSES)
+    assert (tmp_path / "ca.key").read_bytes() == foreign.key_pem()
+
+
+def test_a_key_with_a_password_is_left_alone_and_said_in_a_sentence(tmp_path: Path) -> None:
+    locked = issue.server(["siar.example"], datetime.datetime.now(datetime.UTC))
+    encryption = serialization.BestAvailableEncryption(b"password")
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (tmp_path / "self.pem").write_bytes(locked.certificate_pem())
+    (tmp_path / "self.key").write_bytes(locked.key.private_bytes(encoding, form, encryption))
+
+    with pytest.raises(Unfit, match="encrypted"):
+        keep.make(keep.SELF, tmp_path, ADDRESSES)
 
 
 def test_a_fingerprint_is_what_phones_show(tmp_path: Path) -> None:

@@ -1,0 +1,57 @@
+"""gunicorn reads its configuration anew at each SIGHUP: what the master holds must outlive that, and what is spent stay spent.
+
+Each configuration is read in a process of its own, since it changes the environment and the limits of whoever reads it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from app.experiment.processes import REPOSITORY, environment
+
+READ = f"""
+import os, runpy, types
+def read():
+    return types.SimpleNamespace(**runpy.run_path({str(REPOSITORY / "gunicorn.conf.py")!r}))
+"""
+
+
+def said_by(script: str, **settings: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", READ + script],
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_worker_that_begins_with_a_reload_does_not_open_the_first_link_again() -> None:
+    """gunicorn calls `on_reload` before it starts the next workers, and the old ones end only behind that."""
+    script = "read().on_reload(None); print(os.environ['SIAR_FIRST_LINK'])"
+
+    assert said_by(script, SIAR_OPERATOR_KEY="k" * 22) == "0"
+
+
+def test_what_workers_have_counted_outlives_a_reload() -> None:
+    script = "print(read()._board is read()._board)"
+
+    assert said_by(script, SIAR_WORKERS="2", SIAR_BROKER="redis://127.0.0.1:1") == "True"
+
+
+def test_companions_are_ended_by_a_master_that_has_reloaded_since_it_started_them() -> None:
+    script = """
+class Keeper:
+    def close(self):
+        print("closed")
+read().on_exit(types.SimpleNamespace(siar_keeper=Keeper()))
+"""
+
+    assert said_by(script) == "closed"
+
+
+def test_a_master_that_could_not_start_has_no_companions_to_end() -> None:
+    assert said_by("read().on_exit(types.SimpleNamespace()); print('ended')") == "ended"

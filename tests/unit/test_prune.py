@@ -1,0 +1,44 @@
+"""What `./siar runs prune` would take, and what stays because a server writes into it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.archive.shelf import LISTED_MAX
+from app.commands.prune import prune
+from app.serving import server_file
+
+LIVE = "live-2025-01-01T00-00-00-0001"
+
+
+def named(runs_dir: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """The runs that would go, however young."""
+    prune(runs_dir, older_than=0, keep=None, retention_days=30, wanted=False)
+    return {line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]}
+
+
+def test_the_run_of_a_server_that_runs_here_stays_though_more_runs_than_are_listed_came_after_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (LIVE, *(f"2026-01-01T00-00-00-{number:04}" for number in range(LISTED_MAX))):
+        (tmp_path / name).mkdir()
+    without_a_server = named(tmp_path, capsys)
+
+    server_file.write(tmp_path, server_file.ServerFile("http://127.0.0.1:1", "t", os.getpid()))
+
+    assert LIVE in without_a_server
+    assert without_a_server - named(tmp_path, capsys) == {LIVE}
+
+
+def test_of_two_live_runs_the_older_one_is_nobodys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = "live-2024-12-31T00-00-00-0009"
+    for name in (LIVE, older):
+        (tmp_path / name).mkdir()
+    server_file.write(tmp_path, server_file.ServerFile("http://127.0.0.1:1", "t", os.getpid()))
+
+    assert named(tmp_path, capsys) == {older}
