@@ -32,7 +32,7 @@ COMMANDS = {
     "calibrate": "try the instrument with known delays, jitter, losses and wrong clocks: about a minute (--quick: 25 s)",
     "test": "the whole test suite (--all adds the slow tests)",
 }
-"""Each is a module of `app.commands`; imported only when asked for, so that `serve` stays small."""
+"""Each but `test` is a module of `app.commands`; imported only when asked for, so that `serve` stays small."""
 
 EXIT_OK = 0
 EXIT_FAILURE = 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flask
-from werkzeug.http import parse_cookie
+from werkzeug.sansio.http import parse_cookie
 
 from app import clock
 from app.archive.shelf import Shelf
@@ -182,7 +182,8 @@ def _compression(settings: Settings, room: Room, devices: Devices) -> Compresses
     """
 
     def compresses(environ: dict[str, Any]) -> bool:
-        device = devices.from_cookie(parse_cookie(environ).get(COOKIE))
+        # Read as Flask reads it: `werkzeug.http` has one of the same name, which raises for cookies that are no UTF-8.
+        device = devices.from_cookie(parse_cookie(environ.get("HTTP_COOKIE")).get(COOKIE))
         asked = None if device is None else room.compresses(device)
         return settings.compression if asked is None else asked
 

@@ -212,11 +212,11 @@ class Settings:
             raise SettingError(
                 f'SIAR_LOG_LEVEL is "{self.log_level}"; it must be debug, info, warning or error.'
             )
-        if self.run and not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", self.run):
-            raise SettingError("SIAR_RUN may hold letters, digits, dot, dash and underscore only.")
-        if self.run and not self.run.strip("."):
+        # As `RUN_ID` in archive/folders.py: a run of another name would neither be listed, nor forgotten for a device.
+        if self.run and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.run):
             raise SettingError(
-                f'SIAR_RUN is "{self.run}"; it names a folder, and dots alone name another one.'
+                "SIAR_RUN may hold letters, digits, dot, dash and underscore only, at most 64, "
+                "and begins with a letter or digit."
             )
 
     def _check_proxies(self) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 from collections import Counter
 
 from app.core.errors import SiarError
+from app.core.forwarded import parse_address
 from app.core.network_of import network_of
 
 
@@ -67,7 +67,6 @@ class Admission:
                 del self._by_address[guest]
 
     def _is_exempt(self, address: str) -> bool:
-        try:
-            return self._loopback_is_exempt and ipaddress.ip_address(address).is_loopback
-        except ValueError:  # A Unix socket has no address.
-            return self._loopback_is_exempt
+        parsed = parse_address(address)
+        # A Unix socket has no address.
+        return self._loopback_is_exempt and (parsed is None or parsed.is_loopback)

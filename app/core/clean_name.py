@@ -26,16 +26,19 @@ def clean_name(text: str) -> str:
     marks = 0
     for char in unicodedata.normalize("NFC", text):
         kind = unicodedata.category(char)
-        if kind in ("Zs", "Zl", "Zp") or char in "\t\n\r\v\f":
-            kept.append(" ")
-        elif kind.startswith("M"):
+        if kind.startswith("M"):
             marks += 1
             if marks <= MARKS_MAX:
                 kept.append(char)
-            continue
-        elif char in _JOINERS or (not kind.startswith("C") and char not in _BLANKS):
+        elif char in _JOINERS:
             kept.append(char)
-        marks = 0
+        elif kind in ("Zs", "Zl", "Zp") or char in "\t\n\r\v\f":
+            kept.append(" ")
+            marks = 0
+        elif not kind.startswith("C") and char not in _BLANKS:
+            # Marks are counted anew only here: those behind something invisible still climb on the letter before it.
+            kept.append(char)
+            marks = 0
     name = " ".join("".join(kept).split())[:NAME_CHARS_MAX].rstrip()
     return name if any(_is_visible(char) for char in name) else ""
 

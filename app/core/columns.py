@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from itertools import islice
 from math import isnan, nan
-from operator import attrgetter
+from operator import attrgetter, eq
 from typing import Any, overload
 
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
@@ -111,7 +111,7 @@ class DeliveryColumns(Sequence[Delivery]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeliveryColumns | tuple):
             return NotImplemented
-        return len(self) == len(other) and all(map(Delivery.__eq__, self, other))
+        return len(self) == len(other) and all(map(eq, self, other))
 
     __hash__ = None  # type: ignore[assignment]
 

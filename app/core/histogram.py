@@ -90,7 +90,10 @@ class Histogram:
         pairs, sum_us, max_us = value.get("counts"), value.get("sum_us"), value.get("max_us")
         if not (isinstance(pairs, list) and isinstance(sum_us, int) and isinstance(max_us, int)):
             raise Malformed("This is not a histogram.")
-        counts = {int(bucket): int(count) for bucket, count in pairs}
+        try:
+            counts = {int(bucket): int(count) for bucket, count in pairs}
+        except (TypeError, ValueError) as error:
+            raise Malformed("A histogram's counts are pairs of whole numbers.") from error
         return cls(counts, sum(counts.values()), sum_us, max_us)
 
 

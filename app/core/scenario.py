@@ -144,17 +144,19 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 def plan_from_json(value: Mapping[str, Any]) -> Plan:
     """The plan that `plan_to_json` wrote. Raises `Malformed` for anything else."""
     names = {each.name for each in fields(Plan)}
-    unknown = sorted(set(value) - names)
-    if unknown:
-        raise Malformed(f"A plan has no field {unknown[0]!r}; there are: {', '.join(sorted(names))}.")
     try:
+        unknown = sorted(map(str, set(value) - names))
+        if unknown:
+            raise Malformed(f"A plan has no field {unknown[0]!r}; there are: {', '.join(sorted(names))}.")
         arms = tuple(
             Arm(arm["name"], arm["transport"], dict(arm.get("factors", {}))) for arm in value["arms"]
         )
         plan = Plan(**{**value, "arms": arms, "client_counts": tuple(value["client_counts"])})
-    except (KeyError, TypeError, ValueError) as error:
+        plans = [plan, *(arm_plan(plan, arm) for arm in arms)]  # Factors too are held to a plan's bounds.
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise Malformed(f"This is not a plan: {error}.") from error
-    _check_kinds(plan)
+    for each in plans:
+        _check_kinds(each)
     return plan
 
 

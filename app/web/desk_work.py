@@ -21,6 +21,7 @@ from app.archive.folders import folder_of
 from app.archive.trash import WRITTEN_LATELY_S, age_s
 from app.catalogues import from_json, refusal
 from app.core.errors import Conflict, Malformed, SiarError, StoreError, Unknown
+from app.room.phases import UNDER_WAY
 from app.serving.offload import blocking
 from app.web import run_control
 from app.web.here import services
@@ -83,7 +84,7 @@ def _whole(run: str) -> Path:
 @contextlib.contextmanager
 def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
     """The file that the work made, for as long as it is needed."""
-    if services().trials.active() is not None:
+    if _is_measuring():
         raise Conflict(refusal("work_would_disturb"))
     if not _busy.acquire(blocking=False):
         raise Conflict(refusal("work_under_way"))
@@ -96,6 +97,14 @@ def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
             blocking(shutil.rmtree, folder, ignore_errors=True)
     finally:
         _busy.release()
+
+
+def _is_measuring() -> bool:
+    """Whether a trial or an experiment is under way: between two trials no source runs, and the work would outlast that."""
+    here = services()
+    runner = here.runners.running()
+    is_of_built_in_clients = runner is not None and runner.order.phones is None  # For these no room is open.
+    return is_of_built_in_clients or here.room.phase in UNDER_WAY or here.trials.active() is not None
 
 
 def _work(arguments: list[str]) -> None:

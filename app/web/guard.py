@@ -4,12 +4,14 @@ Host: a page of another site, whose name an attacker points at this machine (DNS
 only IP literals, dotless names, `*.local` and configured names are served.
 Origin: browsers send it with cross-site requests and every WebSocket; a foreign one is refused, an absent one is
 accepted, since programs send none.
-Before all that: behind proxies that the operator named, the client's address and scheme take the place of the proxy's.
+Before all that: behind proxies that the operator named, the client's address and scheme take the place of the proxy's;
+and bytes in a query that should have been escaped are.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +25,8 @@ from app.serving.peer import look_through
 from app.web import texts
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 class Guard:
@@ -46,6 +50,9 @@ class Guard:
         self._requests.count()
         if self._proxies:
             look_through(environ, self._proxies)
+        query = environ.get("QUERY_STRING", "")
+        if not query.isascii():
+            environ["QUERY_STRING"] = _escaped(query)
         host = environ.get("HTTP_HOST")
         if host is not None and not is_our_host(host, self._allowed_hosts):
             return _refuse(
@@ -58,6 +65,14 @@ class Guard:
         if origin is not None and not _same_origin(origin, host):
             return _refuse(start_response, 403, refusal("foreign_origin"), environ)
         return self._app(environ, start_response)
+
+
+def _escaped(query: str) -> str:
+    """A query in ASCII, as it must be (RFC 3986, section 2.1): for bare bytes that are no UTF-8 Flask would raise.
+
+    It keeps them where they are escaped. gunicorn refuses such a request by itself; under `flask run` it comes here.
+    """
+    return _NOT_ASCII.sub(lambda found: f"%{ord(found[0]):02X}", query)
 
 
 def _same_origin(origin: str, host: str | None) -> bool:

@@ -1,8 +1,8 @@
 """What changes when several processes or servers share a broker: what one process alone remembers is refused, in words.
 
 Everything that goes through the broker is as it was: publishing, history, both transports, resuming on any process.
-A room with its phones, a trial's source, a running experiment, an operator's session and a receipt live in the memory
-of one process, and the next request may reach another one.
+A room with its phones, a trial's source, a running experiment, an operator's session, a receipt and the table of who is
+connected live in the memory of one process, and the next request may reach another one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from app.web.here import services
 
 NEEDS_ONE_PROCESS = frozenset(
     {
-        *("operator_pages", "sessions", "presets", "room", "runs", "trials", "receipts"),
+        *("operator_pages", "sessions", "presets", "room", "runs", "trials", "receipts", "devices"),
         *("screen_data", "screen_downloads"),
     }
 )
-"""Blueprints. A phone's own (`assignment`, `participants`, `devices`) stay: with no room they have little to say."""
+"""Blueprints. A phone's own (`assignment`, `participants`) stay: with no room they have little to say."""
 
 NEEDS_ROOMS = frozenset({"room.open_room", "room.practise", "runs.start", "participants.join"})
 """What puts phones into a room, or asks for one. Of several servers on one Redis, only one has rooms (`redis_rooms`)."""

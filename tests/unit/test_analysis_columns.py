@@ -100,6 +100,7 @@ def test_columns_are_a_sequence_of_the_same_rows() -> None:
     assert columns == rows
     assert rows == columns
     assert columns != rows[:-1]
+    assert columns != ("no delivery",) * len(rows)
     assert DeliveryColumns.of_rows(columns.rows()) == columns
     assert DeliveryColumns.of(columns) is columns
 

@@ -73,9 +73,10 @@ def test_a_histogram_comes_back_from_json_as_it_was(values: list[int]) -> None:
     assert Histogram.from_json(json.loads(json.dumps(histogram.to_json()))) == histogram
 
 
-def test_what_is_no_histogram_is_refused() -> None:
+@pytest.mark.parametrize("counts", [5, [5], [[5]], [["five", 1]], [[5, 1, 1]], [[5, None]]])
+def test_what_is_no_histogram_is_refused(counts: object) -> None:
     with pytest.raises(Malformed):
-        Histogram.from_json({"counts": 5})
+        Histogram.from_json({"counts": counts, "sum_us": 5, "max_us": 5})
 
 
 def test_a_quantile_is_the_middle_of_its_bucket_and_never_above_what_was_met() -> None:

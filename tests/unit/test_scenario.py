@@ -1,5 +1,7 @@
 """The order of trials: random, balanced, and the same for the same seed."""
 
+from typing import Any
+
 import pytest
 
 from app.core.errors import Malformed
@@ -97,12 +99,22 @@ def test_a_plan_without_the_instrument_has_the_hash_that_it_had_before_there_was
         ("instrument", "yes"),
         ("arms", [{"name": 5, "transport": "sse"}]),
         ("arms", [{"name": "sse", "transport": "sse", "factors": ["via"]}]),
+        *(
+            ("arms", [{"name": "sse", "transport": "sse", "factors": each}])
+            for each in ({"gap_s": 0}, {"gap_s": "long"}, {"gap_s": [1]}, {"payload_bytes": "large"})
+        ),
     ],
 )
 def test_what_is_no_plan_is_refused_before_anybody_counts_with_it(field: str, value: object) -> None:
     """It may come out of an archive that somebody else made."""
     with pytest.raises(Malformed):
         plan_from_json({**plan_to_json(records.plan()), field: value})
+
+
+@pytest.mark.parametrize("value", [None, 5, "plan", ["arms", 1]])
+def test_what_is_no_object_is_no_plan(value: Any) -> None:
+    with pytest.raises(Malformed):
+        plan_from_json(value)
 
 
 def test_a_whole_number_is_a_number_in_a_plan() -> None:

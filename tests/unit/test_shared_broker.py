@@ -1,0 +1,39 @@
+"""Several processes of one server: what one alone knows is refused in words, whoever of them is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from app.factory import create_app
+from app.settings import Settings
+from app.web import shared_broker
+
+OPERATOR = {"Authorization": "Bearer t"}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> FlaskClient:
+    app = create_app(Settings(admin_token="t", runs_dir=tmp_path))
+    shared_broker.register(app, workers=2)  # The settings would ask for Redis.
+    return app.test_client()
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/api/devices"), ("DELETE", "/api/devices/d-1"), ("GET", "/api/room"), ("GET", "/api/runs")],
+)
+def test_what_one_process_alone_knows_is_refused(client: FlaskClient, method: str, path: str) -> None:
+    """A table of a half of the connections would look whole, and who hangs on the other half could not be cut off."""
+    answer = client.open(path, method=method, headers=OPERATOR)
+
+    assert (answer.status_code, answer.get_json()["code"]) == (409, "one_process_only")
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/api/devices"), ("GET", "/api/notifications")])
+def test_what_a_phone_asks_of_any_process_stays(client: FlaskClient, method: str, path: str) -> None:
+    answer = client.open(path, method=method, json={} if method == "POST" else None)
+
+    assert answer.status_code < 300
