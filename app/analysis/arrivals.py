@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.analysis.columns import Columns, Floats, columns_of, first_of_each
+from app.analysis.metrics import expected_count
 from app.analysis.statistics import quantile, quantile_of_ascending
 from app.core.scenario import Plan, arm_plan
 from app.core.trial import TrialRecord
@@ -59,8 +60,7 @@ def arrival_figures(record: TrialRecord, plan: Plan, columns: Columns | None = N
     intervals_s = np.sort(intervals_of(columns))
     samples = columns.samples()
     spikes = samples[columns.delay_ms[samples] > SPIKE_MS_MIN]
-    has_begun = record.completed or record.published > 0
-    expected = plan.notifications * record.spec.clients if has_begun else 0
+    expected = expected_count(record, plan)
     two, five = (int((intervals_s - period_s > limit).sum()) for limit in GAP_S_LIMITS)
     return ArrivalFigures(
         intervals=len(intervals_s),

@@ -10,7 +10,8 @@ So every effect is a block difference, with the same exact interval as the verdi
 the table; it is exploratory and gives no verdict. Source: Box, Hunter and Hunter, Statistics for Experimenters, 2nd
 ed., chapter 5, without their halving of interactions, so that one is read in the metric's unit like the rest.
 
-Factors that never change alone cannot be told apart: such a row has no pairs and is left out, and named as confounded.
+A factor that never changes alone, from its first level to another, cannot be told from those that change with it: it has no
+pairs and is left out, and named as confounded.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class FactorTable:
     metric: str
     effects: tuple[Effect, ...]
     confounded: tuple[str, ...]
-    """Factors that never change without another one changing too."""
+    """Factors that never leave their first level without another one changing too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,7 @@ def measure(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> 
     arrivals = _in_order_of_arrival(columns, first)
     samples = arrivals[columns.is_sample[arrivals]]
     with_kernel = samples[~np.isnan(columns.kernel_received_us[samples])]
-    has_begun = record.completed or record.published > 0
-    expected = plan.notifications * record.spec.clients if has_begun else 0
+    expected = expected_count(record, plan)
     kernel_delay_ms = (columns.kernel_received_us - columns.due_us) / 1000
     return TrialMetrics(
         notifications=plan.notifications,
@@ -118,6 +117,12 @@ def measure(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> 
             columns, samples, max(record.spec.clients, *(n + 1 for n in record.participants), 0)
         ),
     )
+
+
+def expected_count(record: TrialRecord, plan: Plan) -> int:
+    """Measured notifications times clients; 0 for a trial that never began."""
+    has_begun = record.completed or record.published > 0
+    return plan.notifications * record.spec.clients if has_begun else 0
 
 
 def is_sample(delivery: Delivery) -> bool:

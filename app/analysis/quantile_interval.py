@@ -3,7 +3,7 @@
 Delays of one trial follow one another: a queue that is long stays long for a while. The interval of a quantile by
 order statistics needs independent samples, so only every k-th is kept, k being the integrated autocorrelation time
 
-    tau = 1 + 2 sum of rho(lag),    summed until a pair of lags adds up to less than 0
+    tau = 1 + 2 sum of rho(lag),    summed until a pair of lags adds up to 0 or less
 
 Sources: Geyer, Statist. Sci. 7 (1992), initial positive sequence; Conover, Practical Nonparametric Statistics, 3rd
 ed., section 3.2 (the interval). It holds for this one trial, not for the arm: trials differ by more than that.

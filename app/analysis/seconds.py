@@ -21,10 +21,11 @@ class SecondsRow:
     arm: Arm
     clients: int
     cpu_process_percent: Series
-    """Of all cores, from the beginning of the CPU window, 20 ms before the first notification."""
+    """Of all cores, from the beginning of the CPU window: 20 ms before the first notification is due, warm-up included, and
+    100 ms with phones."""
     cpu_kernel_percent: Series
     down_kbps: Series
-    """Of a client, from the first notification's due time; likewise below."""
+    """Of a client, from the first measured notification's due time; likewise below."""
     delay_ms: Series
 
 

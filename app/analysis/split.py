@@ -49,7 +49,8 @@ class Split:
     """The parts of a trial's delays."""
 
     deliveries: int
-    """Samples for which every part is known; the parts below are of these."""
+    """Samples for which every part is known; the parts below are of these. Where no client's kernel stamps there is none,
+    and source and server are of all that have a write."""
     unmatched: int
     """Samples without the server's part: their connection took the stock path, came through a proxy, or was new."""
     source_ms: DelayFigures

@@ -1,17 +1,18 @@
 """Second by second, as the edge-device study did it: its Table I (levels) and Table II (zeros, intervals, gaps).
 
 A second has a value, or a 0, or none; the three shares add up to 1. The study took missing values for "zero traffic"
-in its text while its own zero rate is 0.000; here, blank is never 0:
+in its text while its own zero rates are 0.000 and 0.001; here, blank is never 0:
 
     down_kbps    8 * payload bytes received / 1000 in that second (the study's eq. 3); 0 when nothing came
     up_kbps      8 * payload bytes sent / 1000 in that second (its eq. 2), counted where the client hands them to TCP;
                  0 when it sent nothing, blank where clients did not say (phones, and runs of before it was recorded)
     delay_ms     mean delay of what came in it; blank when nothing came
-    jitter_ms    RFC 3550's J after the last arrival in it (the study's eq. 1); blank when nothing came
+    jitter_ms    RFC 3550's J after the last arrival in it (the study's eq. 1); blank when nothing came, or nothing but
+                 the client's first arrival, which has none to differ from
 
 Seconds count from the first measured notification's due time, in the server's time base; a last one that is not
-whole is left out, unless it is the only one, and what arrives behind the last counts to it. Arrivals without a known clock cannot be put into a second: they make the
-client's whole trial blank, never 0.
+whole is left out, unless it is the only one, and what arrives behind the last counts to it. Arrivals without a known
+clock cannot be put into a second: they make the client's whole trial blank, never 0.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ REPORT_BYTES_MAX = 64 * 1024 * 1024
 
 
 def delete_facts(folder: Path, client: int) -> None:
-    """Take them out of `result.json` and `report.html`. Raises `StoreError`."""
+    """Take them out of `result.json` and `report.html`. Raises `StoreError`, `OSError`."""
     try:
         result = json.loads(read_file(folder / RESULT, bytes_max=RESULT_BYTES_MAX))
         conditions = result["conditions"]

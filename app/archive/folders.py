@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
+import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from app.catalogues import refusal
 from app.core.errors import Malformed, StoreError, Unknown
@@ -35,8 +39,24 @@ def folder_of(runs_dir: Path, run: str) -> Path:
     return folder
 
 
+def run_names(parent: Path) -> list[str]:
+    """Ids of the runs in a folder, in no order; a link is none. Raises `OSError`, `FileNotFoundError` for no folder."""
+    with os.scandir(parent) as entries:
+        return [
+            each.name
+            for each in entries
+            if RUN_ID.fullmatch(each.name) and each.is_dir(follow_symlinks=False)
+        ]
+
+
 def read_file(path: Path, *, bytes_max: int) -> bytes:
     """A regular file's content; a link is not followed. Raises `Unknown` and `StoreError`."""
+    with open_file(path, bytes_max=bytes_max) as file:
+        return file.read(bytes_max)
+
+
+def open_file(path: Path, *, bytes_max: int) -> IO[bytes]:
+    """A regular file, open; a link is not followed. Raises `Unknown`, and `StoreError` for one that is longer."""
     try:
         # Without O_NONBLOCK a pipe that somebody put there would be waited for.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -46,26 +66,35 @@ def read_file(path: Path, *, bytes_max: int) -> bytes:
         if error.errno == errno.ELOOP:
             raise StoreError(refusal("run_file_a_link", file=path.name)) from error
         raise StoreError(refusal("run_file_unreadable", file=path.name, reason=error.strerror)) from error
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > bytes_max:
-            raise StoreError(refusal("run_file_strange", file=path.name, count=bytes_max))
-        return file.read(bytes_max)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > bytes_max:
+        os.close(handle)
+        raise StoreError(refusal("run_file_strange", file=path.name, count=bytes_max))
+    return os.fdopen(handle, "rb")
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all; an older one gives its mode, a new one is for this user only.
+    """Write a file whole or not at all, as `replacing` does. Raises `OSError`."""
+    with replacing(path) as file:
+        file.write(text)
 
-    Raises `OSError`.
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """What is written takes the file's place when the block has ended well; else everything stays as it was.
+
+    An older file gives its mode, a new one is for this user only. Raises `OSError`.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    # A name of its own: another thread of this process may be replacing the same file.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.draft")
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             os.fchmod(handle, mode)
-            file.write(text)
+            yield file
         draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
         raise

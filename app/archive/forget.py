@@ -18,10 +18,10 @@ from pathlib import Path
 from app import clock
 from app.archive import self_tests
 from app.archive.device_facts import delete_facts
-from app.archive.folders import RUN_ID, read_file, replace_file
+from app.archive.folders import read_file, replace_file, replacing, run_names
 from app.archive.names import alone_in, participants, write_participants
 from app.archive.summary import DATABASE
-from app.archive.trash import TRASH
+from app.archive.trash import TRASH, as_old_as_it_was
 from app.core.errors import SiarError
 from app.measure.forget import Forgotten, forget, spool_position_bytes
 
@@ -63,7 +63,10 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
     removal = Removal()
     for folder in _folders(runs_dir):
         try:
-            found = _forget_in(folder, device, removal, is_live=folder.name == live)
+            is_live = folder.name == live
+            # The live run is written anyway, has no names, and waits for its recorder: nobody shall wait for that.
+            with contextlib.nullcontext() if is_live else _alone_and_unnoticed(folder):
+                found = _forget_in(folder, device, removal, is_live=is_live)
         except (SiarError, OSError, ValueError, csv.Error):
             removal.failed.append(folder.name)
         else:
@@ -76,9 +79,17 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
     return removal
 
 
+@contextlib.contextmanager
+def _alone_and_unnoticed(folder: Path) -> Iterator[None]:
+    """When a class leaves, one after the other; and none has the others' names, or the trash, kept for longer."""
+    with alone_in(folder), as_old_as_it_was(folder):
+        yield
+
+
 def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) -> bool:
     """Whether this run held anything."""
-    mine = [each for each in participants(folder) if each["device"] == device]
+    everyone = participants(folder)
+    mine = [each for each in everyone if each["device"] == device]
     client = mine[0].get("client") if mine else None
     # The spool first: what is taken from it into the store meanwhile is deleted there behind it.
     spooled = _blank_lines(folder / SPOOL, device)
@@ -86,16 +97,14 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
         folder, device, client, spool_bytes=_size(folder / SPOOL) if spooled and is_live else 0
     )
     results = 0
-    with alone_in(folder):
-        if isinstance(client, int):
-            results = _delete_results(folder / RESULTS, seat=client + 1)
-            for name in OF_CLIENTS:
-                _delete_csv_rows(folder / name, client)
-            delete_facts(folder, client)
-        if mine:  # Last: by it the rest is found, if something fails before.
-            # Read again: when a class leaves, others were taken out of it meanwhile.
-            write_participants(folder, [each for each in participants(folder) if each["device"] != device])
-            _note_removed(folder)
+    if isinstance(client, int):
+        results = _delete_results(folder / RESULTS, seat=client + 1)
+        for name in OF_CLIENTS:
+            _delete_csv_rows(folder / name, client)
+        delete_facts(folder, client)
+    if mine:  # Last: by it the rest is found, if something fails before.
+        write_participants(folder, [each for each in everyone if each["device"] != device])
+        _note_removed(folder)
     removal.spooled += spooled
     removal.rows += rows
     removal.results += results
@@ -146,18 +155,13 @@ def _delete_results(folder: Path, *, seat: int) -> int:
 def _delete_csv_rows(path: Path, client: int) -> None:
     if not path.is_file() or path.is_symlink():
         return
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    with (
-        path.open(encoding="utf-8", newline="") as source,
-        draft.open("w", encoding="utf-8", newline="") as kept,
-    ):
+    with path.open(encoding="utf-8", newline="") as source, replacing(path) as kept:
         rows = csv.reader(source)
         header = next(rows, [])
         place = header.index("client") if "client" in header else None
         writer = csv.writer(kept)
         writer.writerow(header)
         writer.writerows(row for row in rows if place is None or row[place : place + 1] != [str(client)])
-    draft.replace(path)
 
 
 def _note_removed(folder: Path) -> None:
@@ -184,10 +188,4 @@ def _folders(runs_dir: Path) -> Iterator[Path]:
     for parent in (runs_dir, runs_dir / TRASH):
         if not parent.is_dir() or parent.is_symlink():
             continue
-        with os.scandir(parent) as entries:
-            names = [
-                each.name
-                for each in entries
-                if RUN_ID.fullmatch(each.name) and each.is_dir(follow_symlinks=False)
-            ]
-        yield from (parent / name for name in sorted(names))
+        yield from (parent / name for name in sorted(run_names(parent)))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.archive.folders import read_file, replace_file
+from app.archive.trash import as_old_as_it_was
 from app.core.errors import StoreError, Unknown
 
 NAMES_FILE = "participants.json"
@@ -57,11 +58,8 @@ def drop_names(folder: Path) -> bool:
         kept = [{name: each[name] for name in KEPT if name in each} for each in found]
         if kept == found:
             return False
-        before = folder.stat()
-        write_participants(folder, kept)
-        # The run is as old as it was: nothing was measured.
-        for path in (folder / NAMES_FILE, folder):
-            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        with as_old_as_it_was(folder):
+            write_participants(folder, kept)
         return True
 
 

@@ -7,13 +7,12 @@ Experiments stay, under the participants' pseudonyms: deleting measurements is s
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.archive.folders import LIVE_PREFIX, RUN_ID
+from app.archive.folders import LIVE_PREFIX, run_names
 from app.archive.names import drop_names
 from app.archive.trash import DAY_S, Trash, age_s
 from app.core.errors import SiarError
@@ -56,9 +55,7 @@ def old_runs(runs_dir: Path, *, days: float) -> list[str]:
     """Runs to which nothing was written for that long, oldest id first."""
     if not runs_dir.is_dir():
         return []
-    with os.scandir(runs_dir) as entries:
-        names = [e.name for e in entries if RUN_ID.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
-    return sorted(name for name in names if _is_old(runs_dir / name, days))
+    return sorted(name for name in run_names(runs_dir) if _is_old(runs_dir / name, days))
 
 
 def every_day(runs_dir: Path, *, days: float, keep: str, warn: Callable[[str], None]) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import heapq
-import os
 import threading
 from pathlib import Path
 
-from app.archive.folders import LIVE_PREFIX, RUN_ID, folder_of
+from app.archive.folders import LIVE_PREFIX, folder_of, run_names
 from app.archive.summary import DATABASE, RESULT, RunSummary, summarise
 from app.core.errors import StoreError
 
@@ -44,12 +43,7 @@ class Shelf:
 
     def _names(self) -> list[str]:
         try:
-            with os.scandir(self.runs_dir) as entries:
-                return [
-                    each.name
-                    for each in entries
-                    if RUN_ID.fullmatch(each.name) and each.is_dir(follow_symlinks=False)
-                ]
+            return run_names(self.runs_dir)
         except FileNotFoundError:
             return []
         except OSError as error:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.archive.folders import RUN_ID
+from app.archive.folders import run_names
 from app.archive.trash import age_s
 from app.core.errors import Malformed, StoreError
 
@@ -44,8 +44,7 @@ class StoredRun:
 def stored_runs(runs_dir: Path) -> list[StoredRun]:
     """Every run in the folder, the one that was written to longest ago first. Raises `StoreError`."""
     try:
-        with os.scandir(runs_dir) as entries:
-            names = [e.name for e in entries if RUN_ID.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
+        names = run_names(runs_dir)
     except FileNotFoundError:
         return []
     except OSError as error:

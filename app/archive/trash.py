@@ -72,11 +72,33 @@ class Trash:
 
 
 def age_s(folder: Path) -> float:
-    """Since something in it was written last."""
-    moments = [folder.stat().st_mtime]
-    with os.scandir(folder) as entries:
-        moments += [each.stat(follow_symlinks=False).st_mtime for each in entries]
-    return clock.now_us() / 1e6 - max(moments)
+    """Since something in it was written last. Raises `OSError`."""
+    return clock.now_us() / 1e6 - _written_ns(folder) / 1e9
+
+
+@contextlib.contextmanager
+def as_old_as_it_was(folder: Path) -> Iterator[None]:
+    """What the block writes makes the run no younger, since nothing was measured. Raises `OSError`."""
+    before_ns = _written_ns(folder)
+    try:
+        yield
+    finally:
+        for path, found in [*_inside(folder), (folder, folder.stat())]:
+            if found.st_mtime_ns > before_ns:
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(path, ns=(found.st_atime_ns, before_ns), follow_symlinks=False)
+
+
+def _written_ns(folder: Path) -> int:
+    """When something in it was written last, by the wall clock."""
+    return max([folder.stat().st_mtime_ns, *(found.st_mtime_ns for _, found in _inside(folder))])
+
+
+def _inside(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """What lies in it, but for what goes away meanwhile: another thread's draft."""
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            yield path, path.lstat()
 
 
 @contextlib.contextmanager

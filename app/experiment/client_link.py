@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from app import clock
 from app.catalogues import ending
 from app.core.clocksync import Probe
 from app.core.course import Opening, Upload
@@ -155,10 +156,10 @@ class ClientLink:
 
     def pause(self, seconds: float) -> None:
         """Let time pass; raises `Stopped` when the run should end meanwhile."""
-        deadline_s = time.monotonic() + seconds
-        while (left_s := deadline_s - time.monotonic()) > 0:
+        until_us = clock.monotonic_us() + round(seconds * 1e6)
+        while (left_us := until_us - clock.monotonic_us()) > 0:
             self._look()
-            time.sleep(min(left_s, _STOP_LOOK_S))
+            time.sleep(min(left_us / 1e6, _STOP_LOOK_S))
 
     def stop(self) -> None:
         """End the process. May be called twice."""
@@ -187,10 +188,10 @@ class ClientLink:
         self, kind: str, *, timeout_s: float = ANSWER_TIMEOUT_S, or_kind: str | None = None
     ) -> dict[str, Any]:
         """The next answer of this kind; a `complete` that came too late for its trial is passed over."""
-        deadline_s = time.monotonic() + timeout_s
+        until_us = clock.monotonic_us() + round(timeout_s * 1e6)
         while True:
             self._look()
-            left_s = deadline_s - time.monotonic()
+            left_s = (until_us - clock.monotonic_us()) / 1e6
             try:
                 answer = self._answers.get(timeout=max(0.0, min(left_s, _STOP_LOOK_S)))
             except queue.Empty:
@@ -207,8 +208,10 @@ class ClientLink:
             raise Stopped
 
     def _read(self) -> None:
-        for answer in self._lines():
-            self._answers.put(answer)
+        # What is no answer is the last line of a process that was killed while it wrote: nothing follows it.
+        with contextlib.suppress(ValueError):
+            for answer in self._lines():
+                self._answers.put(answer)
         self._answers.put(None)
 
     def _lines(self) -> Iterator[dict[str, Any]]:

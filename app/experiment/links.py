@@ -200,6 +200,8 @@ class Loop:
             if not isinstance(key.data, Link):
                 key.data()
                 continue
+            if key.data not in self._events:
+                continue  # What came before it in this very turn had it removed.
             if events & selectors.EVENT_WRITE:
                 key.data.on_writable()
                 self._watch_for_writing(key.data)

@@ -52,7 +52,7 @@ def open_live(folder: Path) -> Store:
     """The store in `folder`; made when the server has made the folder but nobody the store."""
     path = folder / FILE_NAME
     if path.is_file() and _is_blank(path):
-        _remove(path)
+        database.remove(path)
     if path.exists():
         return Store.open(folder, write=True)
     head = RunHead(
@@ -121,11 +121,6 @@ def _is_blank(path: Path) -> bool:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         return bool(tables == 0 and application == 0)
-
-
-def _remove(path: Path) -> None:
-    for ending in ("-wal", "-shm", ""):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def _say(text: str) -> None:

@@ -2,7 +2,7 @@
 
     4 phones    row 0: 0 1 3 2        Each row holds every phone once, and so does each column; hence over as many
                 row 1: 1 2 0 3        blocks as there are phones each one is taken equally often, whatever the count.
-                row 2: 2 3 1 0        Williams' order (J. Aust. Chem. Inst. 1949) also lets each phone follow each
+                row 2: 2 3 1 0        Williams' order (Aust. J. Sci. Res. A 2, 1949) also lets each phone follow each
                 row 3: 3 0 2 1        other equally often; with an odd count it needs the mirrored rows as well.
 
 All arms of a block have the same phones, so that their difference never is one between phones.

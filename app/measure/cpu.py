@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,8 +30,12 @@ COMPANIONS = frozenset(
 )
 """Modules that the server runs as processes beside itself; told by their command line, `python -P -m <module>`."""
 
-ProcessKey = tuple[int, float]
-"""Process id and time of creation: an id alone may come to name another process."""
+ProcessKey = tuple[int, Hashable]
+"""Process id and whose it is: an id alone may come to name another process.
+
+Of a real process the second is psutil's own, equal to another where both began equally long after the machine did. Its
+time of creation would not do: that is by the wall clock, and somebody who sets the clock makes all of them new.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +87,11 @@ class CpuSampler:
         monotonic_us = clock.monotonic_us()
         # The clocks of all processes first, close together: they are what is compared.
         own_clocks_ns = [clock_ns(process.pid) for process in processes]
-        uses = {}
+        uses: dict[ProcessKey, ProcessUse] = {}
         for process, own_ns in zip(processes, own_clocks_ns, strict=True):
             use = _use(process, own_ns)
             if use is not None:
-                uses[process.pid, process.create_time()] = use
+                uses[process.pid, process] = use
         return CpuSnapshot(monotonic_us, uses, _machine_busy_s(), psutil.cpu_percent(interval=None))
 
 

@@ -20,7 +20,10 @@ from app.measure.cpu import CpuSnapshot, clock_ns
 PERIOD_US = 1_000_000
 
 SHORTEST_S = 0.5
-"""A last second that is shorter is left out, unless it is the only one: ticks of 10 ms say too little of it."""
+"""A shorter second, as the last one may be or one behind a late reading, is left out: ticks of 10 ms say too little of it.
+
+Where all are shorter the first stays.
+"""
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ BUSY_TIMEOUT_S = 10.0
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """All of what is done inside, or nothing. Raises `StoreError` when the file cannot be written."""
-    try:
+    with written(path):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -27,6 +27,13 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
                 connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[None]:
+    """What a full disk makes SQLite say, as a `StoreError` that names the file."""
+    try:
+        yield
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be written: {error}.") from error
 
@@ -49,6 +56,12 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
         connection.execute("PRAGMA synchronous = NORMAL")
     return connection
+
+
+def remove(path: Path) -> None:
+    """Delete the file and what SQLite keeps beside it. Raises `OSError`."""
+    for ending in ("-wal", "-shm", ""):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -53,24 +53,31 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, head: RunHead, *, folder_exists: bool = False) -> Self:
-        """A new run in a new folder. Raises `Conflict` when the folder exists already.
+        """A new run in a new folder. Raises `Conflict` when the folder exists already, `StoreError` without room for it.
 
         `folder_exists`: somebody else made the folder for this run, and only a database in it is a conflict.
         """
-        try:
-            folder.mkdir(parents=True, exist_ok=folder_exists)
-            (folder / FILE_NAME).touch(exist_ok=False)
-        except FileExistsError:
-            raise Conflict(f"The run folder {folder} exists already.") from None
-        except OSError as error:
-            raise StoreError(f"The run folder {folder} cannot be made: {error.strerror}.") from error
-        store = cls(folder, database.connect(folder / FILE_NAME, write=True))
-        store._database.execute("PRAGMA journal_mode = WAL")
-        with store._transaction():
-            for statement in schema.statements():
-                store._database.execute(statement)
-            values = (head.id, head.started, json.dumps(plan_to_json(head.plan)), plan_sha256(head.plan))
-            store._insert("run", [(*values, json.dumps(head.conditions), head.simulated)])
+        path = folder / FILE_NAME
+        with contextlib.ExitStack() as on_failure:
+            is_new = not folder.exists()
+            try:
+                folder.mkdir(parents=True, exist_ok=folder_exists)
+                if is_new:
+                    on_failure.callback(_remove_folder, folder)
+                path.touch(exist_ok=False)
+            except FileExistsError:
+                raise Conflict(f"The run folder {folder} exists already.") from None
+            except OSError as error:
+                raise StoreError(f"The run folder {folder} cannot be made: {error.strerror}.") from error
+            # Half a store would be found later, and taken for a damaged run.
+            on_failure.callback(database.remove, path)
+            with database.written(path):
+                connection = database.connect(path, write=True)
+                on_failure.callback(connection.close)
+                connection.execute("PRAGMA journal_mode = WAL")
+            store = cls(folder, connection)
+            store._begin(head)
+            on_failure.pop_all()
         return store
 
     @classmethod
@@ -146,7 +153,7 @@ class Store:
         self._end("finished", ended, conditions)
 
     def stop(self, *, ended: str, conditions: Mapping[str, object] | None = None) -> None:
-        """Note that the run was stopped on request. It stays incomplete."""
+        """Note that the run ended before its plan was done, on request or by what went wrong. It stays incomplete."""
         self._end("stopped", ended, conditions)
 
     def load(self) -> RunRecord:
@@ -219,6 +226,13 @@ class Store:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
+    def _begin(self, head: RunHead) -> None:
+        with self._transaction():
+            for statement in schema.statements():
+                self._database.execute(statement)
+            values = (head.id, head.started, json.dumps(plan_to_json(head.plan)), plan_sha256(head.plan))
+            self._insert("run", [(*values, json.dumps(head.conditions), head.simulated)])
+
     def _trials(self) -> Iterator[TrialRecord]:
         for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
             trial = row["trial"]
@@ -270,6 +284,11 @@ class Store:
 
     def _transaction(self) -> contextlib.AbstractContextManager[None]:
         return database.transaction(self._database, self.folder / FILE_NAME)
+
+
+def _remove_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # Somebody has put something into it meanwhile.
+        folder.rmdir()
 
 
 def _probe_values(stamped: StampedProbe) -> tuple[Any, ...]:

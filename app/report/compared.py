@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from app.analysis.across import AcrossRow, Change, across, regressions
 from app.analysis.analyse import Analysis
 from app.analysis.comparable import SettingDifference, Weight, objections, setting_differences
 from app.analysis.words import METRIC_WORDS, arm_title, count_of, interval, number
+from app.report.terminal import plain
 
 SCHEMA = 1
 
@@ -81,6 +81,13 @@ def subject(row: AcrossRow) -> str:
     return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
 
 
+def change_word(row: AcrossRow) -> str:
+    """What became of it. Of a difference between arms "worse" would have no meaning: that is `higher` or `lower`."""
+    if row.less is None or row.change is Change.UNDECIDED:
+        return row.change.value
+    return "higher" if row.change is Change.WORSE else "lower"
+
+
 def change_sentence(row: AcrossRow) -> str:
     """A row in words, from its intervals only."""
     words = METRIC_WORDS[row.metric]
@@ -100,10 +107,10 @@ def _print_settings(found: Sequence[SettingDifference], names: Sequence[str], co
     _say(console, "Settings that differ", style="bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     for heading in ("setting", *names, ""):
-        table.add_column(heading, overflow="fold", vertical="top")
+        table.add_column(plain(heading), overflow="fold", vertical="top")
     marks = {Weight.REFUSED: "not comparable", Weight.WARNED: "take care", Weight.NOTED: ""}
     for each in found:
-        table.add_row(*map(Text, (each.name, *map(_short, each.values), marks[each.weight])))
+        table.add_row(*map(plain, (each.name, *map(_short, each.values), marks[each.weight])))
     console.print(table)
 
 
@@ -127,25 +134,18 @@ def _table(rows: Sequence[AcrossRow]) -> Table:
         words = METRIC_WORDS[row.metric]
         table.add_row(
             *map(
-                Text,
+                plain,
                 (
                     *(f"{words.short} {words.unit}", subject(row), str(row.clients)),
                     *(number(row.base_median), number(row.median), number(row.estimate)),
                     interval(row.interval.low, row.interval.high),
                     f"{row.base_trials}, {row.trials}",
-                    _verdict(row),
+                    change_word(row),
                     "-" if row.margin is None else "yes" if row.equivalent else "no",
                 ),
             )
         )
     return table
-
-
-def _verdict(row: AcrossRow) -> str:
-    """Of a difference between arms, "worse" would have no meaning."""
-    if row.less is None or row.change is Change.UNDECIDED:
-        return row.change.value
-    return "higher" if row.change is Change.WORSE else "lower"
 
 
 def _row_json(row: AcrossRow) -> dict[str, Any]:
@@ -164,5 +164,5 @@ def _short(value: object) -> str:
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
-    """Text as it is: brackets are intervals and no markup; one line however long where it goes into a file."""
-    console.print(Text(text), style=style or None, soft_wrap=not console.is_terminal)
+    """A text on one line however long where it goes into a file."""
+    console.print(plain(text), style=style or None, soft_wrap=not console.is_terminal)

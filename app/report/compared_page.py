@@ -19,7 +19,7 @@ from app.analysis.across import AcrossRow, Change, across, regressions
 from app.analysis.analyse import Analysis
 from app.analysis.comparable import SettingDifference, Weight, objections, setting_differences
 from app.catalogues import Words
-from app.report.compared import subject
+from app.report.compared import change_word, subject
 
 PART = "compare"
 """The catalogue."""
@@ -126,7 +126,7 @@ class _Page:
             self.number(row.estimate),
             self.interval(row.interval.low, row.interval.high),
             f"{row.base_trials} / {row.trials}",
-            self.say(f"change.{_change(row)}"),
+            self.say(f"change.{change_word(row)}"),
             equivalent,
         )
 
@@ -147,13 +147,6 @@ class _Page:
         own = [each for each in rows if each.less is None]
         undecided = [each for each in own if each.change is Change.UNDECIDED and not each.equivalent]
         return self.say("no_regression", count=len(own), undecided=len(undecided))
-
-
-def _change(row: AcrossRow) -> str:
-    """Of a difference between arms "worse" would have no meaning."""
-    if row.less is None or row.change is Change.UNDECIDED:
-        return row.change.value
-    return "higher" if row.change is Change.WORSE else "lower"
 
 
 @cache

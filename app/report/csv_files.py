@@ -120,7 +120,7 @@ TRIAL_COLUMNS: Mapping[str, str] = {
     "involuntary_switches_per_delivery": "context switches of the server",
     "rss_bytes": "resident memory of the server's process tree at the end",
     "valid": "1 when no warning voids it",
-    "in_comparison": "1 when all trials of its block are there and valid",
+    "in_comparison": "1 when all trials of its block are there and valid, and its idle window",
     "warnings": "codes, separated by spaces",
     "participants": "phones that took part, separated by spaces",
 }
@@ -232,7 +232,7 @@ def _split(split: Split) -> dict[str, Cell]:
 
 
 def _cell(value: Cell) -> str | int:
-    """Booleans as 0 and 1, floats so that they read back exactly but without digits that no clock has."""
+    """Booleans as 0 and 1, floats as `float_text` has them."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -35,7 +35,7 @@ def delivery_rows(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
 
 
 def float_text(value: float) -> str:
-    """A number so that it reads back exactly, but without digits that no clock has."""
+    """A number to a millionth of its unit, without zeros at its end: further digits are none that a clock has."""
     return f"{value:.6f}".rstrip("0").rstrip(".")
 
 

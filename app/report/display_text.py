@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from app.analysis.display import DisplayRow, display_rows
 from app.analysis.words import TRANSPORT_TITLES, count_of, number
+from app.report.terminal import plain
 
 NOTE = "Display delay is the phone's own, by its own clock; it is in none of the delays above."
 
@@ -20,9 +20,9 @@ def print_display(
     """One line for each transport that painted anything; nothing where nobody painted. `say` translates."""
     rows = [row for row in display_rows(samples) if row.painted]
     for row in rows:
-        console.print(Text(say(display_sentence(row))))
+        console.print(plain(say(display_sentence(row))))
     if rows:
-        console.print(Text(say(NOTE)))
+        console.print(plain(say(NOTE)))
 
 
 def display_sentence(row: DisplayRow) -> str:

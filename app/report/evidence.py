@@ -93,9 +93,11 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
 
 
 def _ends(comparison: Comparison) -> list[float]:
+    """Whatever is drawn of it. Five blocks have the 90 % interval and no wider one, so it is not covered by the others."""
+    intervals = (comparison.interval, comparison.holm_interval, comparison.equivalence_interval)
     ends = (
-        *(comparison.estimate, comparison.margin, comparison.interval.low, comparison.interval.high),
-        *(comparison.holm_interval.low, comparison.holm_interval.high),
+        *(comparison.estimate, comparison.margin),
+        *(end for each in intervals for end in (each.low, each.high)),
     )
     return [value for value in ends if value is not None]
 

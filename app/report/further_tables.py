@@ -10,6 +10,7 @@ from app.analysis.analyse import Analysis
 from app.analysis.beside import Beside
 from app.analysis.characteristics import COUNTED, Characteristic, Figure, of
 from app.analysis.further import FurtherRow
+from app.analysis.sentences import difference_title
 from app.analysis.study_method import Stamps
 from app.analysis.summary import SummaryRow
 from app.analysis.telemetry import LevelRow
@@ -207,7 +208,7 @@ def _methods(row: Beside) -> tuple[str, ...]:
     effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
     comparison = row.comparison
     return (
-        *(str(comparison.clients), f"{arm_title(comparison.b)} - {arm_title(comparison.a)}"),
+        *(str(comparison.clients), difference_title(comparison)),
         *((number(effect.a12), number(effect.cliff), effect.word) if effect else ("-", "-", "-")),
         *((number(normality.w), _p(normality.p)) if normality else ("-", "-")),
         _p(test.p) if test else "-",

@@ -6,7 +6,6 @@ The file holds what one participant measured and how the run ended; no name, no 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +17,11 @@ from app.analysis.metrics import is_sample, supported_quantile
 from app.analysis.summary import AnalysedTrial
 from app.analysis.verdict import RunVerdict
 from app.analysis.words import arm_title, pseudonym
+from app.archive.folders import replace_file
+from app.archive.names import NAMES_FILE
 from app.core.delivery import Delivery, Outcome
+from app.core.errors import StoreError
 from app.core.scenario import Arm
-from app.report.files import write_atomically
 
 FOLDER = "results"
 
@@ -42,9 +43,7 @@ def write_phone_results(
     for client in clients:
         keys[client] = secrets.token_hex(KEY_BYTES)
         text = json.dumps(phone_result(analysis, client, verdict), indent=1, allow_nan=False) + "\n"
-        path = results / f"{keys[client]}.json"
-        write_atomically(path, lambda file, text=text: file.write(text))  # type: ignore[misc]
-        os.chmod(path, 0o600)
+        _write_private(results / f"{keys[client]}.json", text)
     return keys
 
 
@@ -72,10 +71,15 @@ def phone_result(analysis: Analysis, client: int, verdict: RunVerdict) -> Json:
 def write_participants(folder: Path, participants: Sequence[Mapping[str, Any]]) -> None:
     """`participants.json`: which pseudonym is whose. Readable by this user only, and in no export."""
     text = json.dumps({"schema": SCHEMA, "participants": list(participants)}, indent=1) + "\n"
-    path = folder / "participants.json"
-    path.touch(mode=0o600)
-    write_atomically(path, lambda file: file.write(text))
-    os.chmod(path, 0o600)
+    _write_private(folder / NAMES_FILE, text)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Readable by this user only from the first byte on. Raises `StoreError`."""
+    try:
+        replace_file(path, text)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
@@ -100,6 +104,7 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         "samples": len(delays_ms),
         "delay_ms_p25": supported_quantile(delays_ms, 0.25, broadcasts=broadcasts),
         "delay_ms_p50": supported_quantile(delays_ms, 0.50, broadcasts=broadcasts),
+        # A quartile is no tail: five samples are enough, of which the rule for tails would ask for twenty.
         "delay_ms_p75": supported_quantile(delays_ms, 0.75, broadcasts=4 * broadcasts),
         "delay_ms_p95": supported_quantile(delays_ms, 0.95, broadcasts=broadcasts),
         "clock_bound_ms": max(map(_bound_ms, samples), default=None),

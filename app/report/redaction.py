@@ -48,7 +48,7 @@ class Redactor:
     def value(self, value: Any, *, name: str = "") -> Any:
         """A JSON value with everything in it replaced; what is named as a secret goes whole."""
         if isinstance(value, dict):
-            inherited = name if name in VERSION_NAMES else ""
+            inherited = name if name in VERSION_NAMES or SECRET_NAME.search(name) else ""
             return {
                 self.text(key): self.value(each, name=inherited or str(key)) for key, each in value.items()
             }
@@ -87,6 +87,8 @@ class Redactor:
         if not _is_address(bare):
             return found
         address = ipaddress.ip_address(bare)
+        # An IPv4 address as IPv6 sockets write it is loopback to itself from Python 3.13 on only.
+        address = getattr(address, "ipv4_mapped", None) or address
         if address.is_loopback or address.is_unspecified:
             return found
         return self._stand_in("address", bare)

@@ -17,7 +17,7 @@ from app.report.tables import Table
 Of = TypeVar("Of")
 
 BOXES_MAX = 12
-"""Clients times arms: more boxes are a blur, and the table of clients says the same."""
+"""Clients times arms: more boxes are a blur, and `clients.csv` has every client."""
 
 NINES_SHOWN = (("50 %", HALF), ("90 %", 1.0), ("99 %", 2.0), ("99.9 %", 3.0), ("99.99 %", 4.0))
 """Columns of the table, and the nines that each is."""
@@ -41,7 +41,7 @@ def nines_figure(analysis: Analysis) -> Figure:
 
 
 def boxes_figure(analysis: Analysis) -> Figure:
-    """A drawing for each count of clients; of many clients the first ones are drawn, and all are in the table."""
+    """A drawing for each count of clients; of many clients the first ones are drawn, and a few more are in the table."""
     drawn = max(BOXES_MAX // len(analysis.run.plan.arms), 1)
     return Figure(
         "Delay of each client",

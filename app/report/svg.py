@@ -173,7 +173,8 @@ class Panel:
 
     def note(self, text: str) -> None:
         """Words in the middle of an otherwise empty plot."""
-        x, y = (LEFT_PX + WIDTH_PX - RIGHT_PX) / 2, (self.top_px + self._full_height_px - BOTTOM_PX) / 2
+        x = (self.left_px + WIDTH_PX - RIGHT_PX) / 2
+        y = (self.top_px + self._full_height_px - BOTTOM_PX) / 2
         self._parts.append(_text(x, y, text, "middle"))
 
     def svg(self, name: str, *, title: str, description: str) -> str:
@@ -255,7 +256,7 @@ def _thinned(ticks: Mapping[float, str]) -> dict[float, str]:
 
 
 def _step(span: float) -> float:
-    """1, 2 or 5 times a power of ten, so that there are four to eight steps."""
+    """1, 2 or 5 times a power of ten: the finest of which the span is at most six, and so more than two."""
     if span <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / 4))

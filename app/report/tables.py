@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison
+from app.analysis.sentences import difference_title
 from app.analysis.summary import AnalysedTrial
 from app.analysis.words import METRIC_WORDS, arm_title, interval, number, pseudonym
 from app.core.conduct import Conduct
+from app.core.trial import TrialRecord
 from app.report.statements import verdict_words
 
 
@@ -87,9 +89,7 @@ def phones_table(analysis: Analysis) -> Table | None:
     for phone in analysis.phones:
         client = int(str(phone.get("client", 0)))
         own = [each for each in analysis.trials if client in each.record.participants]
-        void = [
-            each for each in own if any(c.client == client and _is_at_fault(c) for c in each.record.conducts)
-        ]
+        void = [each for each in own if _is_void_by(client, each.record)]
         rows.append(
             (
                 *(pseudonym(client), _said(phone.get("model")), _said(phone.get("browser"))),
@@ -103,6 +103,12 @@ def phones_table(analysis: Analysis) -> Table | None:
         *("radio jitter ms", "trials", "void by it"),
     )
     return Table(headings, rows, frozenset({0, 1, 2, 3, 4})) if rows else None
+
+
+def _is_void_by(client: int, record: TrialRecord) -> bool:
+    """Whether this participant is why a trial does not count; one that says nothing of a trial that began is."""
+    said = next((each for each in record.conducts if each.client == client), None)
+    return record.published > 0 if said is None else _is_at_fault(said)
 
 
 def _is_at_fault(conduct: Conduct) -> bool:
@@ -134,7 +140,7 @@ def _difference(comparison: Comparison) -> tuple[str, ...]:
     return (
         f"{words.short}, {words.unit}",
         str(comparison.clients),
-        f"{arm_title(comparison.b)} - {arm_title(comparison.a)}",
+        difference_title(comparison),
         number(comparison.estimate),
         interval(comparison.interval.low, comparison.interval.high),
         number(100 * holm.level),

@@ -30,6 +30,17 @@ SUMMARY_HEADINGS = (
 )
 DIFFERENCE_HEADINGS = ("metric", "clients", "difference", "95 % interval", "blocks", "verdict", "equiv.")
 
+_CONTROLS = dict.fromkeys([*range(0x0A), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "?")
+"""All but the end of a line, which headings have."""
+
+
+def plain(text: str) -> Text:
+    """Text that does nothing but say: brackets are intervals and no markup, control characters are question marks.
+
+    A run from elsewhere may hold some, on which a terminal would act.
+    """
+    return Text(text.translate(_CONTROLS))
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -39,21 +50,21 @@ class Page:
     translate: Translate
 
     def say(self, text: str, *, style: str = "", whole: bool = False) -> None:
-        """Text as it is: brackets are intervals and no markup. `whole`: on one line however long, for who searches a log."""
-        self.console.print(Text(self.translate(text)), style=style or None, soft_wrap=whole)
+        """A text of the report. `whole`: on one line however long, for who searches a log."""
+        self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=whole)
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> None:
         """A table without frame, so that 80 columns are enough and a log stays plain."""
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         for index, heading in enumerate(headings):
             table.add_column(
-                self.translate(heading),
+                plain(self.translate(heading)),
                 justify="left" if index in texts else "right",
                 overflow="fold",
                 vertical="bottom",
             )
         for row in rows:
-            table.add_row(*(Text(self.translate(cell)) for cell in row))
+            table.add_row(*(plain(self.translate(cell)) for cell in row))
         self.console.print(table)
 
 

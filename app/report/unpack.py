@@ -221,10 +221,11 @@ def _checked_run(source: Path, taken: Path, manifest: Mapping[str, Any] | None) 
 def _draw(record: RunRecord, taken: Path) -> None:
     """Report and CSV files from the rows; `result.json` stays as it came, so that `verify` has something to compare with."""
     given = taken / RESULT
-    kept = given.read_bytes() if given.exists() else None
+    # Put aside and not read: it may be as large as a stranger likes, up to `FILE_BYTES_MAX`.
+    aside = given.replace(taken.with_name(RESULT)) if given.exists() else None
     write_all(analyse(record), taken)
-    if kept is not None:
-        given.write_bytes(kept)
+    if aside is not None:
+        aside.replace(given)
 
 
 def _check_tables(source: Path, path: Path) -> None:

@@ -52,7 +52,7 @@ def assignment(room: Room, device: str) -> dict[str, Any]:
 
 
 def poll_after_ms(room: Room, participant: Participant | None) -> int:
-    """When a phone should ask again; while a trial runs not before it is over."""
+    """When a phone should ask again; while a trial runs not before it is over, or after a minute of a longer one."""
     trial = room.trial
     if trial is None or trial.state != STATE_RUNNING or trial.ends_us is None:
         return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.here()))
@@ -64,9 +64,9 @@ def poll_after_ms(room: Room, participant: Participant | None) -> int:
 def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
     """Everything: for the operator's page and the runner."""
     with room.lock:
-        trial = room.trial
+        common, trial = _common(room), room.trial
         return {
-            **_common(room),
+            **common,
             "plan": dict(room.experiment.plan) if room.experiment else {},
             "participants": [_participant(room, each) for each in room.seats],
             "trial": None
@@ -81,10 +81,10 @@ def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
     """What everybody in the classroom may see: seats and names, no device and no link of anyone's."""
     with room.lock:
-        trial = room.trial
+        common, trial = _common(room), room.trial
         seats = {each.device: each.seat for each in room.seats}
         return {
-            **_common(room),
+            **common,
             "poll_after_ms": poll_after_ms(room, None),
             "participants": [
                 {name: value for name, value in _participant(room, each).items() if name != "device"}
@@ -105,7 +105,8 @@ def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 
 
 def _common(room: Room) -> dict[str, Any]:
-    phase = room.phase  # First: asking may bring the next one.
+    """What each of them begins with. To be asked for first: asking for the phase may bring the next one."""
+    phase = room.phase
     experiment = room.experiment
     return {
         "version": room.version,

@@ -16,13 +16,10 @@ from app.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
 from app.core.scenario import Plan
 from app.core.trial import RunRecord
 from app.report.compared import compared_json, print_compared
-from tests.components import without
+from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
 
-try:
-    from scipy import stats
-except ImportError:
-    without("scipy: ./siar test installs it")
+stats = require_library("scipy.stats")
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)
 

@@ -3,6 +3,7 @@
 import math
 import random
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,13 +18,9 @@ from app.analysis.quantile_interval import (
     trial_quantile,
 )
 from app.analysis.shapiro import shapiro_wilk
-from tests.components import without
+from tests.components import require_library
 
-try:
-    import numpy
-    from scipy import integrate, stats
-except ImportError:
-    without("scipy: ./siar test installs it")
+integrate, stats = require_library("scipy.integrate"), require_library("scipy.stats")
 
 values = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=12)
 
@@ -204,7 +201,6 @@ def test_independent_samples_are_not_thinned_and_dependent_ones_by_their_time() 
 def test_too_few_samples_have_no_interval_of_a_tail() -> None:
     found = trial_quantile([float(n % 7) for n in range(60)], 0.99)
 
-    assert (found.interval.low, found.interval.high) != (0.0, 6.0)
     assert found.interval.high is None
 
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +20,9 @@ from app.analysis.statistics import (
     signed_rank_interval,
     signed_rank_p,
 )
+from tests.components import require_library
 
-numpy = pytest.importorskip("numpy")
-stats = pytest.importorskip("scipy.stats")
+stats = require_library("scipy.stats")
 
 differences = st.lists(st.floats(-1e6, 1e6).map(lambda value: round(value, 3)), min_size=1, max_size=12)
 
@@ -194,7 +195,7 @@ def test_nothing_to_test_needs_no_steps() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_rejects_what_its_adjusted_p_and_scipy_free_definition_say(p_values: list[float]) -> None:
+def test_holm_rejects_what_its_adjusted_p_and_its_level_say(p_values: list[float]) -> None:
     steps = holm(p_values)
 
     for p, step in zip(p_values, steps, strict=True):

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from app.archive import retention
 from app.archive.export import Pseudonyms, export
-from app.archive.folders import folder_of, read_file
+from app.archive.folders import folder_of, read_file, replace_file
 from app.archive.shelf import Shelf
 from app.archive.summary import TEXT_CHARS_MAX
 from app.archive.trash import DAY_S, KEPT_DAYS, Trash
@@ -160,6 +161,19 @@ def test_no_id_leads_anywhere_else(tmp_path: Path, run: str) -> None:
     for use in (Trash(tmp_path).throw, Trash(tmp_path).restore, Shelf(tmp_path).one):
         with pytest.raises(Unknown):
             use(run)
+
+
+def test_a_file_that_several_replace_at_once_is_one_of_theirs_whole(tmp_path: Path) -> None:
+    """A phone that posts twice is answered by two threads, and they have one process's number."""
+    path = tmp_path / "record.json"
+    texts = [letter * length for letter, length in zip("abcd", (300_000, 200_000, 100_000, 1), strict=True)]
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        for _ in range(20):
+            list(pool.map(lambda text: replace_file(path, text), texts))
+            assert path.read_text() in texts
+
+    assert [each.name for each in tmp_path.iterdir()] == ["record.json"]
 
 
 def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
@@ -315,6 +329,23 @@ def test_what_lies_in_a_run_s_folder_by_chance_is_not_exported(tmp_path: Path) -
     (folder / "trials.csv").unlink()
     with export(folder) as file, zipfile.ZipFile(file) as packed:
         assert not any("passwords" in name or "trials.csv" in name for name in packed.namelist())
+
+
+def test_a_table_of_a_large_run_is_exported_whole_though_it_does_not_fit_the_memory(tmp_path: Path) -> None:
+    folder = store_run(tmp_path, RUN)
+    row = f"{DEVICES[0]}," + "9" * 500_000 + "\n"
+    with (folder / "deliveries.csv").open("w") as table:
+        for _ in range(560):
+            table.write(row)
+
+    with (
+        export(folder) as file,
+        zipfile.ZipFile(file) as packed,
+        packed.open(f"{RUN}/deliveries.csv") as found,
+    ):
+        heads = [line[:3] for line in found]
+
+    assert heads == [b"P1,"] * 560
 
 
 def test_a_run_that_holds_nothing_cannot_be_exported(tmp_path: Path) -> None:

@@ -173,11 +173,18 @@ def through(impairment: Impairment) -> Iterator[tuple[Proxy, socket.socket, sock
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Proxy("127.0.0.1", listener.getsockname()[1], impairment) as proxy,
-        socket.create_connection(("127.0.0.1", proxy.own_port), timeout=10) as client,
+        joined(proxy, listener) as (server, client),
     ):
+        yield proxy, server, client
+
+
+@contextmanager
+def joined(proxy: Proxy, listener: socket.socket) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """One connection through the proxy: the server's end and the client's."""
+    with socket.create_connection(("127.0.0.1", proxy.own_port), timeout=10) as client:
         server, _ = listener.accept()
         with server:
-            yield proxy, server, client
+            yield server, client
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -224,14 +231,24 @@ def test_the_proxy_holds_for_as_long_as_it_is_told_and_says_how_long_that_was() 
 
 
 def test_the_proxy_cuts_once_and_lets_who_comes_back_in_afterwards() -> None:
-    with through(Impairment(cut_at=1, away_us=100_000)) as (proxy, server, client):
-        server.sendall(message(0))
-        assert lines_of(client, 1) == [message(0)]
-        server.sendall(message(1))
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Proxy("127.0.0.1", listener.getsockname()[1], Impairment(cut_at=1, away_us=100_000)) as proxy,
+    ):
+        with joined(proxy, listener) as (server, client):
+            server.sendall(message(0))
+            assert lines_of(client, 1) == [message(0)]
+            server.sendall(message(1))
+            assert client.recv(100) == b""
+        with joined(proxy, listener) as (server, client):
+            back_us = clock.monotonic_us()
+            server.sendall(message(2))
+            assert lines_of(client, 1) == [message(2)]
+        wait_until(lambda: len(proxy.passages) == 2)
 
-        assert client.recv(100) == b""
-        assert proxy.cut_us is not None
-        assert [each.seq for each in proxy.passages] == [0]
+    assert proxy.cut_us is not None
+    assert back_us - proxy.cut_us >= 100_000
+    assert [(each.connection, each.seq) for each in proxy.passages] == [(0, 0), (1, 2)]
 
 
 def test_what_holds_no_notification_passes_as_it_is() -> None:

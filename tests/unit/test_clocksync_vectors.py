@@ -16,6 +16,7 @@ def test_python_gives_the_readings_of_the_vectors_to_the_last_bit() -> None:
     assert computed["format"] == stored["format"]
     assert computed["probing"] == stored["probing"]
     for mine, theirs in zip(computed["cases"], stored["cases"], strict=True):
+        assert mine.keys() == theirs.keys()
         for key, value in theirs.items():
             assert mine[key] == value, f"{theirs['name']}: {key}"
 

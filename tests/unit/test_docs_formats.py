@@ -41,7 +41,7 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sorted(path.stem for path in (ROOT / "docs").glob("*.md")))
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     targets = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
 
@@ -86,13 +86,13 @@ def test_every_version_of_the_store_is_in_its_history_with_what_it_brought() -> 
 def test_marks_of_files_and_keys_are_those_of_the_code() -> None:
     page = text_of("formats")
 
-    assert f"{schema.APPLICATION_ID:#x}".replace("0X", "0x") in page.lower()
+    assert f"{schema.APPLICATION_ID:#x}" in page.lower()
     assert f"{journal_file.APPLICATION_ID:#x}" in page.lower()
     assert f"`user_version` {journal_file.VERSION};" in page
     assert set(redis_scripts.NAMES) <= set(re.findall(r"`\{PREFIX\}:([a-z-]+)`", page))
 
 
-def test_every_key_of_a_manifest_is_described(tmp_path: Path) -> None:
+def test_every_key_of_a_manifest_is_described() -> None:
     part = text_of("formats").split("### An export")[1].split("\n## ")[0]
     source = (ROOT / "app/report/archive.py").read_text(encoding="utf-8").split("def _manifest(")[1]
     keys = re.findall(r'^        "(\w+)":', source.split("\ndef ")[0], re.MULTILINE)

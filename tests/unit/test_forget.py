@@ -166,6 +166,29 @@ def test_a_stranger_changes_nothing(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize("device", [MINE, "d-00000000000000cc"], ids=["a participant", "a stranger"])
+def test_who_has_itself_deleted_makes_no_run_younger(tmp_path: Path, device: str) -> None:
+    """Or the names of all others, and what is in the trash, would be kept for another month or week."""
+    kept, thrown = an_experiment(tmp_path), an_experiment(tmp_path / ".trash", "thrown")
+    for folder in (kept, thrown):
+        make_old(folder, days=31)
+
+    forget_device(tmp_path, device)
+
+    swept = retention.sweep(tmp_path, days=30)
+    assert (swept.nameless, swept.purged) == ((RUN,), ("thrown",))
+
+
+def test_a_class_that_leaves_at_once_makes_no_run_younger_either(tmp_path: Path) -> None:
+    """Each looks through all runs: what one has touched would be as old as that to the next."""
+    make_old(an_experiment(tmp_path), days=31)
+
+    with ThreadPoolExecutor(CLASS_COUNT) as pool:
+        list(pool.map(lambda number: forget_device(tmp_path, f"d-{number:016x}"), range(5 * CLASS_COUNT)))
+
+    assert retention.sweep(tmp_path, days=30).nameless == (RUN,)
+
+
 def test_a_run_that_cannot_be_written_is_named_and_the_others_are_done(tmp_path: Path) -> None:
     an_experiment(tmp_path, "damaged")
     (tmp_path / "damaged" / "participants.json").write_text("{")
@@ -175,6 +198,27 @@ def test_a_run_that_cannot_be_written_is_named_and_the_others_are_done(tmp_path:
 
     assert removal.failed == ["damaged"]
     assert rows(whole, "SELECT device FROM client_batch") == [(OTHER,)]
+
+
+def test_a_table_that_cannot_be_read_stays_as_it_is_and_leaves_no_draft(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    before = "client,seq\r\n1,0\r\n0," + "9" * (csv.field_size_limit() + 1) + "\r\n"
+    (folder / "deliveries.csv").write_text(before, newline="")
+
+    removal = forget_device(tmp_path, MINE)
+
+    assert removal.failed == [RUN]
+    assert (folder / "deliveries.csv").read_bytes() == before.encode()
+    assert not list(folder.glob(".*"))
+
+
+def test_a_table_without_the_phone_is_for_nobody_else_to_read_than_before(tmp_path: Path) -> None:
+    folder = an_experiment(tmp_path)
+    (folder / "deliveries.csv").chmod(0o600)
+
+    forget_device(tmp_path, MINE)
+
+    assert (folder / "deliveries.csv").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_the_server_as_a_whole_has_a_limit_too() -> None:
     admission.enter("192.0.2.3")
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", ""])
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", ""])
 def test_load_from_the_same_machine_is_not_limited_by_address(address: str) -> None:
     admission = Admission(count_max=10, per_address_max=1)
 

@@ -1,7 +1,7 @@
 """The clients' loop: stamps first, timers, and what it says of its own lateness."""
 
+import os
 import socket
-import subprocess
 import sys
 import time
 
@@ -95,6 +95,23 @@ def test_what_the_kernel_does_not_take_at_once_goes_when_there_is_room() -> None
     assert received == data
 
 
+def test_a_link_is_left_alone_when_what_came_before_it_in_a_turn_had_it_removed() -> None:
+    """As when clients are let go while one of them comes back: its socket is closed and cannot be asked any more."""
+    loop = Loop()
+    command_fd, runner_fd = os.pipe()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        link = Link("127.0.0.1", listener.getsockname()[1], on_open=lambda: None, on_chunk=lambda chunk: None)
+        os.write(runner_fd, b"x")
+        loop.watch(command_fd, lambda: loop.remove(link))
+        loop.add(link)
+
+        loop.turn()
+
+    assert not link.is_open
+    os.close(command_fd)
+    os.close(runner_fd)
+
+
 def test_timers_run_in_the_order_in_which_they_are_due() -> None:
     loop, ran = Loop(), []
     for delay_us, name in ((3000, "last"), (0, "first"), (1000, "second")):
@@ -116,16 +133,3 @@ def test_a_loop_that_is_held_up_says_for_how_long() -> None:
     lag_us = ticker.lag_us()
     assert lag_us is not None
     assert 50_000 - PERIOD_US <= lag_us < 1_000_000
-
-
-def test_experiments_bring_no_server_and_no_green_threads_along() -> None:
-    script = (
-        "import sys\n"
-        "import app.experiment.runner, app.experiment.server_process, app.experiment.client_process\n"
-        "import app.experiment.recorder, app.experiment.plans\n"
-        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'flask', 'eventlet', 'gevent'}))"
-    )
-
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-
-    assert found.stdout.strip() == "[]"

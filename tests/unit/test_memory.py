@@ -13,13 +13,10 @@ from app.analysis.memory import KIB, MemoryPerConnection, Unknown, memory_of
 from app.core.trial import TrialRecord
 from app.report.further_tables import further_json
 from app.report.translation import known
-from tests.components import without
+from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
-try:
-    from scipy import stats
-except ImportError:
-    without("scipy: ./siar test installs it")
+stats = require_library("scipy.stats")
 
 PAGE_BYTES = 4096
 

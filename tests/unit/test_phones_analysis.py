@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,8 @@ from app.core.delivery import Delivery, SampleState
 from app.core.scenario import TrialSpec
 from app.core.trial import RunRecord, Severity, TrialRecord
 from app.report.html import report_html
-from app.report.phone_results import phone_result
+from app.report.phone_results import phone_result, write_participants
+from app.report.tables import phones_table
 from app.report.terminal import headline
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
@@ -141,10 +144,35 @@ def test_a_report_says_phones_and_who_took_part() -> None:
     assert "pada 2 ponsel" in run_verdict(analysis).sentence_id
 
 
+def test_trials_in_which_a_phone_did_not_answer_are_void_by_it_and_by_no_other() -> None:
+    run = run_with_phones()
+
+    def silenced(record: TrialRecord) -> TrialRecord:
+        is_silent = record.spec.clients == 2 and record.spec.block < 3
+        return replace(record, conducts=record.conducts[:1]) if is_silent else record
+
+    table = phones_table(analyse(replace(run, trials=tuple(map(silenced, run.trials)))))
+
+    assert table is not None
+    # Three blocks of two arms; the second phone said nothing.
+    assert [(row[0], row[-1]) for row in table.rows] == [("P2", "0"), ("P3", "6")]
+
+
+def test_names_are_for_this_user_only_from_the_first_byte_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the process ends before it could have taken a right away."""
+    monkeypatch.setattr(os, "chmod", lambda *_: None)
+
+    write_participants(tmp_path, [{"pseudonym": "P1", "name": "Siti"}])
+
+    assert (tmp_path / "participants.json").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_count_that_only_came_about_when_a_phone_left_has_its_own_row() -> None:
     run = run_with_phones()
     trials = [
-        replace(each, spec=replace(each.spec, clients=3, block=each.spec.block))
+        replace(each, spec=replace(each.spec, clients=3))
         if each.spec.clients == 2 and each.spec.block == 0
         else each
         for each in run.trials

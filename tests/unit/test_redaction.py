@@ -24,6 +24,7 @@ from app.report.redaction import Redactor
         ("2026-11-21T10:24:07+00:00 took 10:24:07", "2026-11-21T10:24:07+00:00 took 10:24:07"),
         ("versions 6.18.44 and 27.0.1", "versions 6.18.44 and 27.0.1"),
         ("0.0.0.0", "0.0.0.0"),
+        ("::1 and ::ffff:127.0.0.1 and ::ffff:10.0.0.7", "::1 and ::ffff:127.0.0.1 and address-1"),
         ("999.1.1.1 is none", "999.1.1.1 is none"),
     ],
 )
@@ -45,6 +46,7 @@ def test_what_is_named_as_a_secret_goes_whole_and_versions_keep_their_figures() 
             "settings": {"ADMIN_TOKEN": "abc", "rate": 1, "db_password": ["x", ""]},
             "kernel": "5.15.167.4-microsoft",
             "packages": {"greenlet": "3.1.0.1"},
+            "credentials": {"user": "operator", "parts": [{"value": "abc"}], "count": 2},
             "none": None,
         }
     )
@@ -53,6 +55,7 @@ def test_what_is_named_as_a_secret_goes_whole_and_versions_keep_their_figures() 
         "settings": {"ADMIN_TOKEN": "removed", "rate": 1, "db_password": ["removed", ""]},
         "kernel": "5.15.167.4-microsoft",
         "packages": {"greenlet": "3.1.0.1"},
+        "credentials": {"user": "removed", "parts": [{"value": "removed"}], "count": 2},
         "none": None,
     }
 

@@ -43,7 +43,7 @@ def test_the_container_does_not_run_as_root() -> None:
     assert users == ["10001"]
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "compose.yaml", "siar.service", "nginx.conf"])
+@pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir() if path.is_file()))
 def test_every_setting_that_is_named_is_one(name: str) -> None:
     named = set(re.findall(r"\bSIAR_[A-Z_]+", (DEPLOY / name).read_text()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -15,10 +16,11 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> 
     path = tmp_path / "result.json"
     path.write_text("old")
 
-    def fail(_file: object) -> None:
-        raise ValueError
+    def fail(file: TextIO) -> None:
+        file.write("half")
+        raise ValueError("the writer's own")
 
-    with pytest.raises(ValueError):  # noqa: PT011 - the writer's own
+    with pytest.raises(ValueError, match="the writer's own"):
         write_atomically(path, fail)
 
     assert path.read_text() == "old"

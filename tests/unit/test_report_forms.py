@@ -28,6 +28,7 @@ from app.report.html import report_html
 from app.report.markdown import report_markdown
 from app.report.pdf import report_pdf
 from app.report.renderings import FORMS
+from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -99,7 +100,7 @@ def unpacked(pdf: bytes) -> bytes:
 
 
 def test_a_pdf_is_the_same_bytes_each_time_and_carries_its_face() -> None:
-    pytest.importorskip("typst")
+    require_library("typst")
     small = analyse(RunMaker(a_plan(client_counts=(1,), blocks=1, notifications=3)).run())
 
     first, second = report_pdf(small), report_pdf(small)
@@ -114,7 +115,7 @@ def test_a_pdf_is_the_same_bytes_each_time_and_carries_its_face() -> None:
 
 @pytest.mark.slow
 def test_a_pdf_takes_names_from_outside_and_every_kind_of_run() -> None:
-    pytest.importorskip("typst")
+    require_library("typst")
     nasty = '#read("/etc/passwd") *a* _b_ $x$ <l> "q" \\ [c]'
     plan = replace(
         a_plan(client_counts=(1, 60), blocks=1, notifications=3),
@@ -167,7 +168,7 @@ def test_a_drawing_alone_has_the_colours_of_the_page(analysis: Analysis) -> None
 def test_figures_are_written_as_svg_png_and_pdf_the_same_each_time(
     analysis: Analysis, tmp_path: Path
 ) -> None:
-    pytest.importorskip("typst")
+    require_library("typst")
     document = document_of(analysis)
 
     written = write_figures(document, tmp_path / "a", wide_mm=85)
@@ -205,7 +206,7 @@ def test_what_is_no_width_is_refused_with_an_example(text: str) -> None:
 
 
 def test_parquet_has_the_rows_of_the_csv_file_with_types(analysis: Analysis, tmp_path: Path) -> None:
-    read = pytest.importorskip("pyarrow.parquet").read_table
+    read = require_library("pyarrow.parquet").read_table
     with (tmp_path / "deliveries.csv").open("w", newline="") as file:
         write_deliveries(analysis, file)
     with (tmp_path / "deliveries.csv").open(newline="") as file:
@@ -228,7 +229,7 @@ def test_parquet_has_the_rows_of_the_csv_file_with_types(analysis: Analysis, tmp
 
 
 def test_trials_go_into_parquet_too(analysis: Analysis, tmp_path: Path) -> None:
-    read = pytest.importorskip("pyarrow.parquet").read_table
+    read = require_library("pyarrow.parquet").read_table
 
     parquet.write_parquet(analysis, "trials", tmp_path / "trials.parquet")
 

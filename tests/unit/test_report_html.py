@@ -21,6 +21,8 @@ RUNS = {
     "quick": RunMaker(replace(a_plan(), blocks=3)).run(),
     "a/a": RunMaker(a_plan(arms=("sse", "sse"))).run(),
     "stopped at once": RunMaker().run(complete=False, blocks_done=0),
+    # 90 % intervals and none of 95 %, of blocks that differ widely.
+    "five blocks": RunMaker(a_plan(blocks=5), block_noise=1.0).run(),
     "other counts": RunMaker(a_plan(client_counts=(2, 60), notifications=5)).run(),
     "five arms": RunMaker(
         a_plan(arms=("sse", "socketio", "sse", "sse", "socketio"), client_counts=(1,))
@@ -116,7 +118,8 @@ def test_every_mark_lies_on_its_drawing(page: str) -> None:
         drawing = ElementTree.fromstring(svg)
         _, _, width, height = map(float, drawing.get("viewBox", "").split())
         for element in drawing.iter():
-            for name, limit in (("cx", width), ("x1", width), ("x2", width), ("cy", height), ("y1", height)):
+            across, down = ("cx", "x1", "x2"), ("cy", "y1", "y2")
+            for name, limit in (*((each, width) for each in across), *((each, height) for each in down)):
                 assert -0.1 <= float(element.get(name, "0")) <= limit + 0.1, ElementTree.tostring(element)
 
 

@@ -9,15 +9,17 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy
 import pytest
 from rich.console import Console
 
 from app.analysis.analyse import Analysis, analyse
 from app.analysis.words import interval, number
-from app.core.scenario import Plan
-from app.core.trial import TrialRecord
+from app.core.scenario import Arm, Plan
+from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.report.compared import print_compared
 from app.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
-from app.report.files import write_all, write_atomically
+from app.report.files import write_all
 from app.report.result import result_json, result_text
 from app.report.terminal import print_result
 from tests.unit.support_run import RunMaker, a_plan
@@ -203,6 +205,19 @@ def test_the_page_is_plain_and_nothing_is_cut_off(width: int) -> None:
     assert all(len(line) <= width for line in tables if line not in verdicts)
 
 
+def test_control_characters_of_a_run_from_elsewhere_do_not_reach_the_terminal() -> None:
+    nasty = "a\x1b]0;title\x07\x9b2J\rb"
+    plan = replace(a_plan(client_counts=(1,), blocks=1), arms=(Arm("sse", "sse"), Arm(nasty, "sse")))
+    warning = TrialWarning("forced", Severity.NOTE, f"It {nasty}.", f"Do {nasty}.")
+    run = RunMaker(plan, alter=lambda record: replace(record, warnings=(warning,))).run()
+    analysis, file = analyse(replace(run, id=nasty)), io.StringIO()
+    print_compared([analysis, analysis], Console(file=file, width=80), anyway=True)
+
+    for text in (printed(analysis), file.getvalue()):
+        assert "a?]0;title??2J?b" in "".join(text.split())
+        assert not [each for each in text if each != "\n" and not each.isprintable()]
+
+
 def test_a_table_row_stays_on_one_line_of_80_columns_with_large_figures() -> None:
     slow = RunMaker(a_plan(notifications=200), delay_ms=lambda arm, clients, client: 1234.5).run()
 
@@ -256,7 +271,6 @@ def test_a_trials_median_can_be_recomputed_from_deliveries_csv(tmp_path: Path) -
     analysis = analysed("demo")
     write_all(analysis, tmp_path)
     rows = rows_of(tmp_path / "deliveries.csv")
-    numpy = pytest.importorskip("numpy")
 
     for trial in result_json(analysis)["trials"]:
         own = [row for row in rows if row["trial"] == str(trial["trial"]) and row["sample"] == "1"]
@@ -278,18 +292,3 @@ def test_all_files_are_written_and_a_second_time_over_them(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("clients.csv", "deliveries.csv", "report.html", "result.json", "trials.csv"),
     ]
-
-
-def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
-    path = tmp_path / "result.json"
-    path.write_text("old")
-
-    def fail(file: io.TextIOBase) -> None:
-        file.write("half")
-        raise ValueError
-
-    with pytest.raises(ValueError, match=r"^$"):
-        write_atomically(path, fail)  # type: ignore[arg-type]
-
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

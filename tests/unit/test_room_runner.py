@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from app.core.errors import Conflict
 from app.room import views
 from app.room.phases import Experiment, Phase
-from app.room.room import OVER_KEPT_MAX, RUNNER_SILENCE_US, RUNNER_SILENT
+from app.room.room import OVER_KEPT_MAX, RUNNER_SILENCE_US, RUNNER_SILENT, Room
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
 
 
@@ -80,6 +83,21 @@ def test_a_room_whose_runner_fell_silent_closes_and_says_so() -> None:
     assert bench.room.is_over("run-1")
     bench.room.open(Experiment("run-2", 2, 60.0))
     assert views.assignment(bench.room, "a")["closed_because"] is None
+
+
+@pytest.mark.parametrize("view", [views.operator, views.screen])
+def test_whoever_looks_first_at_a_room_that_time_has_closed_sees_no_trial_in_it(
+    view: Callable[[Room], dict[str, Any]],
+) -> None:
+    bench = Bench()
+    bench.room.hear_runner("run-1")
+    bench.begin("a", "b")
+    bench.room.set_trial(trial("a"), run="run-1")
+
+    bench.clock.us += RUNNER_SILENCE_US + ONE_MORE_US
+    seen = view(bench.room)
+
+    assert (seen["phase"], seen["trial"], seen["result"]) == (Phase.CLOSED, None, None)
 
 
 def test_a_runner_is_not_missed_while_it_measures() -> None:

@@ -229,9 +229,11 @@ def test_the_server_hears_of_an_end_also_when_the_last_words_are_lost() -> None:
     """Its room would stay as it was for ever, and phones wait in it."""
     ended: list[Runner] = []
     runners = Runners(on_end=ended.append)
-    runner = runners.start(order(), command=program("import time; time.sleep(0.2)"))
+    runner = runners.start(order(), command=program(UNTIL_INPUT_ENDS))
+    assert runner.process.stdin is not None
 
     runner.log.close()
+    runner.process.stdin.close()
 
     until(lambda: ended == [runner])
     assert runner.last_words() == ""

@@ -1,11 +1,14 @@
-"""A line through block means tells growth from noise."""
+"""A line through block means tells growth from noise, and what `python -m tests.soak` has drawn it through."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
+from tests.soak import sampled
 from tests.support.churn import BriefLedger
 from tests.support.steadiness import slope
 
@@ -53,3 +56,41 @@ def test_a_brief_ledger_stays_small_and_forgets_no_hole() -> None:
 
     assert ledger.heard == [(11, 13), (15, 16), (16, 16)]
     assert ledger.faults() == ["15-16 where 14 was next", "16-16 where 17 was next"]
+
+
+class Timers:
+    """A swarm without anybody: its timers fire when the test has them fire."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def after(self, _delay_s: float, action: Callable[[], None]) -> None:
+        self.waiting.append(action)
+
+    def fire(self) -> None:
+        due, self.waiting = self.waiting, []
+        for action in due:
+            action()
+
+
+def test_memory_is_read_as_long_as_it_is_measured_and_no_longer() -> None:
+    """Afterwards the same timers run on while clients settle and leave."""
+    timers, is_over = Timers(), [False]
+
+    found = sampled(cast(Any, timers), lambda: 100.0, from_s=0.0, is_over=lambda: is_over[0])
+    timers.fire()
+    is_over[0] = True
+    timers.fire()
+
+    assert [mb for _, mb in found] == [100.0, 100.0]
+    assert timers.waiting == []
+
+
+def test_memory_is_not_read_during_the_warm_up() -> None:
+    timers = Timers()
+
+    found = sampled(cast(Any, timers), lambda: 100.0, from_s=3600.0, is_over=lambda: False)
+    timers.fire()
+
+    assert found == []
+    assert len(timers.waiting) == 1

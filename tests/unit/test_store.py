@@ -2,14 +2,18 @@
 
 import contextlib
 import os
+import resource
+import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+from app import suite
 from app.core.clocksync import Probe
 from app.core.conduct import Conduct
 from app.core.delivery import Lifecycle
@@ -228,7 +232,7 @@ store._database.execute("BEGIN IMMEDIATE")
 store._insert("published", [(9, 9, 9, 9, 9)])
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    ended = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": os.getcwd()})
+    ended = subprocess.run([sys.executable, "-P", "-c", script], env=suite.environment())
 
     assert ended.returncode == -9
     with Store.open(tmp_path / "run") as store:
@@ -257,6 +261,36 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
         Store.create(tmp_path / "run", head())
     with pytest.raises(Conflict, match="exists already"):
         Store.create(tmp_path / "run", head(), folder_exists=True)
+
+
+@contextlib.contextmanager
+def a_full_disk(bytes_max: int) -> Iterator[None]:
+    """No file may grow beyond that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handled)
+
+
+@pytest.mark.parametrize("bytes_max", [0, 1000, 20_000], ids=["no byte", "no page", "no table"])
+def test_a_run_for_which_the_disk_has_no_room_is_refused_in_words_and_leaves_nothing(
+    tmp_path: Path, bytes_max: int
+) -> None:
+    """Half a store would be taken for a damaged run, and that sentence for the reason why nothing was measured."""
+    (tmp_path / "made").mkdir()
+
+    with a_full_disk(bytes_max):
+        with pytest.raises(StoreError, match="cannot be written"):
+            Store.create(tmp_path / "run", head())
+        for name in ("run", "made"):
+            with pytest.raises(StoreError, match="cannot be written"):
+                Store.create(tmp_path / name, head(), folder_exists=True)
+
+    assert [path.name for path in tmp_path.rglob("*")] == ["made"]
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

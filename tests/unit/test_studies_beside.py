@@ -16,6 +16,7 @@ from app.analysis.published import studies
 from app.analysis.studies_beside import studies_beside
 from app.analysis.study_beside import BesideRow, StudyBeside
 from app.core.course import Course
+from app.core.scenario import Arm
 from app.core.trial import TrialRecord
 from app.report.contents import document_of
 from app.report.markdown import markdown_of
@@ -175,6 +176,15 @@ def test_page_terminal_markdown_and_json_say_the_same() -> None:
         assert "cache miss, p95" in said
         assert "920 spikes are 2.75 broadcasts" in " ".join(said.split())
     assert section.title == "Published beside measured"
+
+
+def test_an_arm_whose_name_looks_like_markup_heads_its_column_as_it_is() -> None:
+    plan = replace(a_plan(client_counts=(1,), blocks=1), arms=(Arm("sse", "sse"), Arm("[/x]", "sse")))
+    file = io.StringIO()
+
+    print_published(analyse(RunMaker(plan).run()), Console(file=file, width=120))
+
+    assert "[/x]" in file.getvalue()
 
 
 def test_phones_say_nothing_of_what_they_send() -> None:
