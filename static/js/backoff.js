@@ -1,9 +1,9 @@
 /** How long to wait before another try. */
 
-export const BACKOFF_FIRST_MS = 1_000;
+const BACKOFF_FIRST_MS = 1_000;
 
 /** Long enough to leave a struggling server alone, short enough that nobody reloads the page. */
-export const BACKOFF_MAX_MS = 30_000;
+const BACKOFF_MAX_MS = 30_000;
 
 /**
  * The wait before a try, doubling, with half of it random so that a room of phones does not come back at once.

@@ -14,7 +14,7 @@ import { RoundTrips } from "./round_trips.js";
 /** @typedef {import("./types.js").ClockStatus} ClockStatus */
 /** @typedef {import("./types.js").Timers} Timers */
 
-/** An hour of probing, should nobody take them; then the oldest are let go. */
+/** Some forty minutes of probing, should nobody take them; then the oldest are let go. */
 const PROBES_KEPT_MAX = 4_000;
 
 /** One worker's clock. */

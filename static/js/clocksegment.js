@@ -10,10 +10,10 @@ import { ClockModel } from "./clockmodel.js";
 /** @typedef {import("./clockmodel.js").Tolerances} Tolerances */
 
 /** Windows begin this far apart and last twice as long. */
-export const HALF_WINDOW_US = 30_000_000;
+const HALF_WINDOW_US = 30_000_000;
 
 /** A sample needs a probe this near; within a window two such probes check each other. */
-export const REACH_US = 15_000_000;
+const REACH_US = 15_000_000;
 
 /**
  * How many of the sorted items have a key at or below the limit (Python's `bisect_right`).

@@ -8,8 +8,6 @@
 import { ClockModel, DEFAULT_TOLERANCES, isOrdered } from "./clockmodel.js";
 import { ClockSegment, countUpTo } from "./clocksegment.js";
 
-export { ClockModel, DEFAULT_TOLERANCES };
-
 /** @typedef {import("./clockmodel.js").Probe} Probe */
 /** @typedef {import("./clockmodel.js").Tolerances} Tolerances */
 
@@ -23,10 +21,10 @@ export { ClockModel, DEFAULT_TOLERANCES };
  */
 
 /** U_max: with a wider bound a sample is left out of absolute delays. */
-export const BOUND_MAX_US = 5_000;
+const BOUND_MAX_US = 5_000;
 
 /** About two hours and a half of probing. At the limit the oldest half minute is forgotten. */
-export const PROBE_COUNT_MAX = 16_384;
+const PROBE_COUNT_MAX = 16_384;
 
 /** The clock of one client, from page load to page unload; a client whose clock starts anew needs a new one. */
 export class ClockSync {

@@ -3,7 +3,7 @@
 /** @typedef {import("./types.js").Identity} Identity */
 /** @typedef {(url: string, options?: RequestInit) => Promise<Response>} Fetch */
 
-/** What a request came to; `status` 0: no answer, or none in time. `body` is null where it is no JSON. */
+/** What a request came to; `status` 0: no whole answer, or none in time. `body` is null where it is no JSON. */
 /** @typedef {{status: number, body: any}} Answer */
 
 /** A server that is stuck must not hold whoever asks for ever. */
@@ -98,8 +98,8 @@ export class DeviceClient {
 
   /** @returns {Promise<Identity | null>} */
   async #registered() {
-    const { status, body } = await this.#ask("POST", "/api/devices", {}, null);
-    return status === 201 ? { device: body.device, token: body.token } : null;
+    const { body } = await this.#ask("POST", "/api/devices", {}, null);
+    return body?.token ? { device: body.device, token: body.token } : null;
   }
 
   /**
@@ -132,17 +132,22 @@ export class DeviceClient {
       const response = await fetch(path, {
         method,
         headers: {
-          ...(body === undefined ? {} : { "Content-Type": "application/json" }),
-          ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
-          ...(this.#language === undefined ? {} : { "Accept-Language": this.#language }),
+          ...(body && { "Content-Type": "application/json" }),
+          ...(token && { Authorization: `Bearer ${token}` }),
+          ...(this.#language && { "Accept-Language": this.#language }),
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        body: JSON.stringify(body),
         cache: "no-store",
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       });
-      return { status: response.status, body: await response.json().catch(() => null) };
+      const said = await response.json().catch((/** @type {Error} */ error) => {
+        // What breaks off is no answer, whatever its status was.
+        if (error.name !== "SyntaxError") throw error;
+        return null;
+      });
+      return { status: response.status, body: said };
     } catch {
-      // No connection, or no answer in time: whoever asked decides whether to try again.
+      // No connection, or no whole answer in time: whoever asked decides whether to try again.
       return { status: 0, body: null };
     }
   }

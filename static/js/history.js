@@ -15,7 +15,7 @@ import { parsePosition } from "./position.js";
 export const LIST_LIMIT = 100;
 
 /** Start waits for the position, so a server that is stuck must not hold it for long. */
-export const ANSWER_TIMEOUT_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 /**
  * Where the history stands now.

@@ -103,12 +103,15 @@ export class Participation {
       ...(join_code ? { join_code } : {}),
     };
     const { status } = await this.#dependencies.device.request("POST", "/api/participants", body);
+    const left = leftOf(await this.#dependencies.log.pieces());
+    // It has left meanwhile.
+    if (this.#step === "out") return;
     if (status !== 201) {
       this.#refusal = refusalOf(status);
       this.#leaveStep();
       return;
     }
-    this.#left = leftOf(await this.#dependencies.log.pieces());
+    this.#left = left;
     this.#step = "in";
     this.#dependencies.keeper.start();
     this.#sleep.start();
@@ -219,7 +222,7 @@ export class Participation {
     );
     this.#isAsking = false;
     if (this.#step !== "in") return;
-    if (status === 200) this.#onAssignment(body);
+    if (status === 200 && body) this.#onAssignment(body);
     else this.#failedTries += 1;
     this.#dependencies.onChange();
     if (this.#step === "in" && !this.#isSilent()) this.#askIn(this.#nextInMs());

@@ -3,7 +3,7 @@
 /** @typedef {import("./types.js").Arrival} Arrival */
 
 /** Bursts are 5 s apart; this many only wait when a whole history is replayed. */
-export const PENDING_MAX = 2_000;
+const PENDING_MAX = 2_000;
 
 /** A queue in the order of arrival; at its limit the oldest has to be judged with what is known. */
 export class Pending {

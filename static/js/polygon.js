@@ -8,7 +8,7 @@
 /** @typedef {readonly Corner[]} Polygon corners in order around it; empty when the stamps contradict each other */
 
 /** A corner this far outside of a half-plane still counts as on its edge. */
-export const ROUNDING_US = 1e-6;
+const ROUNDING_US = 1e-6;
 
 /**
  * Every clock with |a| <= offsetMaxUs and |b| <= skewMax.

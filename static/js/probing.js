@@ -9,11 +9,11 @@ export const START_PROBE_COUNT = 32;
 export const BURST_PROBE_COUNT = 8;
 export const END_PROBE_COUNT = 16;
 
-export const PROBE_SPACING_MIN_US = 15_000;
-export const PROBE_SPACING_MAX_US = 40_000;
+const PROBE_SPACING_MIN_US = 15_000;
+const PROBE_SPACING_MAX_US = 40_000;
 
-export const BURST_PERIOD_US = 5_000_000;
-export const BURST_JITTER_US = 1_000_000;
+const BURST_PERIOD_US = 5_000_000;
+const BURST_JITTER_US = 1_000_000;
 
 /**
  * When to send each probe of a burst, microseconds after its start; the first at 0.
@@ -38,23 +38,6 @@ export function burstUs(probeCount, random) {
  */
 export function burstPeriodUs(random) {
   return uniform(BURST_PERIOD_US - BURST_JITTER_US, BURST_PERIOD_US + BURST_JITTER_US, random);
-}
-
-/**
- * When to send every probe of a session whose length is known, microseconds after its start, in order.
- *
- * @param {number} durationUs the last burst starts here, behind the last sample; at least two seconds
- * @param {() => number} random
- */
-export function sessionUs(durationUs, random) {
-  const timesUs = burstUs(START_PROBE_COUNT, random);
-  let startUs = burstPeriodUs(random);
-  while (startUs < durationUs - BURST_JITTER_US) {
-    for (const timeUs of burstUs(BURST_PROBE_COUNT, random)) timesUs.push(startUs + timeUs);
-    startUs += burstPeriodUs(random);
-  }
-  for (const timeUs of burstUs(END_PROBE_COUNT, random)) timesUs.push(durationUs + timeUs);
-  return timesUs;
 }
 
 /**

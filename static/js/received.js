@@ -3,7 +3,7 @@
 /** @typedef {import("./view.js").Newest} Newest */
 
 /** As many as a person looks back. */
-export const KEPT_MAX = 50;
+const KEPT_MAX = 50;
 
 /** The last notifications of this visit. */
 export class Received {

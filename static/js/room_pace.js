@@ -3,7 +3,7 @@
 /** @typedef {import("./room_types.js").Assignment} Assignment */
 
 /** When the server said nothing else, or nothing at all. */
-export const POLL_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** As seldom as a phone asks a server that does not answer: it may be back any moment. */
 const AWAY_MS_MAX = 8_000;

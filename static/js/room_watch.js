@@ -47,8 +47,9 @@ export class RoomWatch {
     const { status, body } = await this.#device.request("GET", "/api/assignment");
     this.#isAsking = false;
     if (!this.#isOn) return;
-    if (status === 200) this.#onAssignment(body);
-    const nextMs = status === 200 ? Math.max(1_000, body.poll_after_ms) : RETRY_MS;
+    const isGood = status === 200 && body;
+    if (isGood) this.#onAssignment(body);
+    const nextMs = isGood ? Math.max(1_000, body.poll_after_ms) : RETRY_MS;
     this.#timer = this.#timers.setTimeout(() => this.#ask(), nextMs);
   }
 }

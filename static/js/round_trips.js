@@ -2,7 +2,7 @@
 
 import { median } from "./median.js";
 
-/** Some two minutes of bursts. */
+/** Of all questions nearly three minutes, and of those that opened a burst some twenty. */
 const KEPT_MAX = 256;
 
 /** The first probe after seconds of silence wakes the radio; the others of its burst find it awake. */

@@ -10,10 +10,10 @@
 const TICK_MS = 500;
 
 /** A timer this late was not merely busy. */
-export const GAP_US_MIN = 2_500_000;
+const GAP_US_MIN = 2_500_000;
 
 /** Far above what two readings one after the other differ by. */
-export const JUMP_US_MIN = 50_000;
+const JUMP_US_MIN = 50_000;
 
 /** Watches while it runs. */
 export class SleepWatch {

@@ -23,7 +23,7 @@ import { PIECE_PERIOD_US } from "./trial_log.js";
 export const QUIET_AFTER_LAST_US = 500_000;
 
 /** So that a room of phones does not post as one. */
-export const QUIET_SPREAD_US = 500_000;
+const QUIET_SPREAD_US = 500_000;
 
 /** Behind the trial's end: what comes with the last moment is still heard. */
 export const END_MARGIN_US = 200_000;

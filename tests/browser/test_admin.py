@@ -121,7 +121,6 @@ def test_a_broadcast_is_followed_to_the_last_device(
     phone.close()
 
 
-@pytest.mark.slow
 def test_the_curl_line_does_the_same(desk: Page, server: RunningServer) -> None:
     fill(desk, "broadcast", title="It's $HOME", body='"quoted"', topic="news")
     desk.evaluate("document.querySelector('#curl').closest('details').open = true")
@@ -136,7 +135,6 @@ def test_the_curl_line_does_the_same(desk: Page, server: RunningServer) -> None:
     assert (newest["title"], newest["body"], newest["topic"]) == ("It's $HOME", '"quoted"', "news")
 
 
-@pytest.mark.slow
 def test_a_crowd_is_asked_about_first(desk: Page, server: RunningServer) -> None:
     with contextlib.ExitStack() as streams:
         for _ in range(CONFIRMED_ABOVE + 1):
@@ -156,7 +154,6 @@ def test_a_crowd_is_asked_about_first(desk: Page, server: RunningServer) -> None
         desk.wait_for(f"siarAdmin.history.length === {sent_before + 1}")
 
 
-@pytest.mark.slow
 def test_the_operator_conducts_an_experiment(desk: Page, stage: Stage) -> None:
     stage.open(wanted_count=3)
     stage.join("Red Gecko", **GOOD)
@@ -234,7 +231,6 @@ def test_running_again_changes_nothing_that_nobody_changed(desk: Page, stage: St
     assert is_too_long
 
 
-@pytest.mark.slow
 def test_a_deleted_run_can_be_had_back(page: Page, server: RunningServer) -> None:
     folder = server.runs_dir / OLD_RUN
     folder.mkdir(parents=True)
@@ -254,7 +250,6 @@ def test_a_deleted_run_can_be_had_back(page: Page, server: RunningServer) -> Non
     assert (folder / "notes.txt").read_text() == "kept"
 
 
-@pytest.mark.slow
 def test_ticked_runs_are_compared_on_a_page_of_their_own(page: Page, server: RunningServer) -> None:
     for run in COMPARED:
         store_run(server.runs_dir, run)

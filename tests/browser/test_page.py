@@ -186,10 +186,7 @@ def test_what_could_not_be_sent_survives_a_reload(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "others",
-    [{"transport": "socketio"}, pytest.param({"devices": ["somebody-else"]}, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("others", [{"transport": "socketio"}, {"devices": ["somebody-else"]}])
 def test_what_was_meant_for_others_is_not_lost_here(
     page: Page, server: RunningServer, others: dict[str, Any]
 ) -> None:

@@ -148,7 +148,7 @@ def test_the_end_is_a_sentence_in_the_readers_language(page: Page, stage: Stage)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("screen", [SMALL, pytest.param(PROJECTOR, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("screen", [SMALL, PROJECTOR])
 def test_no_name_runs_or_breaks_the_page(browser: Browser, page: Page, stage: Stage, screen: Screen) -> None:
     look_through(page, screen)
     stage.open(wanted_count=len(HOSTILE) + 1)

@@ -70,7 +70,6 @@ def assert_it_is_text_on_every_screen(page: Page, browser: Browser) -> None:
     assert_it_is_text(page, browser)
 
 
-@pytest.mark.slow
 def test_names_and_models_are_shown_as_text_on_the_big_screen(
     browser: Browser, room_of_hostile_names: RunningServer
 ) -> None:
@@ -83,7 +82,6 @@ def test_names_and_models_are_shown_as_text_on_the_big_screen(
     page.close()
 
 
-@pytest.mark.slow
 def test_names_and_notifications_are_shown_as_text_on_the_operators_page(
     browser: Browser, room_of_hostile_names: RunningServer
 ) -> None:

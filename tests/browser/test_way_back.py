@@ -57,7 +57,7 @@ def come_back(page: Page) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("transport", ["socketio", pytest.param("sse", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("transport", ["socketio", "sse"])
 def test_a_page_from_the_cache_resumes_as_the_same_device_and_measures_its_clock_anew(
     page: Page, server: RunningServer, transport: str
 ) -> None:

@@ -76,6 +76,23 @@ test("history looks further back only while it has found too little", async () =
   assert.deepEqual([found.length, found[0].id], [20, "e.24"]);
 });
 
+test("a look back that lists the oldest only does not take the place of a nearer one", async () => {
+  const listed = [...Array.from({ length: 1500 }, (_, n) => n + 1), 9996, 9997, 9998];
+  const ask = async (_method, path) => {
+    const { searchParams } = new URL(path, "http://h");
+    const [after, limit] = ["after", "limit"].map((name) => Number(searchParams.get(name)));
+    const notifications = listed
+      .filter((offset) => offset > after)
+      .slice(0, limit)
+      .map((offset) => ({ id: `e.${offset}`, sent_us: offset }));
+    return answer({ position: "e.10000", notifications });
+  };
+
+  const found = await readHistory({ ask });
+
+  assert.deepEqual(found.map(({ id }) => id), ["e.9998", "e.9997", "e.9996"]);
+});
+
 const receipt = (members) => ({ recipients_count: 6, delivered_count: 6, slowest: null, devices: [], ...members });
 const slowest = { device: "d-0123456789abcdef", name: "Red Gecko", delay_ms: 14 };
 
@@ -226,6 +243,22 @@ test("a request carries the header that a foreign page cannot send and the page'
   assert.deepEqual(seen, [["/api/links", { "X-Siar": "1", "Accept-Language": "id", Authorization: "Bearer secret" }]]);
   assert.equal(got.status, 0);
   assert.match(failureWords(got, english), /does not answer/);
+});
+
+test("an answer that breaks off is no answer, whatever its status was", async () => {
+  const pull = (to) => to.error(new TypeError("network error"));
+  const fetch = async () => new Response(new ReadableStream({ pull }), { status: 200 });
+
+  const got = await new Api(fetch, "en").ask("GET", "/api/room");
+
+  assert.equal(got.status, 0);
+});
+
+test("what is no JSON, as a Wi-Fi's own page, is no answer to a question, and may be one to a deed", async () => {
+  const api = new Api(async () => new Response("<html>"), "en");
+
+  assert.equal((await api.ask("GET", "/api/room")).status, 0);
+  assert.equal((await api.ask("DELETE", "/api/room")).status, 200);
 });
 
 test("a refusal is told in the server's words, with the wait where there is one", () => {

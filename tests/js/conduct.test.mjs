@@ -114,6 +114,7 @@ test("of a page that blinks for ever the first events are kept, and all of the t
 
   assert.equal(hidden_ms, 50_000);
   assert.equal(events.length, EVENTS_MAX);
+  assert.deepEqual(events.at(-1), [(EVENTS_MAX - 1) * S, "visible"]);
 });
 
 test("behind a reload it goes on with what the page before has said, however much that was", () => {

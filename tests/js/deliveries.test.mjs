@@ -209,3 +209,23 @@ test("an answer that is no JSON is an answer without a body", async () => {
 
   assert.deepEqual(await device.request("GET", "/api/assignment"), { status: 204, body: null });
 });
+
+/** An answer whose headers come, and which breaks off in its body. */
+function cut(status) {
+  const pull = (to) => to.error(new TypeError("network error"));
+  return new Response(new ReadableStream({ pull }), { status });
+}
+
+test("an answer that breaks off is no answer, whatever its status was", async () => {
+  const device = new DeviceClient({ fetch: async () => cut(200), identity: IDENTITY });
+
+  assert.deepEqual(await device.request("GET", "/api/assignment"), { status: 0, body: null });
+});
+
+test("a registration whose answer breaks off is tried again", async () => {
+  const answers = [cut(201), Response.json({ device: "d", token: "t" }, { status: 201 })];
+  const device = new DeviceClient({ fetch: async () => answers.shift(), identity: null });
+
+  assert.equal(await device.register(), null);
+  assert.deepEqual(await device.register(), { device: "d", token: "t" });
+});

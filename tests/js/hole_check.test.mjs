@@ -14,10 +14,11 @@ const ALL_TRIES_MS = 600_000;
 /** A check over an order with one hole, and a history that answers with what the test sets. */
 function makeCheck({ offsets = [1, 3] } = {}) {
   const time = new FakeTime();
-  const world = { time, asked: [], order: new Order(), changes: 0 };
+  const world = { time, asked: [], askedUs: [], order: new Order(), changes: 0 };
   world.answer = { epoch: "e", oldest: 1, listed: [], through: Infinity };
   const askHistory = async (span) => {
     world.asked.push(span);
+    world.askedUs.push(time.nowUs());
     return world.answer;
   };
   world.check = new HoleCheck(world.order, {
@@ -95,6 +96,8 @@ test("a question without an answer is asked again, ever later, and at last given
   await world.time.pass(ALL_TRIES_MS);
 
   assert.equal(world.asked.length, TRIES_MAX);
+  const pausesMs = world.askedUs.slice(1).map((atUs, before) => (atUs - world.askedUs[before]) / 1000);
+  assert.deepEqual(pausesMs, [750, 1500, 3000, 6000, 12000, 22500, 22500]);
   assert.deepEqual(world.missing(), [0, 1]);
   assert.deepEqual(world.time.waits_ms, []);
 });

@@ -55,7 +55,7 @@ function makePhone({ joinStatus = 201, pieces = [] } = {}) {
     if (path === "/api/participants") return { status: joinStatus, body: {} };
     if (path !== "/api/assignment") return { status: 200, body: {} };
     world.reports.push(body);
-    if (world.isAway) return { status: 0, body: null };
+    if (world.isAway) return { status: world.awayStatus ?? 0, body: null };
     return { status: 200, body: { ...structuredClone(world.room), server_us: time.now_us } };
   };
   const keeper = {
@@ -156,6 +156,20 @@ for (const [status, problem] of [
     assert.deepEqual([phone.state().step, phone.state().problems], ["out", [problem]]);
   });
 }
+
+test("a phone that leaves while it joins stays out, and is told of no refusal", async () => {
+  for (const joinStatus of [201, 409]) {
+    const { phone, world } = makePhone({ joinStatus });
+
+    const joining = phone.join();
+    await phone.leave();
+    await joining;
+    await world.time.pass(10_000);
+
+    assert.deepEqual([phone.state().step, phone.state().problems], ["out", []]);
+    assert.deepEqual(world.asked, ["POST /api/participants", "DELETE /api/participants/me"]);
+  }
+});
 
 test("told to connect it opens the trial's transport, ends what else it received, and says when it is ready", async () => {
   const { world } = await joined();
@@ -277,6 +291,18 @@ test("a server that is away is asked more and more seldom, and the page is told"
   assert.ok(world.asked.length - before < 25);
   world.isAway = false;
   await world.time.pass(10_000);
+  assert.deepEqual(phone.state().problems, []);
+});
+
+test("what is no JSON, as a Wi-Fi's own page, is no assignment, and it asks on", async () => {
+  const { phone, world } = await joined();
+  Object.assign(world, { isAway: true, awayStatus: 200 });
+  await world.time.pass(20_000);
+  assert.deepEqual(phone.state().problems, ["server_away"]);
+
+  world.isAway = false;
+  await world.time.pass(10_000);
+
   assert.deepEqual(phone.state().problems, []);
 });
 

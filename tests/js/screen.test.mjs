@@ -3,6 +3,7 @@ import test from "node:test";
 
 import { armTitle, armsOf, rowsOf, totals } from "../../static/js/screen/arms.js";
 import { BOX, layOut, roundStep } from "../../static/js/screen/bands.js";
+import { isOurs } from "../../static/js/screen/outcome_view.js";
 import { nextAskMs } from "../../static/js/screen/pace.js";
 import { Poller } from "../../static/js/screen/poller.js";
 import { ServerClock } from "../../static/js/screen/server_clock.js";
@@ -97,6 +98,9 @@ test("a question that is wanted while one is under way follows it, and only once
   await time.pass(0);
 
   assert.equal(waiting.length, 2);
+  waiting[1](true);
+  await settle();
+  assert.deepEqual([waiting.length, time.waits_ms], [2, [700]]);
   poller.stop();
 });
 
@@ -162,5 +166,19 @@ test("arms with the same value stand beside each other", () => {
 for (const [highest, step] of [[0, 1], [4, 1], [5, 1], [7.5, 2], [97, 20], [150, 50], [0.03, 0.01]]) {
   test(`up to ${highest} the axis goes in steps of ${step}`, () => {
     assert.ok(Math.abs(roundStep(highest) - step) < 1e-12, String(roundStep(highest)));
+  });
+}
+
+for (const [url, ours] of [
+  ["/api/runs/r/report", true],
+  ["//elsewhere/report", false],
+  ["/\\elsewhere/report", false],
+  ["/\t/elsewhere/report", false],
+  ["https://h:1/report", false],
+  ["javascript:alert(1)", false],
+  ["http://[", false],
+]) {
+  test(`a download at ${JSON.stringify(url)} is ${ours ? "" : "not "}offered`, () => {
+    assert.equal(isOurs(url, "http://h:1"), ours);
   });
 }

@@ -4,7 +4,8 @@ const ANSWER_TIMEOUT_MS = 15_000;
 
 /**
  * @typedef {{status: number, data: any, detail: string, code: string, retry_after_s: number}} Answer
- *   `status` 0: the server did not answer. `detail`: the server's own words of what is wrong. `code`: the same, stable
+ *   `status` 0: the server did not answer, or not to the end. `detail`: the server's own words of what is wrong.
+ *   `code`: the same, stable
  */
 
 export class Api {
@@ -41,9 +42,15 @@ export class Api {
         cache: "no-store",
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       });
-      const data = await response.json().catch(() => null);
+      const data = await response.json().catch((/** @type {Error} */ error) => {
+        // What breaks off is no answer, whatever its status was; an answer may do without JSON.
+        if (error.name !== "SyntaxError") throw error;
+        return null;
+      });
+      // A question answered well but without JSON was answered by another, as by a Wi-Fi's sign-in page.
+      const isForeign = method === "GET" && response.ok && data === null;
       return {
-        status: response.status,
+        status: isForeign ? 0 : response.status,
         data,
         detail: String(data?.detail ?? ""),
         code: String(data?.code ?? ""),

@@ -85,7 +85,7 @@ export class DevicesView {
  * @param {number} nowUs
  * @param {Speech} speech
  */
-export function agoWords(thenUs, nowUs, { t, language }) {
+function agoWords(thenUs, nowUs, { t, language }) {
   if (thenUs === null) return "–";
   const agoS = Math.max(0, (nowUs - thenUs) / 1_000_000);
   if (agoS < 5) return t("ago.now");

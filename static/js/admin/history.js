@@ -24,7 +24,9 @@ export async function readHistory(api) {
   for (const step of STEPS) {
     const after = Math.max(0, newest - step);
     const answer = await api.ask("GET", `/api/notifications?after=${after}&limit=${LIMIT}`);
-    if (isGood(answer)) found = answer.data.notifications;
+    const listed = isGood(answer) ? answer.data.notifications : found;
+    // A full list of a longer stretch ends before the newest: what a nearer look found is better.
+    if (step <= LIMIT || listed.length < LIMIT) found = listed;
     if (found.length >= WANTED_COUNT || after === 0) break;
   }
   return found.slice(-WANTED_COUNT).reverse();

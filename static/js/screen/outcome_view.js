@@ -71,7 +71,7 @@ export class OutcomeView {
   /** @param {Outcome["downloads"]} downloads */
   #drawDownloads(downloads) {
     const links = downloads
-      .filter(({ url }) => isOurs(url))
+      .filter(({ url }) => isOurs(url, location.origin))
       .map(({ name, url }) => {
         const item = this.#document.createElement("li");
         const link = this.#document.createElement("a");
@@ -85,10 +85,16 @@ export class OutcomeView {
 }
 
 /**
- * A path of this server; a `javascript:` or foreign address is none.
+ * Whether an address is this server's, as a browser reads it; a `javascript:` or foreign one is not.
  *
  * @param {string} url
+ * @param {string} origin of the page
  */
-function isOurs(url) {
-  return /^\/(?!\/)/.test(url);
+export function isOurs(url, origin) {
+  try {
+    return new URL(url, origin).origin === origin;
+  } catch {
+    // No address at all.
+    return false;
+  }
 }
