@@ -1,11 +1,13 @@
 """What tests need from the machine. What is missing skips the test with a sentence, or fails it in CI.
 
-Ask in the test or in a fixture, never at import: `chromium = require_chromium()`.
+Ask in the test or in a fixture: `chromium = require_chromium()`. Only for a library without which a whole file has
+nothing to say is asked at import, and then the whole file is skipped: `stats = require_library("scipy.stats")`.
 """
 
+import importlib
 import shutil
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -40,11 +42,19 @@ def require_tool(name: str, package: str) -> Path:
     return _first_of((name,), f"{name} (Debian, Ubuntu: apt install {package})")
 
 
+def require_library(name: str) -> Any:
+    """A module of a library that tests/requirements.txt has."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        without(f"needs {name.partition('.')[0]} (./siar test installs it)")
+
+
 def without(what_to_do: str) -> NoReturn:
-    """End the test: it cannot run here."""
+    """End the test, or at import the whole file: it cannot run here."""
     if STRICT:
         pytest.fail(f"SIAR_TEST_STRICT is set, and a component is missing: {what_to_do}", pytrace=False)
-    pytest.skip(what_to_do)
+    pytest.skip(what_to_do, allow_module_level=True)
 
 
 def _first_of(names: tuple[str, ...], what: str) -> Path:

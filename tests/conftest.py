@@ -1,4 +1,4 @@
-"""For every test. Kept small: helpers that tests import live in components.py."""
+"""For every test. Kept small: helpers that tests import live in components.py and in support/."""
 
 import contextlib
 import os

@@ -4,7 +4,7 @@ One run is drawn and taken in as a runner with phones does it (support/large_run
 the rest: what listing, opening and reporting take does not depend on whether two runs hold the same figures. Then the
 commands are run as a user would, and a server is asked for the list twice, since it keeps what it has read.
 
-    _s is by the clock, _cpu_s what the process used, MB its memory at the highest, start of Python included.
+    Seconds are by the clock, CPU s what the process used, MB its memory at the highest, start of Python included.
 
     --runs N           (default 50)
     --rows N           deliveries in all of them (default 10,000,000)

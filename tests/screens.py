@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.browser.cdp import running_browser
 from tests.browser.gallery import Gallery, ReadmePictures, contact_sheet
 from tests.browser.photographer import Photographer
@@ -34,14 +36,19 @@ FLAGS = (f"--host-resolver-rules=MAP {NAME} 127.0.0.1", "--hide-scrollbars")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the classroom and take the pictures; answers the exit code."""
+    """Play the classroom and take the pictures; answers the exit code, 3 where there is no Chromium."""
     parsed = _parser().parse_args(arguments)
+    try:
+        chromium = require_chromium()
+    except pytest.skip.Exception as missing:
+        print(missing, file=sys.stderr)
+        return 3
     folder: Path = parsed.out or (DOCS if parsed.docs else Path("screens"))
     folder.mkdir(parents=True, exist_ok=True)
     gallery = ReadmePictures(folder) if parsed.docs else Gallery(folder)
     with (
         tempfile.TemporaryDirectory(prefix="siar-screens-") as scratch,
-        running_browser(require_chromium(), *FLAGS) as browser,
+        running_browser(chromium, *FLAGS) as browser,
         running_server(Path(scratch), join_code="1") as server,
     ):
         Photographer(browser, server, gallery, site=f"http://{NAME}:{server.port}").play()

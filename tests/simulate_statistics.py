@@ -13,8 +13,8 @@ a client's median, the trial's median of clients' medians, block differences. Nu
     --seed N     of the random numbers (default 20260101)
     --json PATH  the figures as JSON
 
-The true pseudo-median is computed from 400,000 drawn block differences, independently of ours: the median of averages of
-random pairs. Exit code 1 when a line misses its limit.
+The true pseudo-median is computed from 400,000 random pairs of drawn block differences, independently of ours: the median of
+their averages. Exit code 1 when a line misses its limit.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ BLOCK_COUNTS = (8, 12, 20)
 CLIENTS = 3
 SAMPLES = 20
 TRUTH_DRAWS = 400_000
+"""Pairs."""
 
 NOMINAL_SHORTFALL_MAX = 0.015
 """The issue's limit for coverage: nominal less 1.5 points."""
@@ -154,7 +155,7 @@ def coverage(rng: np.random.Generator, runs: int) -> Iterator[Line]:
 
 
 def exact_level(blocks: int, level: float = 0.95) -> float:
-    """The interval's exact level on symmetric differences, by SciPy's distribution of the signed ranks."""
+    """The interval's exact level on symmetric differences: every way to sign the ranks is counted, apart from our code."""
     ranks = np.arange(1, blocks + 1)
     ways = np.array([1.0])
     for rank in ranks:

@@ -24,6 +24,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,19 +143,39 @@ def attend(
     """Publish until the time is over; second and MB of memory from the warm-up's end on."""
     family = [psutil.Process(server.process.pid)]
     family += family[0].children(recursive=True)
+    publisher = Publisher(
+        swarm, server, drafts_until(time.monotonic() + warm_up_s + measured_s), pause_s=PERIOD_S
+    )
+    samples = sampled(
+        swarm,
+        lambda: sum(each.memory_info().rss for each in family) / 1e6,
+        from_s=warm_up_s,
+        is_over=lambda: publisher.finished,
+    )
+    # Twice the time, for a machine that does other things as well: no end to wait for is without a limit.
+    assert swarm.run(lambda: publisher.finished, 2 * (warm_up_s + measured_s) + 60), "publishing did not end"
+    return samples
+
+
+def sampled(
+    swarm: Swarm, read_mb: Callable[[], float], *, from_s: float, is_over: Callable[[], bool]
+) -> list[tuple[float, float]]:
+    """Grows by second and MB each second, from a second on and until it is over.
+
+    The swarm runs on afterwards, until everybody has left: memory of that time would bend the line.
+    """
     samples: list[tuple[float, float]] = []
     begun_s = time.monotonic()
-    publisher = Publisher(swarm, server, drafts_until(begun_s + warm_up_s + measured_s), pause_s=PERIOD_S)
 
     def sample() -> None:
+        if is_over():
+            return
         now_s = time.monotonic() - begun_s
-        if now_s >= warm_up_s:
-            samples.append((now_s, sum(each.memory_info().rss for each in family) / 1e6))
+        if now_s >= from_s:
+            samples.append((now_s, read_mb()))
         swarm.after(SAMPLE_S, sample)
 
     sample()
-    # Twice the time, for a machine that does other things as well: no end to wait for is without a limit.
-    assert swarm.run(lambda: publisher.finished, 2 * (warm_up_s + measured_s) + 60), "publishing did not end"
     return samples
 
 

@@ -17,6 +17,9 @@ from app.core.notification import Notification, Targets
 from app.core.position import Position, position_or_unknown
 from tests.support.brokers import ALL, KINDS, BrokerHost, missed, offsets, pass_time, publish
 
+START_TIMEOUT_S = 60.0
+"""Only a thread that failed before it began takes so long."""
+
 
 @pytest.fixture(params=KINDS)
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerHost]:
@@ -61,7 +64,7 @@ class Live:
 def publishing_threads(broker: MemoryBroker, count: int) -> Iterator[None]:
     """Others publish as fast as they can, from before the block's first line until its last."""
     enough = threading.Event()
-    started = threading.Barrier(count + 1)
+    started = threading.Barrier(count + 1, timeout=START_TIMEOUT_S)
 
     def run() -> None:
         publish(broker)

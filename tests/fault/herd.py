@@ -107,17 +107,17 @@ class Member:
                 self._herd.reads(self._sock)
                 return
             data = self._sock.recv(65_536)
+            if not data or not self._talk.hear(data):
+                self.end("ended")
+                return
+            if self._talk.outgoing:
+                self._sock.sendall(self._talk.outgoing)
+                self._talk.outgoing = b""
         except BlockingIOError:
             return
         except OSError:
             self.end("refused" if not self.is_live else "lost")
             return
-        if not data or not self._talk.hear(data):
-            self.end("ended")
-            return
-        if self._talk.outgoing:
-            self._sock.sendall(self._talk.outgoing)
-            self._talk.outgoing = b""
         if not self.is_live and self.ledger.first is not None:
             self.is_live = True
             self._fails = 0

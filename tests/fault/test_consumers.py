@@ -86,7 +86,6 @@ def faults_of(crowd: list[Moody], count: int) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.slow
 def test_whoever_stays_or_resumes_has_every_notification_in_order(tmp_path: Path, fanout: str) -> None:
     count = 10_000
     settings = {

@@ -11,25 +11,25 @@ from tests.support import netns
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.server import RunningServer, running_server
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.slow,
-    pytest.mark.skipif(not netns.is_possible(), reason="network namespaces need root and iproute2"),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def _namespaces() -> None:
+    netns.require()
+
 
 CLIENT = """
 import socket, sys, time
-from tests.support.streams import websocket_by_hand
+from tests.support.streams import read_until, websocket_by_hand
 host, port = sys.argv[1], int(sys.argv[2])
 sse = socket.create_connection((host, port))
 sse.sendall(b"GET /events HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % host.encode())
 channel = socket.create_connection((host, port))
 websocket_by_hand(channel)
 channel.sendall(bytes([0x81, 0x82, 0, 0, 0, 0]) + b"40")
-while b"id: " not in sse.recv(4096):
-    pass
-while b"40{" not in channel.recv(4096):
-    pass
+read_until(sse, b"id: ")
+read_until(channel, b"40{")
 print("subscribed", flush=True)
 time.sleep(600)
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
+from tests.support.lab import wait_until_gone
 from tests.support.server import RunningServer, free_port, running_server
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -75,7 +75,7 @@ def test_a_server_that_is_killed_and_restarted_under_publishing_loses_and_double
                 wait_for(publisher.has_answers(life * COUNT // LIVES), server.log)
                 kill_everything(server)
                 server = lives.enter_context(running_server(tmp_path, **settings))
-            publisher.join()
+            wait_for(publisher.has_answers(COUNT), server.log)
             for follower in followers:
                 wait_for(has_all(follower), lambda: f"{len(follower.titles)} came; {server.log()}")  # noqa: B023
 
@@ -94,7 +94,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost_or_doubled(tmp_
             for life in range(1, LIVES):
                 wait_for(publisher.has_answers(life * COUNT // LIVES), server.log)
                 kill_worker(server)
-            publisher.join()
+            wait_for(publisher.has_answers(COUNT), server.log)
             for follower in followers:
                 wait_for(has_all(follower), server.log)
 
@@ -132,7 +132,4 @@ def test_nothing_of_a_server_outlives_its_killed_master(tmp_path: Path) -> None:
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
 
-        deadline_s = time.monotonic() + 30
-        while left := [each for each in family if each.is_running() and each.status() != "zombie"]:
-            assert time.monotonic() < deadline_s, left
-            time.sleep(0.05)
+        assert wait_until_gone(family, 30) == []

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import without
 from tests.support import netns
 from tests.support.followers import Follower, Publisher, wait_for
 from tests.support.sites import Site, sites
@@ -21,8 +20,7 @@ DISK_TIMES = 20
 
 @pytest.fixture(autouse=True)
 def _namespaces() -> None:
-    if not netns.is_possible():
-        without("needs root and iproute2, for network namespaces (Debian, Ubuntu: apt install iproute2)")
+    netns.require()
 
 
 def follow(site: Site) -> list[Follower]:

@@ -127,7 +127,6 @@ def p95_delay_ms(swarm: Swarm, server: RunningServer, good: list[Subscriber]) ->
     return statistics.quantiles(delays_ms, n=20)[-1]
 
 
-@pytest.mark.slow
 def test_clients_that_stop_reading_cost_the_others_nothing_measurable(tmp_path: Path, fanout: str) -> None:
     dice = random.Random(7)
     found: dict[str, list[float]] = {"alone": [], "beside stalled ones": []}

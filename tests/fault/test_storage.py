@@ -11,15 +11,20 @@ from typing import Any
 
 import pytest
 
+from tests.support import small_disk
 from tests.support.followers import Follower, following, wait_for
 from tests.support.server import RunningServer, running_server
-from tests.support.small_disk import fill, is_possible, on_small_disk, run_inside, seen_by
+from tests.support.small_disk import fill, on_small_disk, run_inside, seen_by
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
-needs_mount = pytest.mark.skipif(
-    not is_possible(), reason="a disk of its own needs root and mount namespaces"
-)
+needs_mount = pytest.mark.usefixtures("mounts")
+
+
+@pytest.fixture
+def mounts() -> None:
+    small_disk.require()
+
 
 EVERYBODY = ("sse", "socketio")
 

@@ -228,7 +228,7 @@ def test_the_client_leaves_and_the_server_knows_long_before_a_ping_is_missed(set
         until(lambda: name in [who for who, _reason in watching.call("departures")[0]])
 
 
-def test_the_server_ends_a_namespace_and_the_client_stays_away(setup: Setup) -> None:
+def test_the_server_ends_a_namespace_and_the_client_takes_it_for_the_servers_wish(setup: Setup) -> None:
     with setup.connect(reconnection=True, reconnectionDelay=50) as client:
         setup.await_connected(client)
         client.emit("kick")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.server import RunningServer, free_port, running_server
-from tests.support.streams import socketio, sse, websocket_by_hand
+from tests.support.streams import read_until, socketio, sse, websocket_by_hand
 
 NOTICE_S_MAX = 1.0
 """The kernel tells in microseconds; the rest is for a busy machine. Heartbeats and pings are set far beyond."""
@@ -92,9 +92,7 @@ def test_a_client_on_this_machine_may_ask_for_the_stock_path(transport: str, tmp
     ):
         sock.sendall(requests[transport])
         if transport == "socketio":
-            received = b""
-            while b"0{" not in received:
-                received += sock.recv(4096)
+            read_until(sock, b"0{")
             sock.sendall(b"\x81\x82\0\0\0\x0040")
 
         await_metric(server, f'siar_connection_paths{{path="stock",transport="{transport}"}}', 1)
@@ -126,11 +124,8 @@ def test_what_was_sent_behind_the_handshake_is_taken_over(tmp_path: Path) -> Non
             b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n" + connect_frame
         )
-        received = b""
-        while b"40{" not in received:
-            received += sock.recv(4096)
 
-        assert b"position" in received
+        assert b"position" in read_until(sock, b"40{")
 
 
 def test_heartbeats_come_to_the_idle_only_and_carry_the_position(tmp_path: Path) -> None:
@@ -146,7 +141,8 @@ def test_heartbeats_come_to_the_idle_only_and_carry_the_position(tmp_path: Path)
 
 @pytest.mark.slow
 def test_one_timer_pings_everybody_and_ends_who_does_not_answer(tmp_path: Path) -> None:
-    settings = {"ping_interval_s": 0.3, "ping_timeout_s": 0.5, "recorder": 0}
+    # Who answers may be late by more than half a second on a busy machine.
+    settings = {"ping_interval_s": 0.3, "ping_timeout_s": 3, "recorder": 0}
     with (
         running_server(tmp_path, **settings) as server,
         socketio(server.port) as answers,

@@ -13,6 +13,7 @@ from app.core.frames import Opcode, encode_close, encode_frame
 from tests.integration.test_direct import await_metric, metric
 from tests.support.floods import FLOODS, is_ended_by
 from tests.support.server import RunningServer, running_server
+from tests.support.streams import read_until
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
@@ -21,15 +22,6 @@ BACKENDS = ("eventlet", "gevent")
 
 def text(packet: bytes) -> bytes:
     return encode_frame(Opcode.TEXT, packet, mask=b"\0\0\0\0")
-
-
-def read_until(sock: socket.socket, awaited: bytes) -> bytes:
-    received = b""
-    while awaited not in received:
-        chunk = sock.recv(65536)
-        assert chunk, f"the server ended the connection after {received[-200:]!r}"
-        received += chunk
-    return received
 
 
 def open_websocket(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import re
@@ -9,12 +10,14 @@ import signal
 import socket
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from app.core.event_stream import EventStreamDecoder
+from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.server import RunningServer, free_port, running_server
 from tests.support.streams import socketio, websocket_by_hand
@@ -23,8 +26,6 @@ pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 BROKER = "sqlite:///history.db"
 BOTH = ("sse", "socketio", "sse", "socketio")
-
-FANOUTS = ["direct", pytest.param("stock", marks=pytest.mark.slow)]
 
 END_MAX_S = 12.0
 """gunicorn's graceful_timeout is 10 s; a server whose clients all read ends in a fraction of that."""
@@ -50,7 +51,7 @@ def state_of(followers: list[Follower]) -> object:
 @pytest.mark.parametrize("fanout", FANOUTS)
 @pytest.mark.parametrize("end", [end_in_order, kill_9])
 def test_clients_of_both_transports_come_back_to_the_next_process_and_miss_nothing(
-    tmp_path: Path, end: type, fanout: str
+    tmp_path: Path, end: Callable[[RunningServer], None], fanout: str
 ) -> None:
     """With a durable history, while publishing goes on: exactly once and in order, whatever ended the first."""
     port = free_port()
@@ -125,7 +126,8 @@ def test_an_orderly_end_closes_the_history(tmp_path: Path) -> None:
         server.publish()
         end_in_order(server)
 
-    assert sqlite3.connect(tmp_path / "history.db").execute("SELECT opened FROM state").fetchone() == ("",)
+    with contextlib.closing(sqlite3.connect(tmp_path / "history.db")) as history:
+        assert history.execute("SELECT opened FROM state").fetchone() == ("",)
     assert "Traceback" not in server.log()
 
 

@@ -22,10 +22,15 @@ from tests.support.protocol_server import (
     protocol_server,
 )
 
+LAST_POLL_S = 1.5
+"""How long a poll during an upgrade is kept, here: ten times as long as otherwise, so that on a busy machine too the end
+of an upgrade finds the poll that overtook it."""
+
 
 @pytest.fixture(scope="module", params=WAYS, ids="-".join)
 def endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    with protocol_server(tmp_path_factory.mktemp("upgrade"), request.param, max_payload=100_000) as server:
+    options = {"max_payload": 100_000, "last_poll_s": LAST_POLL_S}
+    with protocol_server(tmp_path_factory.mktemp("upgrade"), request.param, **options) as server:
         yield Endpoint(server.port)
 
 

@@ -66,8 +66,7 @@ def test_a_clock_that_has_gone_is_noticed_by_the_next_burst(tmp_path: Path) -> N
     ):
         clients.open_clock(started.server.host, started.server.clock_port or 0)
         assert len(clients.burst(4)) == 4
-        children = lab.descendants(started.process.pid)
-        clock = next(each for each in children if "app.clock_process" in each.cmdline())
+        clock = lab.descendants_with(started.process.pid, "app.clock_process")[0]
 
         clock.kill()
 

@@ -14,13 +14,13 @@ import pytest
 
 from app.measure.store import Store
 from tests.support import lab
+from tests.support.server import ROOT
 
 RUNNER = """
 import sys
 from pathlib import Path
 from app.experiment import runner, server_process
-from app.experiment.progress import PlainProgress, SilentProgress
-from app.measure.store import Store
+from app.experiment.progress import SilentProgress
 from tests.support import lab
 
 class Tell(SilentProgress):
@@ -42,7 +42,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         [sys.executable, "-c", RUNNER, str(tmp_path)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
     )
     with process:

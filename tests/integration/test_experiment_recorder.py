@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import resource
 import signal
@@ -15,6 +16,7 @@ import pytest
 from app.core.errors import StoreError
 from app.experiment import processes, recorder, spool
 from app.measure.store import Store
+from tests.support.followers import wait_for
 
 
 def line(batch_id: str, *, device: str = "phone", samples: int = 1) -> bytes:
@@ -98,7 +100,7 @@ def test_the_process_takes_a_last_look_before_it_ends(folder: Path, end: str) ->
     with process:
         try:
             (folder / spool.FILE_NAME).write_bytes(line("b1"))
-            wait_for_samples(folder, 1)
+            wait_for(lambda: sample_count(folder) >= 1, lambda: "the recorder took nothing in")
             with (folder / spool.FILE_NAME).open("ab") as file:
                 file.write(line("b2"))
             if end == "SIGTERM":
@@ -151,10 +153,13 @@ def test_a_full_disk_is_outlived(folder: Path, bytes_max: int) -> None:
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**processes.environment(), "PYTHONDONTWRITEBYTECODE": "1"},
+        # Before its first word: a limit put on it when it runs may come too late. A system call, no lock, no import.
+        preexec_fn=functools.partial(  # noqa: PLW1509 - as it says
+            resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY)
+        ),
     )
     with process:
         try:
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
             assert process.stderr is not None
             assert b"trying again" in process.stderr.readline()
             resource.prlimit(
@@ -171,13 +176,12 @@ def test_a_full_disk_is_outlived(folder: Path, bytes_max: int) -> None:
         assert [sample["batch_id"] for sample in store.samples()] == ["b1"]
 
 
-def wait_for_samples(folder: Path, count: int) -> None:
-    """Until the recorder has taken so many in; pytest's own timeout is the bound."""
-    while True:
-        if (folder / "run.sqlite").exists() and (folder / "run.sqlite").stat().st_size:
-            try:
-                with Store.open(folder) as store:
-                    if len(store.samples()) >= count:
-                        return
-            except StoreError:
-                continue  # The recorder is making its tables at this moment.
+def sample_count(folder: Path) -> int:
+    """How many the recorder has taken in."""
+    if not (folder / "run.sqlite").exists() or not (folder / "run.sqlite").stat().st_size:
+        return 0
+    try:
+        with Store.open(folder) as store:
+            return len(store.samples())
+    except StoreError:
+        return 0  # The recorder is making its tables at this moment.

@@ -189,7 +189,7 @@ def test_a_stop_keeps_what_was_measured_and_leaves_the_run_incomplete(server: Se
 def test_a_server_that_dies_ends_the_run_in_a_sentence_and_keeps_what_was_measured(tmp_path: Path) -> None:
     with server_process.start(runs_dir=tmp_path, settings={"SIAR_RECORDER": "0"}) as started:
 
-        class KillAfterOne(SilentProgress):
+        class KillAfterTwo(SilentProgress):
             def trial(self, spec: object, *, done: int, trials: int, left_s: float) -> None:
                 if done == 2:
                     started.stop()
@@ -200,7 +200,7 @@ def test_a_server_that_dies_ends_the_run_in_a_sentence_and_keeps_what_was_measur
                 server=started.server,
                 runs_dir=tmp_path,
                 run_id="killed",
-                progress=KillAfterOne(),
+                progress=KillAfterTwo(),
             )
     with Store.open(tmp_path / "killed") as store:
         record = store.load()

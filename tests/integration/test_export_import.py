@@ -1,5 +1,6 @@
 """A run goes out without what names anybody, and comes in only if it is one."""
 
+import contextlib
 import json
 import shutil
 import socket
@@ -150,10 +151,9 @@ def test_a_page_from_a_stranger_is_never_taken_over(packed: Path, tmp_path: Path
 def with_sql(content: bytes, folder: Path, *statements: str) -> bytes:
     path = folder / "changed.sqlite"
     path.write_bytes(content)
-    with sqlite3.connect(path) as database:
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
         for statement in statements:
             database.execute(statement)
-    database.close()
     return path.read_bytes()
 
 
@@ -214,7 +214,7 @@ def guard(content: bytes, folder: Path) -> list[str]:
     """What makes the dropped guard again, so that only the id gives it away."""
     path = folder / "model.sqlite"
     path.write_bytes(content)
-    with sqlite3.connect(path) as database:
+    with contextlib.closing(sqlite3.connect(path)) as database:
         return [
             row[0] for row in database.execute("SELECT sql FROM sqlite_schema WHERE name = 'run_no_update'")
         ]

@@ -50,11 +50,11 @@ def cache(broker: RedisBroker) -> HistoryCache:
 
 
 def test_an_answer_is_kept_until_the_next_notification(broker: RedisBroker, cache: HistoryCache) -> None:
-    publish(broker, 1)
+    publish(broker)
     cache.keep("0:100", "first", position=broker.position())
     kept = cache.find("0:100")
 
-    publish(broker, 1)
+    publish(broker)
 
     assert kept == (HIT, "first")
     assert cache.find("0:100") == (MISS, None)
@@ -74,7 +74,7 @@ def test_an_answer_that_was_overtaken_while_it_was_made_is_not_kept(
     broker: RedisBroker, cache: HistoryCache
 ) -> None:
     before = broker.position()
-    publish(broker, 1)
+    publish(broker)
 
     cache.keep("0:100", "old", position=before)
     cache.keep("0:99", "of another life", position=Position("another", broker.position().offset))
@@ -89,7 +89,7 @@ def test_what_one_server_publishes_ends_what_another_one_kept(
 
     with closing(broker_on(shared_redis(), prefix)) as other:
         seen = other.history_cache(ttl_s=TTL_S).find("0:100")
-        publish(other, 1)
+        publish(other)
 
     assert seen == (HIT, "old")
     assert cache.find("0:100") == (MISS, None)
@@ -101,7 +101,7 @@ def test_neither_many_questions_nor_a_long_answer_fill_redis(
     for number in range(ANSWERS_MAX + 1):
         cache.keep(f"{number}:1", "x", position=broker.position())
     found = [cache.find(f"{number}:1")[0] for number in range(ANSWERS_MAX + 1)]
-    publish(broker, 1)
+    publish(broker)
 
     cache.keep("0:1000", "x" * (ANSWER_CHARS_MAX + 1), position=broker.position())
 

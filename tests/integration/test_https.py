@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -17,10 +18,11 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from tests.integration.test_direct_ends import read_until
+from app.tls import keep
 from tests.support.encrypted import Encrypted, serving
 from tests.support.floods import FLOODS, is_ended_by
 from tests.support.server import ROOT
+from tests.support.streams import read_until
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +109,6 @@ def test_phones_get_the_authority_that_the_terminal_names(server: Encrypted) -> 
     assert answer.headers["Content-Type"] == "application/x-x509-ca-cert"
     assert body == (server.folder / "runs/.tls/ca.pem").read_bytes()
     der = ssl.PEM_cert_to_DER_cert(body.decode())
-    import hashlib
-
     assert hashlib.sha256(der).hexdigest().upper() in server.log.read_text().replace(":", "")
 
 
@@ -166,8 +166,6 @@ def test_the_server_looks_at_itself_and_says_what_it_saw(server: Encrypted) -> N
 
 @pytest.mark.slow
 def test_a_certificate_of_one_s_own_is_shown(tmp_path: Path) -> None:
-    from app.tls import keep
-
     made = keep.make(keep.SELF, tmp_path / "mine", [])
 
     with serving(

@@ -21,7 +21,7 @@ from app.load.generators import MODULE, GeneratorProcess, Generators
 from tests.support.commands import siar
 from tests.support.loads import load, valid_load
 from tests.support.proxy import DelayProxy
-from tests.support.server import ADMIN_TOKEN, ROOT, free_port, running_server
+from tests.support.server import ADMIN_TOKEN, ROOT, free_port, running_server, stop
 
 SMALL = ("--users", "4", "--duration", "1s", "--rate", "10", "--blocks", "1", "--quick")
 
@@ -258,12 +258,12 @@ def test_the_web_ui_starts_and_stops_users_who_receive(tmp_path: Path) -> None:
             cwd=tmp_path,
             stdout=log,
             stderr=log,
+            start_new_session=True,
         )
         try:
             seen = swarmed(f"http://127.0.0.1:{port}", server.url)
         finally:
-            process.terminate()
-            process.wait(20)
+            stop(process)
 
     assert {("sse", "delay, kernel"), ("socketio", "delay, kernel")} <= seen
 

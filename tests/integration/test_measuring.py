@@ -63,21 +63,18 @@ def trials_of(folder: Path) -> tuple[TrialRecord, ...]:
     return ()
 
 
-def by_command(process: subprocess.Popen[str], words: str) -> list[psutil.Process]:
-    return [each for each in lab.descendants(process.pid) if words in " ".join(each.cmdline())]
-
-
 def a_worker(process: subprocess.Popen[str]) -> psutil.Process:
-    masters = {each.pid for each in by_command(process, "wsgi:app") if each.ppid() == process.pid}
-    return next(each for each in by_command(process, "wsgi:app") if each.ppid() in masters)
+    servers = lab.descendants_with(process.pid, "wsgi:app")
+    masters = {each.pid for each in servers if each.ppid() == process.pid}
+    return next(each for each in servers if each.ppid() in masters)
 
 
 def the_clock(process: subprocess.Popen[str]) -> psutil.Process:
-    return by_command(process, "app.clock_process")[0]
+    return lab.descendants_with(process.pid, "app.clock_process")[0]
 
 
 def the_clients(process: subprocess.Popen[str]) -> psutil.Process:
-    return by_command(process, "app.experiment.client_process")[0]
+    return lab.descendants_with(process.pid, "app.experiment.client_process")[0]
 
 
 @pytest.mark.slow

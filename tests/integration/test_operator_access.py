@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.support.lab import descendants_with
 from tests.support.server import RunningServer, running_server
 
 PROXY = "127.0.0.9"
@@ -103,8 +104,7 @@ def test_a_worker_that_takes_another_s_place_does_not_open_the_first_link_again(
     with running_server(tmp_path, recorder=0, operator_key=FIRST_KEY) as server:
         old = Browser(server)
         assert old.sign_in(FIRST_KEY)[0] == 201
-        master = psutil.Process(server.process.pid)
-        workers = [each for each in master.children() if "wsgi:app" in each.cmdline()]
+        workers = descendants_with(server.process.pid, "wsgi:app")
         for worker in workers:
             worker.kill()
         psutil.wait_procs(workers, 10)

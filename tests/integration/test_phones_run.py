@@ -6,7 +6,6 @@ import json
 import stat
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +241,7 @@ def test_the_others_go_on_without_a_phone_that_leaves(server: RunningServer) -> 
 
 @pytest.mark.slow
 def test_a_run_is_paused_between_trials_and_goes_on(server: RunningServer) -> None:
-    found = replace(room_run(server, "paused", 1, plan(client_counts=(1,), blocks=2, idle_s=0.0)))
+    found = room_run(server, "paused", 1, plan(client_counts=(1,), blocks=2, idle_s=0.0))
     with phones(server, ["Red Gecko"]) as joined:
         paused = threading.Event()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,7 +52,7 @@ def sample(notification: dict[str, Any], *, delay_ms: float = 10, **members: Any
 
 def post(phone: Phone, samples: list[dict[str, Any]], **members: Any) -> tuple[int, Any]:
     batch = {
-        "batch_id": f"batch-{id(samples)}-{len(spool(phone.server))}",
+        "batch_id": secrets.token_hex(8),
         "device": phone.device,
         "clock_channel": "websocket",
         "timebase": "t",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.recorded import recorded
+from tests.support.server import ROOT
 from tests.unit.support_run import RunMaker, a_plan, store_run
 
 SURROUNDINGS = (
@@ -23,7 +24,7 @@ FORMS = "html,md,csv,json"
 def drawn(run: Path, target: Path, language: str, surroundings: dict[str, str]) -> dict[str, bytes]:
     """Every file of a report by its name, and what a terminal shows."""
     command = [sys.executable, "-m", "app", "report", str(run), "--language", language]
-    environment = {**os.environ, **surroundings}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **surroundings}
     for arguments in (["--format", FORMS, "--output", str(target)], ["--output", str(target / "text")]):
         subprocess.run([*command, *arguments], env=environment, check=True, capture_output=True)
     return {path.name: path.read_bytes() for path in sorted(target.iterdir())}

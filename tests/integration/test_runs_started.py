@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from app.archive.export import export
-from tests.support.lab import descendants, wait_until_gone
+from app.measure.cpu import CpuSampler
+from tests.support.lab import descendants_with, wait_until_gone
 from tests.support.phone import phones
 from tests.support.server import RunningServer, running_server
 
@@ -72,16 +73,7 @@ def room_of(server: RunningServer) -> dict[str, Any]:
 
 
 def runner_process(server: RunningServer) -> psutil.Process:
-    return until(
-        lambda: next(
-            (
-                each
-                for each in descendants(server.process.pid)
-                if "app.experiment.room_runner" in each.cmdline()
-            ),
-            None,
-        )
-    )
+    return until(lambda: descendants_with(server.process.pid, "app.experiment.room_runner"))[0]
 
 
 def test_a_run_with_built_in_clients_is_measured_beside_the_server_and_listed(server: RunningServer) -> None:
@@ -108,8 +100,6 @@ def test_under_gevent_a_runner_is_a_child_like_any_other(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_what_the_runner_and_its_clients_use_is_not_taken_for_the_server_s(server: RunningServer) -> None:
-    from app.measure.cpu import CpuSampler
-
     run = start(server, plan=LONG, clients="built-in")
     runner = runner_process(server)
     until(runner.children)

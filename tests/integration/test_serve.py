@@ -21,11 +21,12 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from app.serving.companions import Keeper
+from tests.support.followers import wait_for
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 
 
 def companion(server: RunningServer, module: str) -> psutil.Process | None:
-    """The server's companion that runs now; pytest's own timeout bounds a wait for it."""
+    """The server's companion that runs now."""
     for child in psutil.Process(server.process.pid).children():
         with contextlib.suppress(psutil.Error):
             if module in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
@@ -37,16 +38,23 @@ def killed_and_back(server: RunningServer, module: str) -> None:
     first = companion(server, module)
     assert first is not None
     first.kill()
-    while (second := companion(server, module)) is None or second.pid == first.pid:
-        assert server.process.poll() is None
+    wait_for(
+        lambda: (second := companion(server, module)) is not None and second.pid != first.pid, server.log
+    )
 
 
 def probe(port: int) -> dict[str, object]:
-    while True:
+    """What the clock channel answers, once it does."""
+    answers: list[dict[str, object]] = []
+
+    def is_answered() -> bool:
         with contextlib.suppress(OSError, WebSocketException), connect(f"ws://127.0.0.1:{port}/") as clock:
             clock.send('{"probe":7}')
-            answer: dict[str, object] = json.loads(clock.recv(timeout=5))
-            return answer
+            answers.append(json.loads(clock.recv(timeout=5)))
+        return bool(answers)
+
+    wait_for(is_answered, lambda: f"no clock on port {port}")
+    return answers[0]
 
 
 @pytest.mark.slow
@@ -82,15 +90,15 @@ def keeper(said: list[str]) -> Iterator[Keeper]:
     kept.close()
 
 
-def sleeper(seconds: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds})"])
+def ended_process() -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process
 
 
 def test_a_companion_that_does_not_last_is_tried_less_and_less_often() -> None:
     said: list[str] = []
     pauses_us: list[int] = []
-    ended = sleeper(0)
-    ended.wait()
 
     def start() -> subprocess.Popen[bytes]:
         pauses_us.append(kept._kept[0].again_us or 0)
@@ -99,7 +107,7 @@ def test_a_companion_that_does_not_last_is_tried_less_and_less_often() -> None:
         raise OSError("no process to be had")
 
     with keeper(said) as kept:
-        kept.add("recorder", ended, start)
+        kept.add("recorder", ended_process(), start)
         kept.watch(lambda: False)
         kept._is_over.wait()
 
@@ -111,8 +119,6 @@ def test_a_companion_that_does_not_last_is_tried_less_and_less_often() -> None:
 def test_nothing_is_started_while_the_server_ends() -> None:
     said: list[str] = []
     asked: list[bool] = []
-    ended = sleeper(0)
-    ended.wait()
 
     def is_ending() -> bool:
         asked.append(True)
@@ -124,7 +130,7 @@ def test_nothing_is_started_while_the_server_ends() -> None:
         raise AssertionError("started while ending")
 
     with keeper(said) as kept:
-        kept.add("recorder", ended, start)
+        kept.add("recorder", ended_process(), start)
         kept.watch(is_ending)
         kept._is_over.wait()
 
@@ -213,8 +219,7 @@ def test_port_0_is_printed_as_the_port_that_it_became(tmp_path: Path) -> None:
                 int(m[1]) for line in process.stdout if (m := re.search(r"127\.0\.0\.1:(\d+)/", line))
             )
             assert port != 0
-            while not is_ready(port):
-                assert process.poll() is None
+            wait_for(lambda: is_ready(port), lambda: f"not ready; its exit code: {process.poll()}", times=2)
         finally:
             process.terminate()
             process.wait(20)

@@ -14,7 +14,14 @@ import pytest
 
 from tests.components import require_node, require_node_modules, require_tool
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import next_line, official_client, socketio, sse, websocket_by_hand
+from tests.support.streams import (
+    next_line,
+    official_client,
+    read_until,
+    socketio,
+    sse,
+    websocket_by_hand,
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 def wait_until_gone(server: RunningServer, *, others: int) -> None:
-    """Streams that earlier tests left are noticed at their next heartbeat."""
+    """Until the server has noticed that the streams of earlier tests were left."""
     deadline_s = time.monotonic() + 10
     while f'siar_connections{{transport="sse"}} {others:.1f}' not in server.request("GET", "/metrics")[1]:
         assert time.monotonic() < deadline_s, "streams that were left are not noticed"
@@ -345,10 +352,8 @@ def test_a_client_that_stops_reading_is_cut_off_and_the_others_are_not(tmp_path:
 
 def _subscribe_raw(sock: socket.socket) -> None:
     websocket_by_hand(sock)
-    received = b""
     sock.sendall(bytes([0x81, 0x82, 0, 0, 0, 0]) + b"40")  # the packet CONNECT in a frame masked with zeros
-    while b"40{" not in received:
-        received += sock.recv(4096)
+    read_until(sock, b"40{")
 
 
 def _closed_as_slow(server: RunningServer) -> set[str]:

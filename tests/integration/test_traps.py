@@ -117,6 +117,7 @@ def test_a_port_in_use_is_refused_in_words(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             timeout=20,
+            cwd=tmp_path,
             env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         )
 

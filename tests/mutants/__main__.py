@@ -39,7 +39,7 @@ from tests.mutants.warm import Warm
 from tests.mutants.witnesses import TESTS, Witnesses, measure
 
 NOTICED_MIN_PERCENT = 85.0
-"""The issue's."""
+"""What the suite is held to; docs/mutation.md has what was found."""
 
 
 def main() -> int:

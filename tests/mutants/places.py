@@ -17,7 +17,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
 PACKAGES = ("app/core", "app/broker", "app/fanout.py", "app/analysis")
-"""What the issue names."""
+"""What is drawn from, unless told otherwise (docs/mutation.md)."""
 
 NOT_OF_INTEREST = ("VariableReplacer", "VariableInserter")
 """These want names to be given, and put random numbers in."""

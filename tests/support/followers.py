@@ -120,8 +120,8 @@ def following(port: int, transports: tuple[str, ...]) -> Iterator[list[Follower]
     followers = [Follower(port, transport) for transport in transports]
     for follower in followers:
         follower.start()
-    wait_for(lambda: all(each.connections for each in followers), lambda: "a follower did not connect")
     try:
+        wait_for(lambda: all(each.connections for each in followers), lambda: "a follower did not connect")
         yield followers
     finally:
         for follower in followers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import psutil
@@ -31,6 +32,16 @@ def short_plan(**changes: object) -> Plan:
 def descendants(pid: int) -> list[psutil.Process]:
     """Every process that `pid` and its children started and that is alive."""
     return psutil.Process(pid).children(recursive=True)
+
+
+def descendants_with(pid: int, word: str) -> list[psutil.Process]:
+    """Those of them with the word in their command line. Who ends while we look is none of them any more."""
+    found = []
+    for process in descendants(pid):
+        with contextlib.suppress(psutil.Error):
+            if word in process.cmdline():
+                found.append(process)
+    return found
 
 
 def wait_until_gone(processes: list[psutil.Process], timeout_s: float) -> list[psutil.Process]:

@@ -22,6 +22,7 @@ def load(
     folder: Path, *flags: str, **settings: str
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """One `./siar load` with its result."""
+    (folder / "load.json").unlink(missing_ok=True)  # Of an earlier try.
     done = siar(
         folder,
         *("load", "--seed", "3", "--json", "load.json", "--junit", "load.xml", *flags),

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.components import without
 from tests.support.server import ROOT
 
 _numbers = itertools.count()
@@ -44,9 +45,10 @@ class Namespace:
         _ip("-n", self.name, "link", "set", f"{self.cable}b", "down")
 
 
-def is_possible() -> bool:
-    """Whether this user may make namespaces, and has the tool."""
-    return os.geteuid() == 0 and shutil.which("ip") is not None and _can_add()
+def require() -> None:
+    """End the test where this user may not make namespaces, or has no tool for it."""
+    if os.geteuid() != 0 or shutil.which("ip") is None or not _can_add():
+        without("needs root and iproute2, for network namespaces (Debian, Ubuntu: apt install iproute2)")
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from flask_socketio import SocketIO
 from app.serving import mode
 from app.serving.broadcaster import Broadcaster
 from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
+from app.serving.engine_limits import IncomingLimits
 from app.serving.engine_server import EngineServer, never
 from app.serving.loop import Loop
 from app.serving.socketio_protocol import StrictPacket, conform
@@ -53,6 +54,8 @@ def create_app(
     ping_timeout_s: float = 20.0,
     connect_timeout_s: float = 45.0,
     max_payload: int = 1_000_000,
+    last_poll_s: float = 0.1,
+    overtaking_s: float = 0.02,
     fanout: str = "stock",
 ) -> flask.Flask:
     """The application; for the official suites 0.3, 0.2, 1.0 and the rest as it is."""
@@ -63,6 +66,7 @@ def create_app(
         "ping_interval": ping_interval_s,
         "ping_timeout": ping_timeout_s,
         "max_http_buffer_size": max_payload,
+        "limits": IncomingLimits(last_poll_s=last_poll_s, overtaking_s=overtaking_s),
     }
     app = flask.Flask(__name__)
     app.add_url_rule("/readyz", "ready", lambda: "ready")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import queue
 import socket
 import sys
@@ -34,6 +35,8 @@ class DelayProxy:
         self._cut_at_chunk = cut_at_chunk
         self._away_s = away_s
         self._back_s = 0.0
+        self._numbers = itertools.count(1)
+        """Of the chunks from the server, over all connections; each connection is a thread of its own."""
         self.lateness_s: list[float] = []
         """How late each chunk was let go: the proxy's own error."""
         self._target = (host, port)
@@ -87,7 +90,7 @@ class DelayProxy:
             if left_ns > 0:
                 time.sleep(left_ns / 1e9)
             self.lateness_s.append((time.monotonic_ns() - due_ns) / 1e9)
-            if len(self.lateness_s) == self._cut_at_chunk:
+            if next(self._numbers) == self._cut_at_chunk:
                 self.cut(away_s=self._away_s)
             try:
                 client.sendall(data)

@@ -7,6 +7,7 @@ import functools
 import http.client
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -99,11 +100,21 @@ def _decoded(response: Any) -> Any:
     return json.loads(text) if "json" in response.headers.get("Content-Type", "") else text
 
 
+FREE_PORTS = range(12_000, 32_768)
+"""Above those that browsers refuse, and below those that Linux gives to outgoing connections (`ip_local_port_range`).
+
+One of the latter may be somebody's connection by the time that a server wants it; and who asks again and again for a
+server that is down would now and then be connected with itself, by a simultaneous open (RFC 9293, section 3.5).
+"""
+
+
 def free_port() -> int:
     """A port that was free a moment ago."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    while True:
+        port = secrets.choice(FREE_PORTS)
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 GUNICORN = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
@@ -155,7 +166,7 @@ def running_server(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a server and everything of its group."""
+    """End a server in order, or its whole group where it does not end."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.components import without
 from tests.support.server import GUNICORN, RunningServer
 
 LAUNCHER = """
@@ -26,10 +27,11 @@ os.execv(sys.executable, [sys.executable, "-P", *sys.argv[3:]])
 """
 
 
-def is_possible() -> bool:
-    """Whether this user may mount, in a namespace."""
+def require() -> None:
+    """End the test where this user may not mount in a namespace, or has no tools for it."""
     has_tools = all(shutil.which(name) for name in ("mount", "nsenter", "unshare"))
-    return has_tools and os.geteuid() == 0 and not subprocess.run(["unshare", "--mount", "true"]).returncode
+    if not has_tools or os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"]).returncode:
+        without("needs root and util-linux, for a disk of its own in a mount namespace")
 
 
 def on_small_disk(folder: Path, *, options: str) -> tuple[str, ...]:

@@ -128,9 +128,17 @@ def websocket_by_hand(sock: socket.socket) -> None:
         b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
         b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
+    read_until(sock, b"0{")
+
+
+def read_until(sock: socket.socket, awaited: bytes) -> bytes:
+    """What comes, up to the piece in which this is complete. Fails when the server ends the connection before."""
     received = b""
-    while b"0{" not in received:
-        received += sock.recv(4096)
+    while awaited not in received:
+        chunk = sock.recv(65_536)
+        assert chunk, f"the server ended the connection after {received[-200:]!r}"
+        received += chunk
+    return received
 
 
 @contextlib.contextmanager

@@ -4,11 +4,12 @@ Run it from the top of the repository after a change of the algorithm, and look 
 
     python -m tests.vectors.make_clocksync
 
-Format 1. `cases[]`: `options` of the `ClockSync`; `probes` as [t1_us, t2_us, t3_us, t4_us, timebase]; `added`, the
-answer to each; `samples_us` and their `readings` as [offset_us, bound_us, state]; `notifications` as
-[sent_us, received_us], added afterwards, and `narrowed`, the readings then; `delays_us` of the notifications;
-`segments` as [start_us, end_us, timebase, probe count]; `fitted_corners` of one model of the first 40 probes.
-`probing`: the random numbers given, and the times that come of them.
+Format 1. `cases[]`: `name`; `options` of the `ClockSync`; `probes` as [t1_us, t2_us, t3_us, t4_us, timebase]; `added`, the
+answer to each; `samples_us` and their `readings` as [offset_us, bound_us, state], and `readings_live`, those of a session
+that goes on; `segments` as [start_us, end_us, timebase, probe count]; `notifications` as [sent_us, received_us], added
+afterwards, `plausible`, the answer to each, and `narrowed`, the readings then; `delays_us` of the notifications and
+`server_us`, when each was received, or null without a clock; `fitted_corners` of one model of the first 40 probes and two
+notifications. `probing`: the random numbers given, and the times that come of them.
 """
 
 from __future__ import annotations
