@@ -104,7 +104,7 @@ def _pack_text(path: Path, packed: zipfile.ZipFile, pseudonyms: Pseudonyms) -> N
     """By whole lines, since no device id goes over the end of one. Raises `Unknown` and `StoreError`."""
     with (
         open_file(path, bytes_max=TEXT_BYTES_MAX) as source,
-        packed.open(f"{path.parent.name}/{path.name}", "w", force_zip64=True) as target,
+        packed.open(entry, "w", force_zip64=True) as target,
     ):
         while lines := source.readlines(LINES_BYTES):
             target.write(pseudonyms.apply(b"".join(lines).decode(errors="replace")).encode())
