@@ -41,6 +41,7 @@ def two_servers(
 def workers(tmp_path: Path, redis: RedisServer, count: int, **settings: Any) -> Iterator[RunningServer]:
     with running_server(tmp_path, broker=redis.url, workers=count, recorder=0, **settings) as server:
         wait_for(lambda: len(worker_pids(server)) == count, server.log)
+        wait_for(lambda: number(server, "siar_processes") == count, server.log)  # And all of them serve.
         yield server
 
 
