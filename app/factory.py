@@ -104,7 +104,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         self_test,
     ):
         app.register_blueprint(view.blueprint)
-    app.wsgi_app = QuickPublish(app.wsgi_app, services, clock_port=settings.clock_port)  # type: ignore[method-assign]
+    app.wsgi_app = QuickPublish(app.wsgi_app, services)  # type: ignore[method-assign]
     app.wsgi_app = Guard(  # type: ignore[method-assign]
         app.wsgi_app,
         allowed_hosts=settings.allowed_hosts,

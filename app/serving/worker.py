@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import gc
 import os
+import sys
+import termios
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -90,10 +93,9 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:
         """Around the wait for a connection's next request: ends an idle one, and lets a drain find it."""
-        # A client that asks again as soon as it is answered never has its thread wait: its next request is there
-        # already. Without this it held everything else up, the writing of what it publishes first of all.
-        self.give_way()
         waiting = self.current()
+        if waiting in self._newcomers:
+            self.give_way()
         sock, address = self._visitors[waiting]
         wait_s = self.door.wait_s(address)
         if wait_s:
@@ -169,6 +171,10 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         sock.settimeout(None)
         if not self.alive:
             raise StopIteration
+        if self.cfg.is_ssl or req.unreader.buf.getbuffer().nbytes or _unread_bytes(sock):
+            # A client that asks again before it is answered never has its thread wait. Without this it held everything
+            # else up, the writing of what it publishes first of all.
+            self.give_way()
         return bool(again)
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
@@ -215,6 +221,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         """Whether the application still has bytes on their way."""
         is_drained = getattr(self.wsgi, "is_drained", None)
         return is_drained is not None and not is_drained()
+
+
+def _unread_bytes(sock: Any) -> int:
+    """What has come for `sock` and has not been read."""
+    return int.from_bytes(fcntl.ioctl(sock.fileno(), termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def make_door(given: settings.Settings, *, count_max: int) -> Door:
