@@ -174,7 +174,9 @@ def _say_where():  # type: ignore[no-untyped-def]
     with contextlib.suppress(OSError):  # `serve` has looked whether the folder can be written to.
         server_file.write(
             _settings.runs_dir,
-            server_file.ServerFile(here.url(here.local()), _settings.admin_token, os.getpid(), trusted),
+            server_file.ServerFile(
+                here.url(here.local()), _settings.admin_token, os.getpid(), trusted, os.environ["SIAR_RUN"]
+            ),
         )
 
 

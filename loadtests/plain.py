@@ -6,6 +6,7 @@ process. `./siar load` records columns instead and fires none.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ from loadtests.stamps import keep_stamping, kernel_offset_ns
 from loadtests.users import PushUser
 
 KERNEL_CLOCK_PERIOD_S = 1.0
+
+_log = logging.getLogger(__name__)
 
 
 class GapSeen(Exception):
@@ -66,6 +69,8 @@ class _Plain:
         """Users are about to come here, or a publisher is wanted."""
         host = self._session.url
         self._clock = ServerClock.ask(*self._session.address, is_encrypted=self._session.is_encrypted)
+        if self._clock is None:
+            _log.warning("%s does not tell its time: no delays are shown.", host)
         if not isinstance(self._environment.runner, MasterRunner):
             PushUser.session = self._session
             self._greenlets.append(gevent.spawn(self._read_kernel_clock))

@@ -12,11 +12,16 @@ import time
 from dataclasses import dataclass
 from typing import Self
 
+import gevent
+
 from app.core.errors import MalformedFrame
 from app.core.http_response import ResponseDecoder
 from loadtests.stamps import READ_BYTES, dial
 
 QUESTIONS = 12
+
+TIMEOUT_S = 5.0
+"""For all of them: a host that takes connections and says nothing would hold Locust before its first user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +31,16 @@ class ServerClock:
     offset_us: float
 
     @classmethod
-    def ask(cls, host: str, port: int, *, is_encrypted: bool = False) -> Self | None:
-        """A clock by some questions; `None` where nobody answers."""
+    def ask(
+        cls, host: str, port: int, *, is_encrypted: bool = False, timeout_s: float = TIMEOUT_S
+    ) -> Self | None:
+        """A clock by some questions, by those of them that are answered in time; `None` where nobody answers."""
         best: tuple[float, float] | None = None
-        for _ in range(QUESTIONS):
-            with contextlib.suppress(OSError, ValueError, KeyError, MalformedFrame):
-                found = _ask_once(host, port, is_encrypted=is_encrypted)
-                best = found if best is None else min(best, found)
+        with gevent.Timeout(timeout_s, False):  # noqa: FBT003 - gevent's signature: it ends the block, and raises nothing
+            for _ in range(QUESTIONS):
+                with contextlib.suppress(OSError, ValueError, KeyError, MalformedFrame):
+                    found = _ask_once(host, port, is_encrypted=is_encrypted)
+                    best = found if best is None else min(best, found)
         return None if best is None else cls(best[1])
 
     def server_us(self, monotonic_us: float) -> float:

@@ -179,6 +179,7 @@ def measure(folder: Path, wanted: Abuse, *, repetitions: int) -> tuple[list[Repe
     with contextlib.ExitStack() as stack:
         with cores.on_server_core():
             server = stack.enter_context(running_server(folder, **settings))
+        cores.go_to_swarm_core()  # This process, and with it the abusers.
         swarm = stack.enter_context(Swarm())
         good = Good(swarm, server)
         good.p99_ms(2.0)  # warming up

@@ -7,6 +7,7 @@
 First history is filled, and everybody comes once and leaves: what is there then is the baseline. Then they come again, and
 after a warm-up the memory of the server's processes is read each second. At the end everybody must have had everything
 once and in order, and when all have left, no more green threads, connections and open files may be there than before.
+Each minute of that a line on standard error says how far it is.
 
     --minutes M         what is measured (default 10); the warm-up comes on top
     --warm-up-minutes W (default 2)
@@ -24,7 +25,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ HISTORY_COUNT = 256
 SLOPE_PERCENT_MAX = 1.0
 JUDGED_FROM_MINUTES = 10.0
 
+MINUTE_S = 60.0
 SAMPLE_S = 1.0
 GATHER_TIMEOUT_S = 300.0
 LINGER_S = 60.0
@@ -106,7 +108,7 @@ def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) 
         crowd = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
         crowd.gather(timeout_s=GATHER_TIMEOUT_S)
         crowd.begin()
-        samples = attend(swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes)
+        samples = attend(crowd, swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes)
         last = server.publish("last")["offset"]
         crowd.settle(last, timeout_s=SETTLE_TIMEOUT_S)
         crowd.leave()
@@ -138,13 +140,20 @@ def rehearse(swarm: Swarm, server: RunningServer, clients: int) -> None:
 
 
 def attend(
-    swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
+    crowd: Churn, swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
 ) -> list[tuple[float, float]]:
     """Publish until the time is over; second and MB of memory from the warm-up's end on."""
     family = [psutil.Process(server.process.pid)]
     family += family[0].children(recursive=True)
-    publisher = Publisher(
-        swarm, server, drafts_until(time.monotonic() + warm_up_s + measured_s), pause_s=PERIOD_S
+    drafts = Counted(drafts_until(time.monotonic() + warm_up_s + measured_s))
+    publisher = Publisher(swarm, server, drafts, pause_s=PERIOD_S)
+    tell_each_minute(
+        swarm,
+        lambda: (
+            f"{drafts.count:,} sent, {len(crowd.faults()):,} of {len(crowd.clients):,} clients with a fault"
+        ),
+        until_s=warm_up_s + measured_s,
+        is_over=lambda: publisher.finished,
     )
     samples = sampled(
         swarm,
@@ -155,6 +164,38 @@ def attend(
     # Twice the time, for a machine that does other things as well: no end to wait for is without a limit.
     assert swarm.run(lambda: publisher.finished, 2 * (warm_up_s + measured_s) + 60), "publishing did not end"
     return samples
+
+
+class Counted:
+    """What a publisher has to say, and how much of it was taken."""
+
+    def __init__(self, drafts: Iterator[dict[str, str]]) -> None:
+        self.count = 0
+        self._drafts = drafts
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        return self
+
+    def __next__(self) -> dict[str, str]:
+        draft = next(self._drafts)
+        self.count += 1
+        return draft
+
+
+def tell_each_minute(
+    swarm: Swarm, say: Callable[[], str], *, until_s: float, is_over: Callable[[], bool]
+) -> None:
+    """On standard error, until it is over. It takes some milliseconds of this process, and nothing of the server's."""
+    begun_s = time.monotonic()
+
+    def tell() -> None:
+        if is_over():
+            return
+        minutes = (time.monotonic() - begun_s) / MINUTE_S
+        print(f"{minutes:.0f} of {until_s / MINUTE_S:g} min: {say()}", file=sys.stderr, flush=True)
+        swarm.after(MINUTE_S, tell)
+
+    swarm.after(MINUTE_S, tell)
 
 
 def sampled(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from app.bench.plan import (
     DIRECT,
     FLOOR,
+    IDLE_REPETITIONS_JUDGED_MIN,
     REPETITIONS_JUDGED_MIN,
     STOCK,
-    BenchPlan,
     transport_title,
 )
 from app.bench.summary import Growth, Row
@@ -54,9 +54,9 @@ class Criterion:
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
 
-def criteria(rows: Sequence[Row], growths: Sequence[Growth], plan: BenchPlan) -> list[Criterion]:
+def criteria(rows: Sequence[Row], growths: Sequence[Growth]) -> list[Criterion]:
     """Those that this run measured."""
-    found = [criterion for row in rows for criterion in _of_row(row, plan)]
+    found = [criterion for row in rows for criterion in _of_row(row)]
     for each in growths:
         if each.server == DIRECT and (each.fewest, each.most) == GROWTH_LEVELS and each.ratio is not None:
             judged = len(each.exponents) >= REPETITIONS_JUDGED_MIN
@@ -65,8 +65,8 @@ def criteria(rows: Sequence[Row], growths: Sequence[Growth], plan: BenchPlan) ->
     return found
 
 
-def _of_row(row: Row, plan: BenchPlan) -> list[Criterion]:
-    enough = min(REPETITIONS_JUDGED_MIN, plan.idle_count() if row.kind == MEMORY else REPETITIONS_JUDGED_MIN)
+def _of_row(row: Row) -> list[Criterion]:
+    enough = IDLE_REPETITIONS_JUDGED_MIN if row.kind == MEMORY else REPETITIONS_JUDGED_MIN
     judged = all(count >= enough for count in row.counts.values())
     found = []
 

@@ -20,6 +20,9 @@ HANDSHAKES = 256
 PATIENCE_S = 30.0
 """Beyond a command's own time limit, before a swarm counts as stuck."""
 
+END_US_PER_READ = 2.0
+"""What a swarm may take at a window's end for each read: several times what it takes alone, as swarms share a core."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -140,7 +143,9 @@ class Crowd:
         """The window's result. `offset`: the last one; `starts_us`: when each publish began."""
         result = WindowResult()
         first = offset - len(starts_us) + 1
-        for answer in self._ask("end", offset=offset, first=first, starts_us=list(starts_us)):
+        for swarm in self._swarms:
+            swarm.tell("end", offset=offset, first=first, starts_us=list(starts_us))
+        for answer in self._hear(self.count * len(starts_us) * END_US_PER_READ / 1e6):
             result.add(answer)
         return result
 

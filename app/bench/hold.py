@@ -10,7 +10,9 @@ from app.bench.cells import paced_cell
 from app.bench.crowd import Member, crowd
 from app.bench.machine import Cores
 from app.bench.plan import DIRECT, Level
+from app.bench.record import ROW_BYTES
 from app.bench.visit import HOLD, Cell, Visit, publisher_of
+from app.core.errors import Malformed
 from app.core.wire import TRANSPORTS
 
 CONNECTIONS = 18_000
@@ -23,10 +25,24 @@ SWARMS_PER_TRANSPORT = 2
 BOTH = "+".join(TRANSPORTS)
 """What stands for the transport of a cell that has both."""
 
+READS_MAX = 50_000_000
+"""Of a hold, over all connections: swarms keep `ROW_BYTES` of each until its end, 1.2 GB of so many."""
+
 CONNECT_TIMEOUT_S = 300.0
 
 SETTINGS = {"SIAR_HEARTBEAT_S": "0.6"}
 """Shorter than the notifications' period: otherwise no event stream would be silent for long enough to get one."""
+
+
+def check_length(connections: int, seconds: int) -> None:
+    """Before anything starts. Raises `Malformed` where the swarms would keep more reads than a machine has room for."""
+    reads = round(connections * seconds / PERIOD_S)
+    if reads > READS_MAX:
+        raise Malformed(
+            f"Holding {connections:,} connections for {seconds:,} s is {reads:,} reads, of which each is kept until the "
+            f"end, in {reads * ROW_BYTES / 1e9:,.1f} GB; at most {READS_MAX:,}. So many connections may be held for "
+            f"{int(READS_MAX * PERIOD_S / connections):,} s: name that with --hold-s, or fewer with --subscribers."
+        )
 
 
 def hold_cell(connections: int, seconds: int, cores: Cores) -> Cell:

@@ -9,14 +9,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.serving import descriptors
+
 
 def raise_open_files() -> int:
     """Take as many descriptors as the system lets this user have; answers how many."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):  # macOS says "unlimited" and refuses it.
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        soft = hard
-    return soft if soft != resource.RLIM_INFINITY else sys.maxsize
+    most = descriptors.raise_limit()
+    return most if most != resource.RLIM_INFINITY else sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,16 @@ class Cores:
 
     @contextlib.contextmanager
     def on_server_core(self) -> Iterator[None]:
-        """What is started inside runs on the server's core: a child inherits where it may run."""
+        """What is started inside runs on the server's core: a child inherits where it may run. Afterwards all is as before."""
+        if self.server is None or sys.platform != "linux":
+            yield
+            return
+        before = os.sched_getaffinity(0)
         self._go(self.server)
         try:
             yield
         finally:
-            self._go(self.swarm)
+            os.sched_setaffinity(0, before)
 
     def go_to_swarm_core(self) -> None:
         """This process, which publishes, and what it starts from now on."""

@@ -19,6 +19,9 @@ PACED_MAX = 5_000
 REPETITIONS_JUDGED_MIN = 5
 """A ratio of medians over fewer repetitions is shown and not judged."""
 
+IDLE_REPETITIONS_JUDGED_MIN = 2
+"""Memory hardly differs between two starts of the same program, and takes long to measure."""
+
 _START_S = {FLOOR: 0.4, STOCK: 2.0, DIRECT: 2.0}
 _CONNECTS_PER_S = 4_000
 _BURST_RATE = {FLOOR: 80_000, STOCK: 25_000, DIRECT: 120_000}
@@ -54,8 +57,8 @@ class BenchPlan:
     burst_notifications: int = 150
     burst_subscribers: int = 1_000
     idle_connections: int = 5_000
-    idle_repetitions: int = 2
-    """Memory hardly differs between two starts of the same program, and takes long to measure."""
+    idle_repetitions: int = IDLE_REPETITIONS_JUDGED_MIN
+    """Of the cells that measure memory."""
 
     def paced_levels(self, server: str) -> list[Level]:
         """Cells with paced notifications, the largest first: connections only leave from one to the next.

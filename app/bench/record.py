@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 RESOLUTION_US = 10
 """Delays are counted in steps of this: exact enough beside milliseconds, and small to hand over."""
 
+ROW_BYTES = 3 * array("q").itemsize
+"""What is kept of a read until the window ends."""
+
 
 class Record:
     """Rows of (stamp, first offset, how many offsets): arrays of integers, nothing else per read."""
@@ -55,6 +58,8 @@ class WindowResult:
     """CLOCK_MONOTONIC; 0: nothing came."""
     busy: float = 0.0
     """Share of one core that the busiest swarm used."""
+    failures: list[str] = field(default_factory=list)
+    """Why connections were given up that sent what cannot be read, in words; up to three of each swarm."""
     delays: Counter[int] = field(default_factory=Counter)
 
     @property
@@ -68,8 +73,10 @@ class WindowResult:
             setattr(self, name, getattr(self, name) + answer[name])
         self.last_read_us = max(self.last_read_us, int(str(answer["last_read_us"])))
         self.busy = max(self.busy, float(str(answer["busy"])))
-        delays = answer["delays"]
+        failures, delays = answer["failures"], answer["delays"]
+        assert isinstance(failures, list)
         assert isinstance(delays, dict)
+        self.failures += failures
         self.delays.update({int(step): int(count) for step, count in delays.items()})
 
     def quantile_ms(self, share: float) -> float | None:
@@ -89,4 +96,6 @@ class WindowResult:
             "out of order": self.out_of_order,
             "disconnected": self.disconnects,
         }
-        return [f"{count} {name}" for name, count in counted.items() if count]
+        found = [f"{count} {name}" for name, count in counted.items() if count]
+        # Words of its own, or a frame that is none would look like a server that hung up.
+        return [*found, *(f"what cannot be read came: {each}" for each in dict.fromkeys(self.failures))]

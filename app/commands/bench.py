@@ -29,6 +29,7 @@ from app.core.errors import Malformed, Unfit
 from app.core.wire import TRANSPORTS
 from app.measure import host
 from app.report.files import write_atomically
+from app.settings import Settings
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -37,7 +38,13 @@ FILES_BESIDE = 1_000
 """Descriptors that a server needs beside its subscribers, generously."""
 
 PIPED_COLUMNS = 132
-SUBSCRIBERS_MAX = 60_000
+SUBSCRIBERS_MAX = Settings().connections_max
+"""What a server takes unless it is told otherwise, and the bench measures it as it is; less than the ports of the one
+address that a swarm comes from."""
+
+HOLD_CONNECTIONS_MAX = 60_000
+"""With `--hold` the server is told, and swarms come from several addresses."""
+
 REPETITIONS_MAX = 1_000
 HOLD_S_MAX = 86_400
 
@@ -98,12 +105,19 @@ def _measure(arguments: argparse.Namespace, *, is_awake: bool) -> int:
 
 
 def _hold(arguments: argparse.Namespace, *, is_awake: bool) -> int:
+    of_others = ("repetitions", "transports", "servers", "only")
+    if arguments.quick or any(getattr(arguments, name) is not None for name in of_others):
+        raise Malformed(
+            "--hold holds one server's connections of both transports, once; leave --quick, --repetitions, --transports, "
+            "--servers and --only out. --subscribers and --hold-s say how many and how long."
+        )
     files = raise_open_files()
     # One at least, so that it is said in words when not even the server's own files fit.
     connections = max(1, min(hold.CONNECTIONS, files - FILES_BESIDE))
     if arguments.subscribers is not None:
-        connections = _whole(arguments.subscribers, SUBSCRIBERS_MAX)
+        connections = _whole(arguments.subscribers, HOLD_CONNECTIONS_MAX)
     seconds = hold.SECONDS if arguments.hold_s is None else _whole(str(arguments.hold_s), HOLD_S_MAX)
+    hold.check_length(connections, seconds)
     _check_machine(connections)
     cores = choose_cores()
     _say(
@@ -157,7 +171,7 @@ def _several_plan(arguments: argparse.Namespace) -> SeveralPlan:
     if arguments.repetitions is not None:
         wanted = replace(wanted, repetitions=_whole(str(arguments.repetitions), REPETITIONS_MAX))
     if arguments.subscribers is not None:
-        wanted = replace(wanted, subscribers=_whole(arguments.subscribers, SUBSCRIBERS_MAX))
+        wanted = replace(wanted, subscribers=_subscribers(arguments.subscribers))
     return wanted
 
 
@@ -171,7 +185,7 @@ def _console() -> Console:
 
 def _report(done: BenchRun, cores: Cores, conditions: Mapping[str, object], path: Path | None) -> int:
     rows, growths = summary.rows(done.cells, done.plan), summary.growth(done.cells, done.plan)
-    found = criteria.criteria(rows, growths, done.plan)
+    found = criteria.criteria(rows, growths)
     _write_json(done, rows, growths, found, cores, conditions, path)
     print_result(done, rows, growths, found, _console())
     return EXIT_OK if done.is_valid else EXIT_FAILURE
@@ -197,7 +211,7 @@ def _plan(arguments: argparse.Namespace) -> BenchPlan:
     if arguments.quick:
         wanted = plan.quick(wanted)
     if arguments.subscribers is not None:
-        levels = tuple(_whole(each, SUBSCRIBERS_MAX) for each in _listed(arguments.subscribers))
+        levels = tuple(_subscribers(each) for each in _listed(arguments.subscribers))
         if not levels:
             raise Malformed("--subscribers takes numbers of subscribers, as in 100,1000.")
         at_most = max(levels)
@@ -231,6 +245,17 @@ def _named(text: str | None, known: Sequence[str], what: str) -> tuple[str, ...]
     if not names:
         raise Malformed(f"Name at least one {what} of: {', '.join(known)}.")
     return tuple(each for each in known if each in names)
+
+
+def _subscribers(text: str) -> int:
+    """Of one level."""
+    count = _whole(text, HOLD_CONNECTIONS_MAX)
+    if count > SUBSCRIBERS_MAX:
+        raise Malformed(
+            f"A server takes at most {SUBSCRIBERS_MAX:,} connections unless it is told otherwise, and {count:,} are more: "
+            "name fewer with --subscribers, or hold so many with --hold."
+        )
+    return count
 
 
 def _whole(text: str, most: int) -> int:

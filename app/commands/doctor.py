@@ -13,6 +13,7 @@ from app import clock
 from app import settings as settings_module
 from app.catalogues import LANGUAGES, Words, terminal_language
 from app.commands.base_url import is_base_url
+from app.commands.measuring import check_json_path
 from app.core.errors import Malformed
 from app.doctor import examine, port, service, show, steady_clock
 from app.doctor.finding import Finding, State
@@ -40,6 +41,8 @@ def execute(arguments: argparse.Namespace) -> int:
     words = Words(terminal_language(os.environ, arguments.lang))
     if arguments.url is not None and not is_base_url(arguments.url):
         raise Malformed(f'--url "{arguments.url}": name an address as in https://siar.example/.')
+    if arguments.json not in (None, "-"):
+        check_json_path(Path(arguments.json))
     settings = settings_module.read(
         os.environ,
         host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",

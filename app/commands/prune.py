@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.archive.folders import LIVE_PREFIX
 from app.archive.sizes import StoredRun, bytes_from_text, folder_bytes, in_the_way, size_text, stored_runs
 from app.archive.trash import DAY_S, KEPT_DAYS, TRASH, Trash
 from app.core.errors import Malformed, SiarError, Unfit
@@ -23,7 +22,7 @@ def prune(
     days = _days(older_than, keep, retention_days)
     bytes_max = None if keep is None else bytes_from_text(keep)
     runs = stored_runs(runs_dir)
-    going = _going(runs, days=days, bytes_max=bytes_max, stays=_written_now(runs_dir, runs))
+    going = _going(runs, days=days, bytes_max=bytes_max, stays=_written_now(runs_dir))
     rules = " or ".join(
         [
             *([f"older than {days:g} days"] if days is not None else []),
@@ -93,11 +92,9 @@ def _total(runs: list[StoredRun]) -> str:
     return size_text(sum(run.size_bytes for run in runs))
 
 
-def _written_now(runs_dir: Path, runs: list[StoredRun]) -> str | None:
-    """The live run of a server that runs here: however old it is, phones post into it."""
+def _written_now(runs_dir: Path) -> str | None:
+    """The run of a server that runs here: however old it is, phones post into it."""
     try:
-        server_file.read(runs_dir)
+        return server_file.read(runs_dir).run
     except Unfit:
         return None
-    # Of all runs, and not of those that are listed. Ids of live runs sort by time.
-    return max((each.id for each in runs if each.id.startswith(LIVE_PREFIX)), default=None)

@@ -13,6 +13,7 @@ from app import settings as settings_module
 from app.catalogues import Words, terminal_language
 from app.commands import announcement, certificate, measuring
 from app.commands.first_look import first_look
+from app.commands.serve import OPERATOR_KEY_BYTES
 from app.core.errors import Malformed, SiarError
 from app.core.scenario import Plan
 from app.core.wire import TRANSPORTS
@@ -31,8 +32,6 @@ PHONES_MAX = 200
 
 SETTLE_S_MIN = 1.0
 """Phones ask twice a second what to do: when the first notification is due, all know that they need not ask."""
-
-OPERATOR_KEY_BYTES = 16
 
 
 def plan_for_phones(arguments: argparse.Namespace) -> Plan:

@@ -14,6 +14,7 @@ from typing import Any
 
 from app import settings as settings_module
 from app.analysis.clocks_again import check_clocks
+from app.analysis.verdict import SAME_ARMS
 from app.archive.forget import removed_count
 from app.commands import measuring
 from app.core.errors import StoreError
@@ -26,7 +27,10 @@ NOTE = "note"
 """Key of a remark beside published figures: wording, which a later version may better."""
 
 INDONESIAN = "sentence_id"
-"""Key of the sentence that older versions wrote with decimal points."""
+"""Key of the sentence that older versions wrote with decimal points, and without the words of `_as_before`."""
+
+STUDIES = re.compile(r"published\[\d+\]\.differences")
+"""Path of what is said about a published study, which is of no run: wording, as `NOTE`."""
 
 VALUE_CHARS_MAX = 60
 
@@ -94,15 +98,21 @@ def _with_commas(sentence: str) -> str:
     return re.sub(r"(\[[-\d,]+), ", r"\1; ", re.sub(r"(?<=\d)\.(?=\d)", ",", sentence))
 
 
+def _as_before(sentence: str) -> str:
+    """An Indonesian sentence as versions wrote it that told neither an interval's level nor that the arms are the same."""
+    return re.sub(r", selang \d+%(?= \[)", "", sentence.replace(SAME_ARMS, ""))
+
+
 def differences(path: str, written: Any, computed: Any) -> Any:
     """Path, written and computed value of each figure that is not the same."""
     if isinstance(written, dict) and isinstance(computed, dict):
         for key in sorted(written):  # a later version may have added keys
-            if f"{path}.{key}" == "run.version" or key == NOTE:
+            if f"{path}.{key}" == "run.version" or key == NOTE or STUDIES.fullmatch(f"{path}.{key}"):
                 continue  # says which Siar wrote it, or how that put it into words
             before, after = written.get(key), computed.get(key)
             if key == INDONESIAN and isinstance(before, str) and isinstance(after, str):
                 before, after = _with_commas(before), _with_commas(after)
+                after = before if before == _as_before(after) else after
             yield from differences(f"{path}.{key}".lstrip("."), before, after)
     elif isinstance(written, list) and isinstance(computed, list) and len(written) == len(computed):
         for index, (before, after) in enumerate(zip(written, computed, strict=True)):

@@ -30,6 +30,8 @@ class ServerFile:
     """Root of the server's processes."""
     authority: str = ""
     """Path of the certificate by which a client knows it, where it speaks TLS."""
+    run: str = ""
+    """The run into which it writes what phones post."""
 
 
 def own_url(settings: Settings) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from tests.support.lab import descendants_with
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 
 PROXY = "127.0.0.9"
@@ -36,7 +38,7 @@ class Browser:
         self, method: str, path: str, body: Any = None, *, script: bool = True, **headers: str
     ) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(
-            self.host, self.server.port, timeout=10, source_address=(self.source, 0)
+            self.host, self.server.port, timeout=PATIENCE_S, source_address=(self.source, 0)
         )
         sent = {**self.headers, **{name.replace("_", "-"): text for name, text in headers.items()}}
         if script:
@@ -111,6 +113,21 @@ def test_a_worker_that_takes_another_s_place_does_not_open_the_first_link_again(
 
         assert Browser(server, source="127.0.2.2").sign_in(FIRST_KEY)[0] == 403
         assert old.ask("GET", "/api/room")[0] == 401, "sessions ended with the worker that knew them"
+        assert Browser(server).sign_in(new_key(server))[0] == 201
+
+
+@pytest.mark.slow
+def test_workers_that_begin_with_a_reload_do_not_open_the_first_link_again(tmp_path: Path) -> None:
+    """They begin before the old ones end, so that it is not the end of a worker that tells them."""
+    with running_server(tmp_path, recorder=0, operator_key=FIRST_KEY) as server:
+        assert Browser(server).sign_in(FIRST_KEY)[0] == 201
+        old = descendants_with(server.process.pid, "wsgi:app")
+        assert old
+        server.process.send_signal(signal.SIGHUP)
+        _gone, left = psutil.wait_procs(old, 30)
+        assert not left, "the old workers would answer in the place of the new ones"
+
+        assert Browser(server, source="127.0.2.3").sign_in(FIRST_KEY)[0] == 403
         assert Browser(server).sign_in(new_key(server))[0] == 201
 
 

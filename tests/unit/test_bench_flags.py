@@ -24,6 +24,15 @@ from app.experiment.processes import environment
         (("--only", ","), "at least one part"),
         (("--hold-s", "5"), "add --hold"),
         (("--hold", "--processes", "1"), "name one"),
+        (("--hold", "--quick"), "leave --quick"),
+        (("--hold", "--repetitions", "3"), "leave --quick, --repetitions"),
+        (("--hold", "--transports", "sse"), "--transports"),
+        (("--hold", "--servers", "floor"), "--servers and --only out"),
+        (("--hold", "--only", "memory"), "--servers and --only out"),
+        (("--hold", "--subscribers", "18000", "--hold-s", "3600"), "may be held for 2,777 s"),
+        (("--hold", "--subscribers", "60001"), "is not a whole number from 1 to 60000"),
+        (("--subscribers", "100,20001"), "at most 20,000 connections"),
+        (("--processes", "1", "--subscribers", "20001"), "at most 20,000 connections"),
     ],
 )
 def test_what_cannot_be_is_a_usage_error(

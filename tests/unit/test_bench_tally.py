@@ -91,7 +91,7 @@ def test_nothing_delivered_has_no_quantile() -> None:
 def test_the_answers_of_several_swarms_add_up() -> None:
     result = WindowResult()
     one = {"connections": 2, "lost": 1, "duplicates": 0, "out_of_order": 0, "disconnects": 1, "idle": 4}
-    rest = {"reads": 5, "last_read_us": 90, "busy": 0.25, "delays": {"3": 2}}
+    rest = {"reads": 5, "last_read_us": 90, "busy": 0.25, "delays": {"3": 2}, "failures": []}
 
     result.add({**one, **rest})
     result.add({**one, **rest, "lost": 0, "disconnects": 0, "last_read_us": 80, "delays": {"3": 1, "4": 1}})
@@ -99,3 +99,18 @@ def test_the_answers_of_several_swarms_add_up() -> None:
     assert (result.connections, result.lost, result.last_read_us) == (4, 1, 90)
     assert result.delays == Counter({3: 3, 4: 1})
     assert result.problems() == ["1 lost", "1 disconnected"]
+
+
+def test_a_frame_that_is_none_is_told_in_its_own_words_and_once() -> None:
+    """Otherwise it would look like a server that hung up."""
+    clean = {"connections": 1, "lost": 0, "duplicates": 0, "out_of_order": 0, "disconnects": 0, "idle": 0}
+    clean |= {"reads": 0, "last_read_us": 0, "busy": 0.0}
+    result = WindowResult()
+
+    for _ in range(2):
+        result.add({**clean, "disconnects": 1, "delays": {}, "failures": ["a frame of 9 bytes ends early"]})
+
+    assert result.problems() == [
+        "2 disconnected",
+        "what cannot be read came: a frame of 9 bytes ends early",
+    ]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app import cli
 from app.catalogues import LANGUAGES, Words, catalogue, terminal_language
 from app.clock import Readings, readings
 from app.doctor import (
@@ -156,6 +157,16 @@ def test_an_address_of_another_machine_is_refused(host: str) -> None:
 )
 def test_what_can_be_no_address_is_one_that_does_not_answer(url: str) -> None:
     assert reach.look([url]).code == "silent"
+
+
+def test_a_json_file_without_a_folder_is_said_before_anything_is_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["doctor", "--json", str(tmp_path / "none" / "doctor.json")]) == 2
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "there is no folder" in said.err
 
 
 def test_a_service_on_loopback_is_said_to_be_out_of_reach() -> None:

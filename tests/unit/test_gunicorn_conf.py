@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from app.experiment.processes import REPOSITORY, environment
 
@@ -40,6 +41,17 @@ def test_what_workers_have_counted_outlives_a_reload() -> None:
     script = "print(read()._board is read()._board)"
 
     assert said_by(script, SIAR_WORKERS="2", SIAR_BROKER="redis://127.0.0.1:1") == "True"
+
+
+def test_a_server_says_which_run_it_writes_so_that_prune_leaves_it_alone(tmp_path: Path) -> None:
+    script = """
+from pathlib import Path
+from app.serving import server_file
+read()._say_where()
+print(server_file.read(Path(os.environ["SIAR_RUNS_DIR"])).run)
+"""
+
+    assert said_by(script, SIAR_RUNS_DIR=str(tmp_path), SIAR_RUN="lecture-3") == "lecture-3"
 
 
 def test_companions_are_ended_by_a_master_that_has_reloaded_since_it_started_them() -> None:

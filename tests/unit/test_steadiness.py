@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.soak import sampled
+from tests.soak import sampled, tell_each_minute
 from tests.support.churn import BriefLedger
 from tests.support.steadiness import slope
 
@@ -94,3 +94,18 @@ def test_memory_is_not_read_during_the_warm_up() -> None:
 
     assert found == []
     assert len(timers.waiting) == 1
+
+
+def test_a_soak_says_each_minute_how_far_it_is_and_nothing_once_it_is_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    timers, is_over = Timers(), [False]
+
+    tell_each_minute(cast(Any, timers), lambda: "7 sent", until_s=720.0, is_over=lambda: is_over[0])
+    timers.fire()
+    is_over[0] = True
+    timers.fire()
+
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "0 of 12 min: 7 sent\n")
+    assert timers.waiting == []
