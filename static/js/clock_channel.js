@@ -10,7 +10,7 @@
 /** @typedef {{probe: import("./clockmodel.js").Probe, timebase: string}} ClockAnswer */
 /** @typedef {{received_us: number, sent_us: number, timebase: string}} ServerStamps */
 
-/** The design's "within a second", with room for the first HTTP answer. */
+/** A phone behind a firewall has a clock within a second: this, and room for the first HTTP answer. */
 export const OPEN_TIMEOUT_MS = 900;
 
 /** An answer that takes longer would bound nothing. */

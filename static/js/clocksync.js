@@ -23,7 +23,7 @@ import { ClockSegment, countUpTo } from "./clocksegment.js";
 /** U_max: with a wider bound a sample is left out of absolute delays. */
 const BOUND_MAX_US = 5_000;
 
-/** About two hours and a half of probing. At the limit the oldest half minute is forgotten. */
+/** About 2.8 hours of probing: 8 probes about every 5 s. At the limit the oldest half minute is forgotten. */
 const PROBE_COUNT_MAX = 16_384;
 
 /** The clock of one client, from page load to page unload; a client whose clock starts anew needs a new one. */

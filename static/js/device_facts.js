@@ -6,7 +6,7 @@ const CHARS_MAX = 60;
 
 /** Names of browsers by what their user agents say, the more special first. */
 const BROWSERS = /** @type {const} */ ([
-  ["Edge", /EdgA?\/(\d+)/],
+  ["Edge", /Edg(?:A|iOS)?\/(\d+)/],
   ["Samsung Internet", /SamsungBrowser\/(\d+)/],
   ["Firefox", /(?:Firefox|FxiOS)\/(\d+)/],
   ["Chrome", /(?:Chrome|CriOS)\/(\d+)/],

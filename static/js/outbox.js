@@ -4,7 +4,7 @@
  * 1. One batch is under way at a time, in the order of arrival.
  * 2. A batch that met no answer, or an error of the server, is sent again with the same `batch_id` after a growing wait.
  * 3. A batch that the server refuses for good is dropped and counted.
- * 4. At most `WAITING_MAX` samples wait; beyond that the oldest is dropped and counted.
+ * 4. At most `WAITING_MAX` samples wait behind the batch that is under way; beyond that the oldest is dropped and counted.
  * 5. What waits is kept in the store, where there is one, so that it survives a reload of the page.
  */
 
@@ -62,6 +62,8 @@ export class Outbox {
     if (kept === null) return;
     this.#underWay ??= kept.under_way;
     this.#waiting.unshift(...kept.waiting);
+    this.#trim();
+    this.#keep();
     if (this.#hasWork() && this.#timer === null && !this.#isSending) this.#sendIn(GATHER_MS);
   }
 
@@ -138,12 +140,14 @@ export class Outbox {
   /** @param {Waiting} waiting */
   #put(waiting) {
     this.#waiting.push(waiting);
-    if (this.#waiting.length > WAITING_MAX) {
-      this.#waiting.shift();
-      this.#counts.dropped_count += 1;
-    }
+    this.#trim();
     this.#keep();
     if (this.#timer === null && !this.#isSending) this.#sendIn(GATHER_MS);
+  }
+
+  #trim() {
+    const dropped = this.#waiting.splice(0, this.#waiting.length - WAITING_MAX);
+    this.#counts.dropped_count += dropped.length;
   }
 
   #keep() {

@@ -5,6 +5,7 @@
  */
 
 import { formatCount, formatMs } from "./format.js";
+import { makeTranslate } from "./texts.js";
 
 /**
  * One arm of the experiment, as this phone saw it.
@@ -48,6 +49,22 @@ export async function loadResult(fetch, pageUrl) {
     // No connection: the link stays, and can be opened later.
     return null;
   }
+}
+
+/**
+ * Load a result with its words, and draw it; throws where one of them cannot be had.
+ *
+ * @param {HTMLElement} place
+ * @param {string} pageUrl the address of the result's page
+ * @param {string} language
+ */
+export async function showResult(place, pageUrl, language) {
+  const [result, texts] = await Promise.all([
+    loadResult((url) => fetch(url), pageUrl),
+    fetch(`/static/i18n/${language}/result.json`).then((response) => response.json()),
+  ]);
+  if (result === null) throw new Error("the result did not load");
+  drawResult(place, result, { t: makeTranslate(texts), language });
 }
 
 /**

@@ -7,7 +7,6 @@
 import { byId, setText } from "./elements.js";
 import { formatCount } from "./format.js";
 import { mayComeBack, problemsOutside } from "./room_steps.js";
-import { makeTranslate } from "./texts.js";
 import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "./room_words.js";
 
 /** @typedef {import("./room_steps.js").Step} Step */
@@ -159,19 +158,14 @@ export class RoomView {
     const address = new URL(url, this.#document.baseURI);
     address.searchParams.set("lang", this.#speech.language);
     link.href = address.href;
-    this.#showDrawing(url);
+    // Tried anew the next time that the page draws, which is when the server was heard of again.
+    this.#showDrawing(url).catch(() => (this.#resultUrl = ""));
   }
 
   /** @param {string} url */
   async #showDrawing(url) {
-    const { loadResult, drawResult } = await import("./result_view.js");
-    const language = this.#speech.language;
-    const [result, texts] = await Promise.all([
-      loadResult((/** @type {string} */ address) => fetch(address), url),
-      fetch(`/static/i18n/${language}/result.json`).then((response) => response.json()),
-    ]);
-    if (result !== null)
-      drawResult(this.#byId("result-drawing"), result, { t: makeTranslate(texts), language });
+    const { showResult } = await import("./result_view.js");
+    await showResult(this.#byId("result-drawing"), url, this.#speech.language);
   }
 
   /** @param {RoomPageState} state */

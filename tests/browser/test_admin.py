@@ -120,6 +120,10 @@ def test_a_broadcast_is_followed_to_the_last_device(
     desk.wait_for("document.querySelector('#word').innerText.startsWith('Disconnected')")
     phone.close()
 
+    desk.click("#sign-out")
+    desk.wait_for("document.querySelector('#sign-in').checkVisibility()")
+    assert desk.evaluate("document.querySelector('#history').children.length") == 0
+
 
 def test_the_curl_line_does_the_same(desk: Page, server: RunningServer) -> None:
     fill(desk, "broadcast", title="It's $HOME", body='"quoted"', topic="news")

@@ -19,7 +19,7 @@ from tests.support.server import RunningServer, running_server
 pytestmark = [pytest.mark.alone, pytest.mark.browser]
 
 FALLBACK_S = 1.0
-"""Section 2 of the design."""
+"""What `clock_channel.js` promises: a second, of which it waits most for the WebSocket."""
 
 LOAD_S = 4.0
 """A timer of the page may be that late when the machine has other work; tests/js has the second to the millisecond."""

@@ -47,7 +47,7 @@ def test_the_phone_page_leads_to_the_self_test_and_back(browser: Browser, server
     page.go(f"{server.url}/?lang=id")
     page.wait_for("globalThis.siar !== undefined && !document.querySelector('#toggle').disabled")
 
-    assert page.text("footer a") == "Periksa ponsel ini"
+    assert page.text("footer a") == "Periksa ponsel ini, atau hapus catatan"
     assert page.evaluate("document.querySelector('footer a').getBoundingClientRect().height >= 48")
     page.click("footer a")
     page.wait_for("globalThis.siarSelfTest !== undefined")

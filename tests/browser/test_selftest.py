@@ -86,6 +86,32 @@ def test_the_keyboard_goes_from_step_to_step(browser: Browser, server: RunningSe
     page.close()
 
 
+def devices_on_record(server: RunningServer) -> set[str]:
+    return {each["device"] for each in server.request("GET", "/api/selftests")[1]["records"]}
+
+
+def test_who_only_tested_can_have_it_deleted_without_a_room(browser: Browser, server: RunningServer) -> None:
+    page = open_self_test(browser, server)
+    press(page, "qr", "yes")
+    page.wait_for("document.querySelector('#saving').innerText === 'Saved at the server.'")
+    device = page.evaluate("JSON.parse(localStorage.getItem('siar.identity')).device")
+    assert device in devices_on_record(server)
+
+    page.click("#forget")
+    page.wait_for("document.querySelector('#forget').innerText.startsWith('Really')")
+    page.click("#forget")
+    page.wait_for("document.querySelector('#forget').innerText === 'Deleted'")
+
+    assert device not in devices_on_record(server)
+    assert page.evaluate("siarSelfTest") == []
+    assert page.text("#saving") == ""
+    page.go(f"{server.url}/selftest?lang=en")
+    page.wait_for("globalThis.siarSelfTest !== undefined")
+    assert page.evaluate("siarSelfTest") == [], "the answers came back with a reload"
+    assert browser.complaints() == []
+    page.close()
+
+
 def test_what_is_turned_fits(browser: Browser, server: RunningServer) -> None:
     page = open_self_test(browser, server)
     press(page, "qr", "skip")

@@ -81,6 +81,25 @@ for (const [what, answer, words] of [
   });
 }
 
+test("who signs out leaves no broadcast on the page, and nothing is asked about the last one any more", async () => {
+  const receipt = good({ recipients_count: 1, delivered_count: 0, slowest: null, devices: [] });
+  const { desk, time, lines } = makeDesk({
+    "POST /api/notifications": good({ ...SENT, recipients: { sse: 1, socketio: 0 } }, 201),
+    "GET /api/notifications/e.1/receipt": receipt,
+  });
+  await desk.arrive(null, true);
+  await desk.broadcast({ title: "T", body: "B", topic: "default" });
+  await time.pass(400);
+  assert.ok(lines().includes("GET /api/notifications/e.1/receipt"));
+
+  await desk.signOut();
+  const before = lines().length;
+  await time.pass(60_000);
+
+  assert.deepEqual([desk.state.history, desk.state.followed], [[], null]);
+  assert.equal(lines().length, before);
+});
+
 test("in a trial nothing is asked about devices and runs", async () => {
   const { desk, lines } = makeDesk({ "GET /api/room": good({ ...ROOM, phase: "running", trial: TRIAL }) });
   await desk.readRoom();

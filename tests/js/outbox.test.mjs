@@ -99,6 +99,20 @@ test("at the limit the oldest waiting sample is dropped and counted", async () =
   assert.equal(outbox.status().sent_count, WAITING_MAX);
 });
 
+test("what is taken back counts towards the limit too", () => {
+  const full = makeOutbox();
+  for (let index = 1; index <= WAITING_MAX; index += 1) full.outbox.add(sample(`e.${index}`), CONTEXT);
+  const { outbox, kept } = makeOutbox();
+  outbox.add(sample("f.1"), CONTEXT);
+  outbox.add(sample("f.2"), CONTEXT);
+
+  outbox.restore(full.kept.at(-1));
+
+  const { waiting } = kept.at(-1);
+  assert.deepEqual([waiting.length, outbox.status().dropped_count], [WAITING_MAX, 2]);
+  assert.deepEqual([waiting[0].sample.id, waiting.at(-1).sample.id], ["e.3", "f.2"]);
+});
+
 test("no batch exceeds what the server takes", async () => {
   const { outbox, sent } = makeOutbox();
   const long = { received_client_us: 123456789.12345678, clock_offset_us: 1795259201498773.2 };

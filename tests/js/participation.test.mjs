@@ -219,6 +219,25 @@ test("told that the trial runs until some time it asks nothing until then, thoug
   assert.equal(world.reports.at(-1).trial_done, 0);
 });
 
+test("in a trial longer than the server's longest pause it asks nothing before the end, though the server would have it", async () => {
+  const { world } = await joined();
+  world.trial({ expected_count: 90 });
+  await world.time.pass(1_500);
+  world.trial({ expected_count: 90, state: "running", ends_us: world.time.now_us + 110 * S });
+  world.room.poll_after_ms = 60_000;
+  await world.time.pass(1_500);
+  const before = world.asked.length;
+
+  await world.time.pass(15_000);
+  for (let seq = 0; seq < 60; seq += 1) {
+    world.receive(seq);
+    await world.time.pass(1_000);
+  }
+  await world.time.pass(30_000);
+
+  assert.equal(world.asked.length, before);
+});
+
 test("a trial that it has done is not opened again, the next one is", async () => {
   const { world } = await joined();
   world.trial();

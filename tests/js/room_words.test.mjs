@@ -148,6 +148,8 @@ test("model and browser are read as far as a browser tells them", () => {
   assert.equal(modelFrom(apple), "iPhone");
   assert.equal(browserOf(android("K")), "Chrome 124");
   assert.equal(browserOf(apple), "Safari 17");
+  assert.equal(browserOf(apple.replace("Version/17.4", "Version/17.0 EdgiOS/124.0.2478.50")), "Edge 124");
+  assert.equal(browserOf(`${android("K")} EdgA/124.0.0.0`), "Edge 124");
   assert.equal(browserOf("curl/8"), "");
 });
 

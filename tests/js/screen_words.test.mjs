@@ -48,6 +48,8 @@ for (const [what, members, place, state, text] of [
   ["is hidden", { visible: false }, 1, "bad", "page hidden"],
   ["has no wake lock", { awake: false }, 1, "fair", "screen on"],
   ["has no clock yet", { clock_bound_ms: null }, 2, "waiting", "clock"],
+  ["has its clock just well enough", { clock_bound_ms: 5 }, 2, "good", "clock ± 5.0 ms"],
+  ["has too coarse a clock", { clock_bound_ms: 5.04 }, 2, "bad", "clock too coarse: ± 5.1 ms"],
   ["gets no clock", { checks: { clock: "failed" } }, 2, "bad", "clock"],
   ["has a dozing radio", { jitter_ms: 41 }, 3, "bad", "radio ± 41.0 ms"],
 ]) {

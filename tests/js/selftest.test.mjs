@@ -203,6 +203,55 @@ test("a reload finds what was kept, and that it was asked for", () => {
   assert.deepEqual(record.load(), { steps: PASSED.steps, remarks: "odd", reloading: true });
 });
 
+test("who has everything deleted has nothing posted behind it: not what waited, and not what was under way", async () => {
+  const { record, time, posted } = recordWith([0]);
+  record.keep(PASSED);
+  await time.pass(1_000);
+  assert.equal(posted.length, 1);
+
+  await record.rest();
+  await time.pass(60_000);
+  assert.equal(posted.length, 1);
+  record.keep({ ...PASSED, remarks: "anew" });
+  await time.pass(1_000);
+
+  assert.equal(posted.at(-1).remarks, "anew");
+});
+
+test("resting waits for the post that is under way, which is not repeated", async () => {
+  const time = new FakeTime();
+  let answer;
+  const posted = [];
+  const record = new Record({
+    storage: () => ({ setItem: () => {} }),
+    timers: time.timers,
+    post: (body) => (posted.push(body), new Promise((resolve) => (answer = resolve))),
+    onSaving: () => {},
+  });
+  record.keep(PASSED);
+  await time.pass(1_000);
+  let isResting = false;
+
+  const resting = record.rest().then(() => (isResting = true));
+  await settle();
+  assert.equal(isResting, false);
+  answer(0);
+  await resting;
+  await time.pass(60_000);
+
+  assert.equal(posted.length, 1);
+});
+
+test("a protocol that is begun anew has no answers", () => {
+  let changes = 0;
+  const protocol = new Protocol(() => (changes += 1));
+  protocol.set("qr", { state: "passed" });
+
+  protocol.clear();
+
+  assert.deepEqual([protocol.record(), protocol.current, changes], [[], "qr", 2]);
+});
+
 test("both transports are opened once, and what they do is told with its time", async () => {
   const opened = new Map();
   const told = [];

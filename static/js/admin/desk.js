@@ -38,6 +38,7 @@ export class Desk {
       timers: parts.timers,
       onFollowed: (followed) => this.#core.set({ followed }),
     });
+    this.#core.onLeft = () => this.#follower.stop();
   }
 
   get state() {
@@ -102,7 +103,8 @@ export class Desk {
     this.#core.set({ session: "in", sign_in_problem: "", problem: "" });
     this.#core.onSession(true);
     const [history] = await Promise.all([readHistory(this.#core.api), this.experiments.readPresets()]);
-    this.#core.set({ history: mergeHistory(this.state.history, history) });
+    // Who has signed out meanwhile leaves nothing on the page.
+    if (this.state.session === "in") this.#core.set({ history: mergeHistory(this.state.history, history) });
   }
 
   // What the page asks again and again. Each says whether the server answered.

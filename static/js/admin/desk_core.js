@@ -22,6 +22,8 @@ export class DeskCore {
 
   /** Called when there is a session, and when there is none any more. @type {(isIn: boolean) => void} */
   onSession = () => {};
+  /** Called when the session ends: what was asked for in its name is not asked for any more. */
+  onLeft = () => {};
   /** Called when something was done, so that the page looks at once. */
   onActed = () => {};
 
@@ -95,12 +97,14 @@ export class DeskCore {
   /** @param {string} problem why there is no session any more; empty for who signed out */
   leave(problem) {
     this.onSession(false);
+    this.onLeft();
     this.set({
       session: "out",
       sign_in_problem: problem,
       room: null,
       devices: [],
       runs: [],
+      history: [],
       followed: null,
       self_tests: null,
     });

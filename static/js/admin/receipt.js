@@ -41,11 +41,16 @@ export class ReceiptFollower {
    * @param {number} recipientsCount
    */
   follow(id, recipientsCount) {
-    this.#number += 1;
-    this.#timers.clearTimeout(this.#timer);
+    this.stop();
     const receipt = { recipients_count: recipientsCount, delivered_count: 0, slowest: null, devices: [] };
     this.#onFollowed({ receipt, is_over: recipientsCount === 0 });
     if (recipientsCount > 0) this.#askLater(id, this.#number, { waitMs: FIRST_MS, elapsedMs: 0 });
+  }
+
+  /** Follow nothing any more; an answer that is under way is not told. */
+  stop() {
+    this.#number += 1;
+    this.#timers.clearTimeout(this.#timer);
   }
 
   /**

@@ -65,7 +65,8 @@ export class AdminView {
     setText(byId(document, "sign-in-problem"), state.sign_in_problem);
     setText(byId(document, "problem"), problem);
     setText(byId(document, "word"), word);
-    if (session !== "in") return;
+    // Drawn at the door too: what was there for who has signed out goes from the page.
+    if (session === "unknown") return;
     const serverUs = this.#clock.nowUs();
     const phase = room?.phase ?? "closed";
     const isFormShown = room !== null && (phase === "closed" || (phase === "finished" && state.is_changing));

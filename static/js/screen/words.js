@@ -10,6 +10,9 @@ import { armTitle } from "./arms.js";
 
 const MARKS = { good: "✓", fair: "•", waiting: "…", bad: "!" };
 
+/** U_max (../clocksync.js): samples with a wider bound are left out. */
+const CLOCK_BOUND_MS_MAX = 5;
+
 /** A radio whose packets wander more than this is told apart: Wi-Fi that dozes does so. */
 const RADIO_JITTER_MS_MAX = 30;
 
@@ -70,7 +73,9 @@ function clockTick({ checks = {}, clock_bound_ms }, { t, language }) {
   if (checks.clock === "failed") return { state: "bad", text: t("seat.clock") };
   if (clock_bound_ms === null || clock_bound_ms === undefined)
     return { state: "waiting", text: t("seat.clock") };
-  return { state: "good", text: t("seat.clock_bound", { bound: formatBoundMs(clock_bound_ms, language) }) };
+  const bound = formatBoundMs(clock_bound_ms, language);
+  if (clock_bound_ms > CLOCK_BOUND_MS_MAX) return { state: "bad", text: t("seat.clock_wide", { bound }) };
+  return { state: "good", text: t("seat.clock_bound", { bound }) };
 }
 
 /**

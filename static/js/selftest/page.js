@@ -9,6 +9,7 @@ import { ClockKeeper } from "../clock_keeper.js";
 import { DeviceClient } from "../device_client.js";
 import { readFacts } from "../device_facts.js";
 import { byId } from "../elements.js";
+import { Forgetting } from "../forgetting.js";
 import { askPosition } from "../history.js";
 import { loadIdentity, saveIdentity } from "../identity.js";
 import { watchLifecycle } from "../lifecycle.js";
@@ -85,6 +86,7 @@ const device = new DeviceClient({
 });
 const protocol = new Protocol(onChange);
 const record = new Record({ storage, timers, post, onSaving: (saving) => view?.drawSaving(saving) });
+const forgetting = new Forgetting({ request: askToForget, onGone: beginAnew, onChange: onForgetting });
 
 /** @type {View | undefined} */
 let view;
@@ -105,6 +107,7 @@ async function main() {
   protocol.restore(kept.steps);
   remarksField().value = kept.remarks;
   remarksField().addEventListener("input", keep);
+  byId(document, "forget").addEventListener("click", () => forgetting.press());
   watchLifecycle({ document, window }, (kind) => {
     if (kind === "resume" || kind === "pagehide" || kind === "pageshow") return;
     if (kind === "visible") keeper.wake();
@@ -203,7 +206,34 @@ function onChange() {
   keep();
 }
 
+/** In this device's name and without a room: who only tests, or comes back when the room is put away, has none. */
+async function askToForget() {
+  if (running !== null) protocol.set(running, { state: "waiting" });
+  running = null;
+  // What is under way would be recorded anew behind the deletion.
+  await record.rest();
+  return device.request("DELETE", "/api/deliveries");
+}
+
+/** What the server has deleted goes from this browser too, or the next answer would bring it back. */
+function beginAnew() {
+  running = null;
+  remarksField().value = "";
+  protocol.clear();
+  record.keep({ steps: [], remarks: "" });
+  view?.drawSaving("idle");
+}
+
+function onForgetting() {
+  const { state } = forgetting;
+  view?.drawForgetting(state);
+  // Refused, so what waited goes on its way.
+  if (state === "later" || state === "failed") keep();
+}
+
 function keep() {
+  // While it is being deleted nothing is recorded.
+  if (forgetting.state === "doing") return;
   const kept = { steps: protocol.record(), remarks: remarksField().value };
   record.keep(kept, { reloading: running === "reload" });
 }

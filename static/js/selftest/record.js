@@ -18,6 +18,8 @@ export class Record {
   #timer;
   #change = 0;
   #isPosting = false;
+  /** Settles when no post is under way. */
+  #posted = Promise.resolve();
 
   /**
    * @param {{
@@ -59,6 +61,13 @@ export class Record {
     this.#postIn(PAUSE_MS, kept);
   }
 
+  /** Post nothing more until something is kept again; settles when no post is under way. */
+  async rest() {
+    this.#dependencies.timers.clearTimeout(this.#timer);
+    this.#change += 1;
+    await this.#posted;
+  }
+
   /**
    * @param {number} waitMs
    * @param {Kept} kept
@@ -66,12 +75,14 @@ export class Record {
   #postIn(waitMs, kept) {
     const { timers } = this.#dependencies;
     timers.clearTimeout(this.#timer);
-    this.#timer = timers.setTimeout(() => this.#post(kept), waitMs);
+    this.#timer = timers.setTimeout(() => {
+      if (this.#isPosting) this.#postIn(PAUSE_MS, kept);
+      else this.#posted = this.#post(kept);
+    }, waitMs);
   }
 
   /** @param {Kept} kept */
   async #post(kept) {
-    if (this.#isPosting) return this.#postIn(PAUSE_MS, kept);
     const { post, onSaving } = this.#dependencies;
     const change = this.#change;
     this.#isPosting = true;

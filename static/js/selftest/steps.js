@@ -66,6 +66,12 @@ export class Protocol {
     this.#onChange();
   }
 
+  /** Begin anew. */
+  clear() {
+    this.#answers.clear();
+    this.#onChange();
+  }
+
   /** The first step that has no answer; null when all have. */
   get current() {
     return STEPS.find(([step]) => !isDone(this.answerTo(step)))?.[0] ?? null;

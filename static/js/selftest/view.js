@@ -55,6 +55,12 @@ export class View {
     setText(byId(this.#document, "saving"), saving === "idle" ? "" : this.#t(`saving.${saving}`));
   }
 
+  /** @param {import("../forgetting.js").ForgettingState | null} state */
+  drawForgetting(state) {
+    setText(byId(this.#document, "forget"), this.#t(state === null ? "forget.first" : `forget.${state}`));
+    setText(byId(this.#document, "forget-words"), state === "done" ? this.#t("forget.gone") : "");
+  }
+
   /** The keyboard goes on where the test does. @param {string | null} step */
   focus(step) {
     const row = this.#document.querySelector(`#steps > [data-key="${step}"]`);
