@@ -37,8 +37,8 @@ COOKIE = "siar_device"
 """A device's identity, valid for both transports."""
 
 
-DEVICES_COUNTED_MAX = 10_000
-"""Devices whose bytes are counted, over all runs; beyond it the one that posted longest ago is forgotten."""
+COUNTED_MAX = 10_000
+"""Devices, and networks, whose bytes are counted, over all runs; beyond it the one that posted longest ago is forgotten."""
 
 FORGOTTEN_MAX = 10_000
 """Devices. A phone posts what its outbox holds within seconds of hearing from its server."""
@@ -50,6 +50,10 @@ class SpoolFull(SiarError):
 
 class DeviceFull(SiarError):
     """A device has posted as much to a run as one may."""
+
+
+class NetworkFull(SiarError):
+    """The devices of one network address have posted as much to a run as those of one may."""
 
 
 class Devices:
@@ -127,47 +131,83 @@ class Forgotten:
         return [each for each in samples if each["sent_us"] >= at_us]
 
 
+class PostedBytes:
+    """How much was posted to each run, by whom. Runs end with this process, so that nothing is lost when it does."""
+
+    def __init__(self) -> None:
+        self._bytes: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def of(self, run: str, who: str) -> int:
+        """So far."""
+        return self._bytes.get((run, who), 0)
+
+    def add(self, run: str, who: str, more_bytes: int) -> None:
+        """Note so many more."""
+        self._bytes[run, who] = self.of(run, who) + more_bytes
+        self._bytes.move_to_end((run, who))
+        if len(self._bytes) > COUNTED_MAX:
+            self._bytes.popitem(last=False)
+
+
 class Spool:
     """One file of JSON lines per run: `<runs_dir>/<run>/spool.jsonl`."""
 
-    def __init__(self, runs_dir: Path, *, bytes_max: int, device_bytes_max: int) -> None:
+    def __init__(
+        self, runs_dir: Path, *, bytes_max: int, device_bytes_max: int, network_bytes_max: int
+    ) -> None:
         self._runs_dir = runs_dir
         self._bytes_max = bytes_max
         self._device_bytes_max = device_bytes_max
-        self._posted_bytes: OrderedDict[tuple[str, str], int] = OrderedDict()
-        """By run and device. Runs end with this process, so that nothing is lost when it does."""
+        self._network_bytes_max = network_bytes_max
+        self._of_devices = PostedBytes()
+        self._of_networks = PostedBytes()
+        self._forgotten = Forgotten()
         self._batches: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def accept(self, run: str, device: str, batch: dict[str, Any]) -> bool:
-        """Append a batch; `False` when it has been here before. Raises `DeviceFull`, `SpoolFull`, `OSError`.
+    def wanted(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of notifications that were sent since the device had itself deleted."""
+        return self._forgotten.wanted(device, samples)
 
+    def forget(self, device: str, now_us: int) -> None:
+        """Take nothing more of `device` from before now. What was being appended is in the file when this returns."""
+        with self._lock:
+            self._forgotten.note(device, now_us)
+
+    def accept(
+        self, run: str, device: str, batch: dict[str, Any], *, network: str | None
+    ) -> list[dict[str, Any]] | None:
+        """Append a batch; the samples of it that were wanted, or `None` when it has been here before.
+
+        A batch of whose samples none is wanted is not appended. `network`: where it comes from, `None` for what is
+        not counted by that. Raises `DeviceFull`, `NetworkFull`, `SpoolFull`, `OSError`.
         When this returns the batch is in the file: what was acknowledged survives the end of this process.
         """
         key = (device, batch["batch_id"])
-        line = json.dumps(
-            {"received_us": clock.now_us(), "device": device, "batch": batch},
-            separators=(",", ":"),
-            allow_nan=False,
-        )
         with self._lock:  # A repeat waits until the first is in the file: if that fails, it must be taken.
             if key in self._batches:
-                return False
-            posted_bytes = self._posted_bytes.get((run, device), 0) + len(line) + 1
-            if posted_bytes > self._device_bytes_max:
-                raise DeviceFull(refusal("device_full", count=self._device_bytes_max))
-            blocking(self._append, run, line.encode() + b"\n")
-            self._count(run, device, posted_bytes)
+                return None
+            # Not before the lock: a deletion that came while we waited for it has been through the file already.
+            samples = self.wanted(device, batch.get("samples", []))
+            if batch.get("samples") and not samples:
+                return samples
+            line = _line(device, {**batch, "samples": samples})
+            self._check_share(run, device, network, len(line))
+            blocking(self._append, run, line)
+            self._of_devices.add(run, device, len(line))
+            if network is not None:
+                self._of_networks.add(run, network, len(line))
             self._batches[key] = None
             if len(self._batches) > BATCHES_REMEMBERED_MAX:
                 self._batches.popitem(last=False)
-        return True
+        return samples
 
-    def _count(self, run: str, device: str, posted_bytes: int) -> None:
-        self._posted_bytes[run, device] = posted_bytes
-        self._posted_bytes.move_to_end((run, device))
-        if len(self._posted_bytes) > DEVICES_COUNTED_MAX:
-            self._posted_bytes.popitem(last=False)
+    def _check_share(self, run: str, device: str, network: str | None, more_bytes: int) -> None:
+        """Raises `DeviceFull` or `NetworkFull` where so many bytes more are too many."""
+        if self._of_devices.of(run, device) + more_bytes > self._device_bytes_max:
+            raise DeviceFull(refusal("device_full", count=self._device_bytes_max))
+        if network is not None and self._of_networks.of(run, network) + more_bytes > self._network_bytes_max:
+            raise NetworkFull(refusal("network_full", count=self._network_bytes_max))
 
     def _append(self, run: str, line: bytes) -> None:
         folder = self._runs_dir / run
@@ -182,3 +222,8 @@ class Spool:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(handle)
+
+
+def _line(device: str, batch: dict[str, Any]) -> bytes:
+    said = {"received_us": clock.now_us(), "device": device, "batch": batch}
+    return json.dumps(said, separators=(",", ":"), allow_nan=False).encode() + b"\n"

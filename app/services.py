@@ -18,8 +18,8 @@ from app.broker.history_cache import HistoryCache
 from app.broker.make import make_broker, make_history_cache
 from app.core.admission import Admission
 from app.core.guesses import Guesses
-from app.core.rate import Rate
-from app.deliveries import COOKIE, Devices, Forgotten, Spool
+from app.core.rate import Rate, SharedRate
+from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
 from app.operators import Operators
 from app.practice import Practice
@@ -41,6 +41,15 @@ from app.transports.sse import SseTransport
 FORGET_PER_S = 0.5
 FORGET_AT_ONCE = 30
 """A class that leaves, each deleting its own."""
+FORGET_PER_S_OF_NETWORK = 0.25
+FORGET_AT_ONCE_OF_NETWORK = 20
+"""Below the others', so that a stranger who asks steadily leaves them half. A class behind one router shares this: of 200
+phones the last waits a quarter of an hour at most, and is told to ask again."""
+
+SPOOL_SHARE_OF_NETWORK = 0.75
+"""Of a run's spool: devices are free, so that a bound by device alone holds nobody up. Three quarters of 256 MB, because
+a class behind one router has one address: 200 phones post at most 140 MB to a preset's run (317 bytes for an arrival, 80
+for a probe of the clock, every repeat of a void block made). What is left to all others holds 200,000 arrivals."""
 
 
 class Requests:
@@ -74,7 +83,6 @@ class Services:
     socketio: SocketIoTransport
     trials: Trials
     devices: Devices
-    forgotten: Forgotten
     spool: Spool
     run: str
     """Id of the live run."""
@@ -88,7 +96,7 @@ class Services:
     """Wrong codes, by address."""
     practice: Practice
     receipts: Receipts
-    forget_rate: Rate
+    forget_rate: SharedRate
     """Of requests to delete what was recorded: each looks through all runs."""
     operators: Operators
     archive: Shelf
@@ -143,11 +151,11 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         socketio=socketio,
         trials=trials,
         devices=devices,
-        forgotten=Forgotten(),
         spool=Spool(
             settings.runs_dir,
             bytes_max=settings.spool_bytes_max,
             device_bytes_max=settings.spool_device_bytes_max,
+            network_bytes_max=int(SPOOL_SHARE_OF_NETWORK * settings.spool_bytes_max),
         ),
         run=run,
         started_us=clock.now_us(),
@@ -159,7 +167,12 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         join_guesses=Guesses(clock.now_us),
         practice=Practice(room, trials),
         receipts=Receipts(),
-        forget_rate=Rate(per_s=FORGET_PER_S, burst=FORGET_AT_ONCE),
+        forget_rate=SharedRate(
+            per_s=FORGET_PER_S,
+            burst=FORGET_AT_ONCE,
+            network_per_s=FORGET_PER_S_OF_NETWORK,
+            network_burst=FORGET_AT_ONCE_OF_NETWORK,
+        ),
         operators=Operators(
             token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
         ),

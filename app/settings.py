@@ -19,6 +19,9 @@ PREFIX = "SIAR_"
 NOT_SETTINGS = frozenset({"SIAR_TEST_STRICT", "SIAR_PYTHON"})
 """Names that the wrapper and the test suite read; the service passes them by."""
 
+PRACTICE_PREFIX = "practice-"
+"""With which app/practice.py names its rounds; a test holds the two together, since settings stand below it."""
+
 _LINK_URL = r"(tcp|udp|sctp)://.*"
 _LINK_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
 
@@ -217,6 +220,10 @@ class Settings:
             raise SettingError(
                 "SIAR_RUN may hold letters, digits, dot, dash and underscore only, at most 64, "
                 "and begins with a letter or digit."
+            )
+        if self.run.startswith(PRACTICE_PREFIX):
+            raise SettingError(
+                f"SIAR_RUN may not begin with {PRACTICE_PREFIX}: of practice rounds nothing is stored."
             )
 
     def _check_proxies(self) -> None:

@@ -6,7 +6,8 @@ import ipaddress
 import re
 from collections.abc import Container
 
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
+"""Brackets hold an IPv6 address and nothing else (RFC 3986, section 3.2.2)."""
 
 
 def is_our_host(host: str, allowed: Container[str]) -> bool:
@@ -18,13 +19,20 @@ def is_our_host(host: str, allowed: Container[str]) -> bool:
     match = _HOST.fullmatch(host)
     if match is None:
         return False
-    name = match[1].strip("[]").lower().rstrip(".")
-    if "." not in name and ":" not in name:
-        return True
-    if name.endswith(".local") or name in allowed:
-        return True
+    if match[1] is not None:
+        return _is_address(match[1], ipaddress.IPv6Address)
+    name = match[2].lower().rstrip(".")
+    return (
+        "." not in name
+        or name.endswith(".local")
+        or name in allowed
+        or _is_address(name, ipaddress.IPv4Address)
+    )
+
+
+def _is_address(text: str, kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address]) -> bool:
     try:
-        ipaddress.ip_address(name)
+        kind(text)
     except ValueError:
         return False
     return True

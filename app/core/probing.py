@@ -1,7 +1,8 @@
 """When a client asks the clock: 32 probes at the start, bursts of 8 about every 5 s, 16 at the end.
 
 Pure functions of a random source: any callable that returns a number in [0, 1), `random.Random(seed).random` here
-and `Math.random` in `static/js/probing.js`, which computes the same numbers from the same source.
+and `Math.random` in `static/js/probing.js`, which computes the same bursts and periods from the same source. The times
+of a whole session, `session_us`, are here only: a phone does not know beforehand how long it will listen.
 """
 
 from __future__ import annotations

@@ -23,6 +23,9 @@ TOPIC_PATTERN = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 TRIAL_TOPIC_PREFIX = "trial."
 """Topics of trials begin with it."""
 
+START_AFTER_MS_MAX = 60_000
+"""How far ahead a trial may be ordered."""
+
 TITLE_CHARS_MAX = 200
 BODY_CHARS_MAX = 20_000
 DATA_BYTES_MAX = 32_768

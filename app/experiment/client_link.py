@@ -62,6 +62,7 @@ class ClientLink:
     """Asked in every wait; true ends the wait with `Stopped`."""
     module: str = "app.experiment.client_process"
     """What runs as the process: anything that takes its commands."""
+    answer_timeout_s: float = ANSWER_TIMEOUT_S
     _process: subprocess.Popen[bytes] = field(init=False, repr=False)
     _answers: queue.SimpleQueue[dict[str, Any] | None] = field(init=False, repr=False)
 
@@ -101,13 +102,13 @@ class ClientLink:
             self._await("ready", timeout_s=READY_TIMEOUT_S)
         except TimeoutError as error:
             self._command({"do": "trouble"})
-            texts = self._await("trouble")["texts"]
+            texts = self._answer("trouble")["texts"]
             raise Unfit(ending("clients_not_connected", reasons="; ".join(texts))) from error
 
     def burst(self, count: int) -> list[StampedProbe]:
         """Probe the clock; probes taken during the trial come first. Raises `Unfit` when none of these is answered."""
         self._command({"do": "burst", "count": count})
-        answer = self._await("probes")
+        answer = self._answer("probes")
         if not answer["answered"]:
             raise Unfit(ending("clock_gone"))
         return [StampedProbe(CLOCK_NAME, timebase, Probe(*stamps)) for timebase, *stamps in answer["rows"]]
@@ -125,13 +126,13 @@ class ClientLink:
         return True
 
     def collect(self) -> Collected:
-        """What arrived since `expect`."""
+        """What arrived since `expect`. Raises `Unfit` when the process hangs, as `burst` and `disconnect` do."""
         self._command({"do": "collect"})
         arrivals, addresses = {}, {}
         openings: list[Opening] = []
         uploads: list[Upload] = []
         while True:
-            answer = self._await("arrivals", or_kind="collected")
+            answer = self._answer("arrivals", or_kind="collected")
             if answer["is"] == "collected":
                 break
             client = int(answer["client"])
@@ -152,7 +153,7 @@ class ClientLink:
     def disconnect(self) -> None:
         """Let the clients go."""
         self._command({"do": "disconnect"})
-        self._await("disconnected")
+        self._answer("disconnected")
 
     def pause(self, seconds: float) -> None:
         """Let time pass; raises `Stopped` when the run should end meanwhile."""
@@ -184,9 +185,14 @@ class ClientLink:
         except OSError as error:
             raise Unfit(ending("clients_died")) from error
 
-    def _await(
-        self, kind: str, *, timeout_s: float = ANSWER_TIMEOUT_S, or_kind: str | None = None
-    ) -> dict[str, Any]:
+    def _answer(self, kind: str, *, or_kind: str | None = None) -> dict[str, Any]:
+        """What the process answers whatever the network does. Raises `Unfit` when it says nothing: it hangs."""
+        try:
+            return self._await(kind, timeout_s=self.answer_timeout_s, or_kind=or_kind)
+        except TimeoutError as error:
+            raise Unfit(ending("clients_silent", seconds=self.answer_timeout_s)) from error
+
+    def _await(self, kind: str, *, timeout_s: float, or_kind: str | None = None) -> dict[str, Any]:
         """The next answer of this kind; a `complete` that came too late for its trial is passed over."""
         until_us = clock.monotonic_us() + round(timeout_s * 1e6)
         while True:

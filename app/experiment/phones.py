@@ -26,6 +26,7 @@ from app.experiment.laboratory import Finished
 from app.experiment.orders import order_of, source_record
 from app.experiment.party import Party
 from app.experiment.phone_records import phone_record, posted
+from app.experiment.plans import idle_lead_s
 from app.experiment.room_api import RoomOperator, ServerTime
 from app.experiment.room_watch import RoomWatch
 from app.experiment.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
@@ -110,9 +111,9 @@ class Phones:
     def idle(self, spec: TrialSpec) -> Finished:
         """The idle window: the trial is ordered for behind it, so that phones are told once and then ask nothing."""
         if self._missing:
-            return self._never_began(spec)
+            return Finished(self._never_began(spec), (), ())  # The probes go with the trial behind it.
         plan = self.plan
-        self._order(2 * plan.settle_s + plan.idle_s)
+        self._order(idle_lead_s(plan))
         self._watch.pause(plan.settle_s)
         before, started_us = self._edge(), self._time.now_us()
         self._watch.pause(plan.idle_s)
@@ -131,7 +132,7 @@ class Phones:
     def measure(self, spec: TrialSpec) -> Finished:
         """The trial; its record is made of what server and phones say when it is over."""
         if self._missing:
-            return self._never_began(spec)
+            return Finished(self._never_began(spec), (), self._probes)
         ordered = self._ordered or self._order(self.plan.settle_s)
         self._pause_until(ordered.first_due_us - LEAD_US)
         before, started_us = self._edge(), self._time.now_us()
@@ -232,7 +233,7 @@ class Phones:
         )
         return Finished(record, source.published, self._probes)
 
-    def _never_began(self, spec: TrialSpec) -> Finished:
+    def _never_began(self, spec: TrialSpec) -> TrialRecord:
         """The record of a trial for which not all got ready."""
         now_us = self._time.now_us()
         named = listing([pseudonym(client) for client in self._missing])
@@ -242,10 +243,9 @@ class Phones:
             f"{named} did not get ready, so the trial did not begin.",
             "Wake the phone, bring its page to the front, and look whether it is on this network.",
         )
-        record = TrialRecord(
+        return TrialRecord(
             spec, now_us, now_us, 0, completed=False, participants=self._chosen, warnings=(warning,)
         )
-        return Finished(record, (), self._probes)
 
     def _edge(self) -> CpuSnapshot | None:
         return self._sampler.snapshot() if self._sampler is not None else None

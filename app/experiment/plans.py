@@ -13,7 +13,7 @@ from app.catalogues import refusal
 from app.core.broker_url import parse_broker_url
 from app.core.errors import Malformed, SettingError
 from app.core.scenario import LIVE_PROFILE, Arm, Plan, arms_from_names, plan_from_json
-from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORTS
+from app.core.wire import START_AFTER_MS_MAX, TRANSPORT_SOCKETIO, TRANSPORTS
 
 PLAN_BYTES_MAX = 65_536
 
@@ -207,7 +207,8 @@ _OF_BUILT_IN = ("via", "fanout", "broker")
 def check_for_phones(plan: Plan) -> None:
     """Whether phones can run the plan. Raises `Malformed`: a factor without effect would be a false record.
 
-    A trial longer than a phone can hold would lose its beginning, on every phone alike.
+    A trial longer than a phone can hold would lose its beginning, on every phone alike. One behind a longer idle window
+    than the source waits would be refused when the phones have gathered.
     """
     _check_factors(plan, refused=_OF_BUILT_IN, useless="factor_useless_phones")
     if any(arm.factors.get("polling") and arm.transport != TRANSPORT_SOCKETIO for arm in plan.arms):
@@ -217,6 +218,14 @@ def check_for_phones(plan: Plan) -> None:
     count = plan.warmup_notifications + plan.notifications
     if count > PHONE_NOTIFICATIONS_MAX:
         raise Malformed(refusal("phones_hold_fewer", wanted=count, count=PHONE_NOTIFICATIONS_MAX))
+    lead_s, lead_s_max = idle_lead_s(plan), START_AFTER_MS_MAX / 1000
+    if plan.idle_s > 0 and lead_s > lead_s_max:
+        raise Malformed(refusal("phones_idle_shorter", wanted=lead_s, seconds=lead_s_max))
+
+
+def idle_lead_s(plan: Plan) -> float:
+    """How far ahead phones' trial behind an idle window is ordered: they are told once, and then ask nothing."""
+    return 2 * plan.settle_s + plan.idle_s
 
 
 def check_for_built_in(plan: Plan) -> None:

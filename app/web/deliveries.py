@@ -16,13 +16,13 @@ from app.core.clean_name import clean_name
 from app.core.delivery import SampleState
 from app.core.errors import Conflict, Malformed, StoreError, Unknown
 from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX, Transport
-from app.deliveries import COOKIE
+from app.deliveries import COOKIE, DeviceFull, NetworkFull, SpoolFull
 from app.practice import is_practice
 from app.room.phases import UNDER_WAY, Phase
 from app.serving.offload import blocking
 from app.web import body
 from app.web.auth import require_device
-from app.web.device import require_registered
+from app.web.device import network_here, require_registered
 from app.web.here import services
 
 logger = logging.getLogger("siar.deliveries")
@@ -175,14 +175,22 @@ def post() -> flask.Response:
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
     said = msgspec.to_builtins(batch)
-    said["samples"] = parts.forgotten.wanted(batch.device, said["samples"])
-    if batch.samples and not said["samples"]:
-        return flask.jsonify(accepted=0, duplicate=False)
-    # What a practice round brings has been seen by its phone, and is nobody else's.
-    fresh = is_practice(run) or parts.spool.accept(run, batch.device, said)
-    if fresh:
-        _tell(batch.device, said["samples"])
-    return flask.jsonify(accepted=len(said["samples"]) if fresh else 0, duplicate=not fresh)
+    try:
+        # What a practice round brings has been seen by its phone, and is nobody else's.
+        taken = (
+            parts.spool.wanted(batch.device, said["samples"])
+            if is_practice(run)
+            else parts.spool.accept(run, batch.device, said, network=network_here())
+        )
+    except (DeviceFull, NetworkFull, SpoolFull):
+        # Receipts are in memory: the operator sees what came, stored or not.
+        _tell(batch.device, parts.spool.wanted(batch.device, said["samples"]))
+        raise
+    if taken is None:
+        return flask.jsonify(accepted=0, duplicate=True)
+    if taken or not batch.samples:
+        _tell(batch.device, taken)
+    return flask.jsonify(accepted=len(taken), duplicate=False)
 
 
 @blueprint.delete("/api/deliveries")
@@ -190,14 +198,14 @@ def forget() -> flask.Response:
     """Delete what was recorded about this device, in every run that is kept here, and on this server."""
     device = require_registered()
     parts = services()
-    wait_us = parts.forget_rate.wait_us(clock.monotonic_us())
+    wait_us = parts.forget_rate.wait_us(network_here(), clock.monotonic_us())
     if wait_us:
         raise TooManyRequests(refusal("forget_later"), retry_after=-(-wait_us // 1_000_000))
     # A runner whose room was closed is writing its report yet, and would put back what is deleted now.
     is_reporting = parts.room.phase is Phase.CLOSED and parts.runners.running() is not None
     if parts.room.phase in UNDER_WAY or parts.trials.active() is not None or is_reporting:
         raise Conflict(refusal("forget_when_over"))
-    parts.forgotten.note(device, clock.now_us())  # First: what comes meanwhile is not to be kept either.
+    parts.spool.forget(device, clock.now_us())  # First: what comes meanwhile is not to be kept either.
     live = parts.run if parts.settings.recorder else None
     removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
     receipts_count = parts.receipts.forget(device)

@@ -69,6 +69,11 @@ def compared(runs: list[str], language: str) -> bytes:
         return path.read_bytes()
 
 
+def is_busy() -> bool:
+    """Whether a run is being packed or compared: what is measured beside it would not be the server's own."""
+    return _busy.locked()
+
+
 def _whole(run: str) -> Path:
     """The folder of a run that nobody writes now."""
     folder = folder_of(services().settings.runs_dir, run).resolve()

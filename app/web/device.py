@@ -1,4 +1,4 @@
-"""Which registered device a request comes from, where the request does not name one."""
+"""Which registered device a request comes from, where the request does not name one, and from which network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import Unauthorized
 
 from app.catalogues import refusal
+from app.core.network_of import network_of
 from app.deliveries import COOKIE
+from app.serving.peer import address_of, is_this_machine
 from app.web.auth import bearer_token
 from app.web.here import services
 
@@ -26,3 +28,9 @@ def require_registered() -> str:
             www_authenticate=WWWAuthenticate("Bearer"),
         )
     return device
+
+
+def network_here() -> str | None:
+    """By what the request's sender shares a bound with others; `None`: a program of this machine, which has none."""
+    environ = flask.request.environ
+    return None if is_this_machine(environ) else network_of(address_of(environ))

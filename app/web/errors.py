@@ -18,7 +18,7 @@ from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
 from app.core.guesses import TooManyGuesses
 from app.core.sentence import Sentence, parameters
-from app.deliveries import DeviceFull, SpoolFull
+from app.deliveries import DeviceFull, NetworkFull, SpoolFull
 from app.operators import WrongKey
 from app.web import texts
 from app.web.publishing import TooFast, WouldDisturb
@@ -36,6 +36,7 @@ _STATUSES: dict[type[SiarError], int] = {
     StoreError: 500,
     SpoolFull: 507,
     DeviceFull: 413,
+    NetworkFull: 413,  # As above: by a 507 a phone would hold on to the batch, and to all behind it.
     SelfTestsFull: 507,
 }
 """Errors whose own sentence is the answer."""

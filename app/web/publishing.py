@@ -84,6 +84,8 @@ def order(parts: Services, wanted: Publish) -> tuple[int, dict[str, object]]:
     if trial is not None and earlier is None:
         if not wanted.force:
             raise WouldDisturb(trial.ends_us)
+        # Before it is published: behind a broker that has to be asked, the trial could end and be taken for sound before
+        # we come back, and a broker that went away may have published. A round too many is measured again; no false one is kept.
         parts.trials.void(trial)
     published = earlier or broker.publish(draft)
     notification = published.notification

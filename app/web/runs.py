@@ -65,6 +65,8 @@ def start() -> flask.Response:
     wanted = body.read(Start, bytes_max=START_BYTES_MAX)
     phones = _phones(wanted)
     plan = _plan(wanted, phones)
+    if desk_work.is_busy():
+        raise Conflict(refusal("work_under_way"))
     run = run_control.start(plan, phones=phones)
     return body.answer(202, run=run, url=f"/api/runs/{run}")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from app.catalogues import refusal
 from app.core.errors import Conflict
-from app.core.wire import Transport
+from app.core.wire import START_AFTER_MS_MAX, Transport
 from app.source import Trial, TrialOrder
 from app.web import body
 from app.web.auth import require_operator
@@ -35,7 +35,7 @@ class Order(msgspec.Struct, forbid_unknown_fields=True):
     warmup_notifications: Annotated[int, _whole(0, 10_000)]
     rate_hz: Annotated[float, msgspec.Meta(ge=0.01, le=1000)]
     payload_bytes: Annotated[int, _whole(256, 16_384)]
-    start_after_ms: Annotated[int, _whole(0, 60_000)]
+    start_after_ms: Annotated[int, _whole(0, START_AFTER_MS_MAX)]
     drain_ms: Annotated[int, _whole(0, 60_000)]
     instrument: bool = False
 

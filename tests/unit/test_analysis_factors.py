@@ -15,7 +15,7 @@ from app.core.trial import TrialRecord
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, a_delivery, a_plan, a_trial
 
 
-def arm(transport: str, **factors: str | bool) -> Arm:
+def arm(transport: str, **factors: str | bool | int) -> Arm:
     return Arm(transport + "".join(f"+{name}={value}" for name, value in factors.items()), transport, factors)
 
 
@@ -52,6 +52,19 @@ def test_main_effects_and_their_interaction_come_out_exactly_whatever_the_blocks
     assert rows["main", ("transport",)].levels == (("sse", "socketio"),)
     assert {row.cells for row in table.effects} == {2, 1}
     assert table.confounded == ()
+
+
+def test_a_factor_that_the_first_arm_leaves_unset_is_told_between_the_levels_that_pair() -> None:
+    arms = [arm("socketio", fanout="stock"), arm("sse", gap=10), arm("sse", gap=20), arm("sse", gap=40)]
+
+    table = factor_table("delay_ms_p50", trials(arms))
+
+    gaps = [row for row in table.effects if row.factors == ("gap",)]
+    assert [(row.levels, row.cells, row.estimate) for row in gaps] == [
+        (((10, 20),), 1, pytest.approx(0.0)),
+        (((10, 40),), 1, pytest.approx(0.0)),
+    ]
+    assert table.confounded == ("transport", "fanout")
 
 
 def test_the_count_of_clients_is_a_factor_too() -> None:

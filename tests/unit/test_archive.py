@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.archive import retention
-from app.archive.export import Pseudonyms, export
+from app.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
 from app.archive.folders import folder_of, read_file, replace_file
 from app.archive.shelf import Shelf
 from app.archive.summary import TEXT_CHARS_MAX
@@ -21,8 +22,10 @@ from app.archive.trash import DAY_S, KEPT_DAYS, Trash
 from app.catalogues import LANGUAGES, REFUSAL, in_language
 from app.core.errors import Conflict, StoreError, Unknown
 from app.core.sentence import Sentence
-from app.measure.store import Store
+from app.measure.store import RunHead, Store
+from app.report.unpack import FILE_BYTES_MAX
 from tests.support.stored_run import DEVICES, LAN_ADDRESS, NAMES, store_run
+from tests.unit.support_run import a_plan
 
 RUN = "2026-01-01T00-00-00-0001"
 
@@ -226,6 +229,33 @@ def test_a_run_that_is_being_written_is_not_deleted(tmp_path: Path) -> None:
     Trash(tmp_path).throw(RUN)
 
 
+def test_a_run_whose_runner_holds_it_open_is_not_deleted_however_long_its_trials_take(tmp_path: Path) -> None:
+    head = RunHead(RUN, "2026-01-01T00:00:00Z", a_plan(), {}, simulated=True)
+    with Store.create(tmp_path / RUN, head):
+        make_old(tmp_path / RUN, days=1)
+
+        with pytest.raises(Conflict, match="being written"):
+            Trash(tmp_path).throw(RUN)
+
+    make_old(tmp_path / RUN, days=1)
+    Trash(tmp_path).throw(RUN)
+
+
+def test_a_run_whose_runner_died_is_deleted(tmp_path: Path) -> None:
+    alive, dead = tmp_path / "alive", tmp_path / RUN
+    head = RunHead(RUN, "2026-01-01T00:00:00Z", a_plan(), {}, simulated=True)
+    with Store.create(alive, head):
+        shutil.copytree(alive, dead)  # With the log that a dead writer leaves, and without its locks.
+    assert (dead / "run.sqlite-wal").exists()
+    make_old(dead, days=1)
+
+    Trash(tmp_path).throw(RUN)
+
+    Trash(tmp_path).restore(RUN)
+    with Store.open(dead) as store:
+        assert store.load().id == RUN
+
+
 def test_the_trash_is_emptied_after_a_week_and_not_before(tmp_path: Path) -> None:
     trash = Trash(tmp_path)
     make_old(store_run(tmp_path, RUN), days=400)
@@ -331,21 +361,20 @@ def test_what_lies_in_a_run_s_folder_by_chance_is_not_exported(tmp_path: Path) -
         assert not any("passwords" in name or "trials.csv" in name for name in packed.namelist())
 
 
-def test_a_table_of_a_large_run_is_exported_whole_though_it_does_not_fit_the_memory(tmp_path: Path) -> None:
+def test_a_table_that_is_packed_in_many_parts_is_exported_whole(tmp_path: Path) -> None:
     folder = store_run(tmp_path, RUN)
-    row = f"{DEVICES[0]}," + "9" * 500_000 + "\n"
-    with (folder / "deliveries.csv").open("w") as table:
-        for _ in range(560):
-            table.write(row)
+    row = ",".join([DEVICES[0], "9" * 1000])
+    row_count = 3 * LINES_BYTES // len(row)
+    (folder / "deliveries.csv").write_text(f"{row}\n" * row_count + row)
 
-    with (
-        export(folder) as file,
-        zipfile.ZipFile(file) as packed,
-        packed.open(f"{RUN}/deliveries.csv") as found,
-    ):
-        heads = [line[:3] for line in found]
+    with export(folder) as file, zipfile.ZipFile(file) as packed:
+        found = packed.read(f"{RUN}/deliveries.csv").decode().splitlines()
 
-    assert heads == [b"P1,"] * 560
+    assert found == [row.replace(DEVICES[0], "P1")] * (row_count + 1)
+
+
+def test_as_large_a_file_is_exported_as_is_imported() -> None:
+    assert TEXT_BYTES_MAX == FILE_BYTES_MAX
 
 
 def test_a_run_that_holds_nothing_cannot_be_exported(tmp_path: Path) -> None:

@@ -134,6 +134,15 @@ def test_a_trial_longer_than_a_phone_can_hold_is_refused_and_the_longest_fits_it
     assert PHONE_NOTIFICATIONS_MAX + duplicates < constant("outbox.js", "WAITING_MAX")
 
 
+def test_an_idle_window_longer_than_the_source_waits_is_refused_before_phones_gather() -> None:
+    plan = replace(classroom_plan(1, seed=1), settle_s=1.5, idle_s=57.0)
+
+    check_for_phones(plan)
+    check_for_phones(replace(plan, settle_s=60.0, idle_s=0.0))
+    with pytest.raises(Malformed, match="at most 60 s"):
+        check_for_phones(replace(plan, idle_s=57.001))
+
+
 def test_built_in_clients_have_no_radio_and_no_lan() -> None:
     plan = classroom_plan(1, seed=1)
     warm = replace(plan, environment="loopback", arms=(Arm("warm", "sse", {"radio": "warm"}),))

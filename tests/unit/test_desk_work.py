@@ -12,6 +12,7 @@ from app.factory import SiarApp, create_app
 from app.room.phases import Experiment, Phase
 from app.runners import Order
 from app.settings import Settings
+from app.web import desk_work
 
 OPERATOR = {"Authorization": "Bearer t"}
 
@@ -54,3 +55,13 @@ def test_while_built_in_clients_are_measured_nothing_heavy_is_begun(app: SiarApp
     runner.process.wait()
 
     assert refused == (409, "work_would_disturb")
+
+
+def test_while_a_run_is_being_packed_no_experiment_begins_beside_it(app: SiarApp) -> None:
+    """Its work takes a core: what is measured meanwhile would not be the server's own."""
+    body = {"preset": "hundred_clients", "clients": "built-in"}
+    with desk_work._busy:
+        answer = app.test_client().post("/api/runs", json=body, headers=OPERATOR)
+
+    assert (answer.status_code, answer.get_json()["code"]) == (409, "work_under_way")
+    assert app.services.runners.running() is None

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import stat
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.deliveries import SECRET_FILE, DeviceFull, Devices, Spool, kept_secret
+from app.deliveries import SECRET_FILE, DeviceFull, Devices, NetworkFull, Spool, kept_secret
+from tests.support.patience import PATIENCE_S
+
+
+def spool_in(folder: Path, *, device_bytes_max: int = 10_000, network_bytes_max: int = 10_000) -> Spool:
+    return Spool(
+        folder,
+        bytes_max=10_000,
+        device_bytes_max=device_bytes_max,
+        network_bytes_max=network_bytes_max,
+    )
+
+
+def spooled(folder: Path) -> str:
+    return (folder / "r" / "spool.jsonl").read_text()
+
+
+def batch(number: int) -> dict[str, Any]:
+    return {"batch_id": f"batch-{number}", "said": "x" * 300}
 
 
 def test_a_device_is_who_it_was_after_a_restart(tmp_path: Path) -> None:
@@ -60,29 +80,98 @@ def test_a_damaged_secret_is_said_and_not_used(tmp_path: Path) -> None:
 
 
 def test_a_repeat_is_not_called_stored_while_the_first_may_still_fail(tmp_path: Path) -> None:
-    """A phone drops what the server says it has: the first write hangs here, as on a disk that is about to fail."""
-    (tmp_path / "r").mkdir()
-    os.mkfifo(tmp_path / "r" / "spool.jsonl")
-    spool = Spool(tmp_path, bytes_max=10_000, device_bytes_max=10_000)
+    """A phone drops what the server says it has: the first write hangs here on a disk that then fails."""
+    hangs, repeated, goes_on = threading.Event(), threading.Event(), threading.Event()
+    failures = [OSError(errno.EIO, "the disk failed")]
+
+    class Disk(type(tmp_path)):  # type: ignore[misc]
+        def mkdir(self, *arguments: Any, **more: Any) -> None:
+            hangs.set()
+            goes_on.wait(PATIENCE_S)
+            if failures:
+                raise failures.pop()
+            super().mkdir(*arguments, **more)
+
+    spool = Spool(Disk(tmp_path), bytes_max=10_000, device_bytes_max=10_000, network_bytes_max=10_000)
+
+    def accept() -> list[dict[str, Any]] | None:
+        return spool.accept("r", "d-1", {"batch_id": "batch-0001"}, network=None)
+
+    def accept_again() -> list[dict[str, Any]] | None:
+        repeated.set()
+        return accept()
+
     with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(spool.accept, "r", "d-1", {"batch_id": "batch-0001"}) for _ in range(2)]
-        answered, _hanging = wait(asked, timeout=0.3, return_when=FIRST_COMPLETED)
-        reader = os.open(tmp_path / "r" / "spool.jsonl", os.O_RDONLY | os.O_NONBLOCK)
-        told = sorted(each.result(timeout=10) for each in asked)
-        os.close(reader)
+        first = pool.submit(accept)
+        assert hangs.wait(PATIENCE_S)
+        repeat = pool.submit(accept_again)
+        assert repeated.wait(PATIENCE_S)
+        # Nothing tells that the repeat waits: it has time to be answered too early, which takes microseconds.
+        answered, _hanging = wait([first, repeat], timeout=0.1)
+        goes_on.set()
+        with pytest.raises(OSError, match="the disk failed"):
+            first.result()
+        is_taken = repeat.result() is not None
 
     assert not answered
-    assert told == [False, True]
+    assert is_taken
+    assert accept() is None, "now it is stored"
+    assert (tmp_path / "r" / "spool.jsonl").read_text().count("batch-0001") == 1
 
 
 def test_a_device_that_posts_without_end_does_not_take_the_others_room(tmp_path: Path) -> None:
-    spool = Spool(tmp_path, bytes_max=10_000, device_bytes_max=1000)
-    batches = [{"batch_id": f"batch-{number}", "said": "x" * 300} for number in range(3)]
-    for batch in batches[:2]:
-        spool.accept("r", "d-greedy", batch)
+    spool = spool_in(tmp_path, device_bytes_max=1000)
+    for number in range(2):
+        spool.accept("r", "d-greedy", batch(number), network=None)
 
     with pytest.raises(DeviceFull, match="1000 bytes"):
-        spool.accept("r", "d-greedy", batches[2])
+        spool.accept("r", "d-greedy", batch(2), network=None)
 
-    assert spool.accept("r", "d-modest", batches[2])
-    assert spool.accept("another-run", "d-greedy", batches[2])
+    assert spool.accept("r", "d-modest", batch(2), network=None) is not None
+    assert spool.accept("another-run", "d-greedy", batch(2), network=None) is not None
+
+
+def test_devices_that_cost_nothing_do_not_take_the_room_of_other_addresses(tmp_path: Path) -> None:
+    """Whoever is stopped as one device registers another; its address stays."""
+    spool = spool_in(tmp_path, device_bytes_max=500, network_bytes_max=1000)
+    for number in range(2):
+        spool.accept("r", f"d-{number}", batch(number), network="198.51.100.7")
+
+    with pytest.raises(NetworkFull, match="1000 bytes"):
+        spool.accept("r", "d-another", batch(2), network="198.51.100.7")
+
+    assert spool.accept("r", "d-modest", batch(2), network="198.51.100.8") is not None
+    assert spool.accept("r", "d-here", batch(2), network=None) is not None
+    assert spool.accept("another-run", "d-another", batch(3), network="198.51.100.7") is not None
+
+
+def test_a_batch_that_waits_while_its_device_is_deleted_is_not_written_behind_it(tmp_path: Path) -> None:
+    """A deletion goes through the file once: what is being written has to be there before, and nothing comes behind."""
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    class Disk(type(tmp_path)):  # type: ignore[misc]
+        def mkdir(self, *arguments: Any, **more: Any) -> None:
+            hangs.set()
+            goes_on.wait(PATIENCE_S)
+            super().mkdir(*arguments, **more)
+
+    spool = spool_in(Disk(tmp_path))
+    mine = {"batch_id": "batch-mine", "samples": [{"sent_us": 5}]}
+    with ThreadPoolExecutor(3) as pool:
+        being_written = pool.submit(spool.accept, "r", "d-other", batch(0), network=None)
+        assert hangs.wait(PATIENCE_S)
+        deletion = pool.submit(spool.forget, "d-mine", 10)
+        too_early, _waits = wait([deletion], timeout=0.1)
+        waiting = pool.submit(spool.accept, "r", "d-mine", mine, network=None)
+        wait([waiting], timeout=0.1)
+        goes_on.set()
+        being_written.result()
+        deletion.result()
+        found = spooled(tmp_path)
+        waiting.result()
+    behind = spool.accept("r", "d-mine", {**mine, "batch_id": "batch-behind"}, network=None)
+
+    assert not too_early
+    assert behind == []
+    assert "d-other" in found
+    assert spooled(tmp_path) == found

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.admission import Admission, TooManyConnections
-from app.core.rate import Rate
+from app.core.rate import NETWORKS_MAX, Rate, SharedRate
 
 
 def test_one_address_cannot_take_everybodys_places() -> None:
@@ -108,3 +108,23 @@ def test_who_waits_as_told_is_let_through(per_s: int, burst: int) -> None:
 
     assert rate.wait_us(now_us + wait_us - 2) > 0
     assert rate.wait_us(now_us + wait_us) == 0
+
+
+def test_who_asks_steadily_from_one_network_leaves_the_others_their_turn() -> None:
+    rate = SharedRate(per_s=0.5, burst=30, network_per_s=0.25, network_burst=20)
+    minutes_us = range(0, 600_000_000, 100_000)
+    let = sum(rate.wait_us("greedy", now_us) == 0 for now_us in minutes_us)
+
+    others = [rate.wait_us(f"phone-{number}", 600_000_000) for number in range(10)]
+
+    assert let == 20 + 149
+    assert others == [0] * 10
+
+
+def test_what_is_for_all_is_bounded_however_many_networks_ask() -> None:
+    rate = SharedRate(per_s=0.5, burst=30, network_per_s=0.25, network_burst=20)
+
+    let = sum(rate.wait_us(f"network-{number}", 0) == 0 for number in range(2 * NETWORKS_MAX))
+
+    assert let == 30
+    assert rate.wait_us(None, 0) > 0

@@ -12,12 +12,12 @@ import pytest
 
 from app import clock
 from app.broker import redis_scripts as scripts
-from app.broker.make import make_broker
+from app.broker.make import make_broker, make_history_cache
 from app.settings import Settings
 
 NAMES = {
     hashlib.sha1(getattr(scripts, name).encode(), usedforsecurity=False).hexdigest(): name
-    for name in ("JOIN", "READ", "CLAIM")
+    for name in ("JOIN", "READ", "CLAIM", "KEEP")
 }
 """Redis calls a script by the digest of its text."""
 
@@ -28,6 +28,7 @@ ANSWERS = {
     "JOIN": b"*1\r\n$1\r\ne\r\n",
     "READ": b"*7\r\n$2\r\nok\r\n$1\r\n0\r\n$0\r\n\r\n$1\r\n0\r\n$1\r\n0\r\n*0\r\n*0\r\n",  # nothing in either stream
     "CLAIM": b":0\r\n",  # another server has them
+    "KEEP": b"*1\r\n$4\r\nkept\r\n",
 }
 
 
@@ -54,6 +55,8 @@ class EmptyRedis(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), Connection)
         self.claims: list[str] = []
         """Who asked for the rooms."""
+        self.kept_ms: list[str] = []
+        """How long each answer that it was given may be kept."""
         self.refusals_left = 0
         """So many more times it says that it is still loading, as it does for a moment after it was started."""
         self.is_over = threading.Event()
@@ -65,6 +68,8 @@ class EmptyRedis(socketserver.ThreadingTCPServer):
         name = NAMES.get(words[1]) or " ".join(words[:2])
         if name == "CLAIM":
             self.claims.append(words[-2])  # Before the length of the lease.
+        if name == "KEEP":
+            self.kept_ms.append(words[-2])  # Before how many there may be at most.
         if name == "INFO server" and self.refusals_left:
             self.refusals_left -= 1
             return b"-LOADING Redis is loading the dataset in memory\r\n"
@@ -90,6 +95,21 @@ def test_a_server_of_one_process_asks_for_the_rooms_and_one_of_several_never_doe
     broker.close()
 
     assert redis.claims == [clock.timebase()] * asked_count
+
+
+def test_answers_are_kept_in_redis_for_as_long_as_the_settings_say(redis: EmptyRedis) -> None:
+    host, port = redis.server_address[:2]
+    settings = Settings(broker=f"redis://{host!s}:{port}", history_cache_ttl_s=90)
+    broker = make_broker(settings)
+
+    cache = make_history_cache(settings, broker)
+    assert cache is not None
+    cache.keep("0:1", "{}", position=broker.position())
+    without = make_history_cache(Settings(broker=settings.broker), broker)
+    broker.close()
+
+    assert redis.kept_ms == ["90000"]
+    assert without is None
 
 
 def test_a_redis_that_is_away_at_the_start_is_waited_for_and_told_of_once(

@@ -61,13 +61,45 @@ def test_what_is_named_as_a_secret_goes_whole_and_versions_keep_their_figures() 
 
 
 def test_a_short_name_of_the_machine_is_known_where_it_stands_alone() -> None:
-    assert Redactor(["vm"]).value({"node": "vm", "text": "a vm of ours"}) == {
-        "node": "host-1",
-        "text": "a vm of ours",
-    }
+    found = Redactor(["vm"]).value({"conditions": {"node": "vm", "text": "a vm of ours"}})
+
+    assert found == {"conditions": {"node": "host-1", "text": "a vm of ours"}}
 
 
 def test_what_was_redacted_once_stays_as_it_is() -> None:
     once = Redactor().text("http://me:pw@box.local/?token=abc 10.1.2.3")
 
     assert Redactor().text(once) == once
+
+
+def test_the_machine_s_own_name_is_looked_for_in_free_text_only() -> None:
+    found = Redactor(["lan"]).value(
+        {
+            "plan": {
+                "environment": "lan",
+                "profile": "demo",
+                "arms": [{"name": "lan", "server": "http://lan/"}],
+            },
+            "warnings": [{"code": "lan", "text": "measured on lan", "advice": "Leave lan alone."}],
+            "conditions": {"node": "lan", "lan": 1, "via": {"text": ["on lan"]}},
+        }
+    )
+
+    assert found == {
+        "plan": {
+            "environment": "lan",
+            "profile": "demo",
+            "arms": [{"name": "lan", "server": "http://host-1/"}],
+        },
+        "warnings": [{"code": "lan", "text": "measured on host-1", "advice": "Leave host-1 alone."}],
+        "conditions": {"node": "host-1", "host-1": 1, "via": {"text": ["on host-1"]}},
+    }
+
+
+def test_of_a_page_only_what_it_shows_is_replaced() -> None:
+    page = (
+        '<!doctype html><style>box { color: red }</style><p class="box">at box, <a href="http://x.example/">'
+        "http://y.example/</a></p>"
+    )
+
+    assert Redactor(["box"]).page(page) == page.replace("at box", "at host-1").replace("y.example", "host-2")

@@ -228,3 +228,26 @@ def test_a_report_is_the_same_in_english_and_for_programs_whatever_was_asked() -
     assert in_language(document, LANGUAGES[0]) is document
     in_language(document, "id")
     assert result_text(analysed("trouble")) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "Run " + " (, ): ; 1 of 1 delivered, , 1 duplicates, " * 60 + "out of order.", id="headline"
+        ),
+        pytest.param(
+            "Run x" + ", : 1 client, each, of 1 bytes per trial, 1" * 60 + " a second.", id="settings"
+        ),
+        pytest.param("SSE" + " - SSE = 1 [1" * 200, id="difference"),
+        pytest.param("note x (trial " * 200, id="nested"),
+        pytest.param("a" + " x a" * 1500, id="deep"),
+        pytest.param("a" + " x a" * 100_000, id="long"),
+        pytest.param("1" * 7999, id="digits"),
+    ],
+)
+def test_a_stranger_s_text_that_is_nearly_many_sentences_is_soon_given_up(text: str) -> None:
+    """Tried in all ways, the first of these takes a minute."""
+    found = indonesian(text)
+
+    assert len(found) > 0.5 * len(text)

@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from app.core.errors import SettingError
+from app.practice import RUN_PREFIX
 from app.settings import Settings, environment_name, read
 
 
@@ -91,6 +92,7 @@ def test_what_only_looks_like_a_service_link_is_a_misspelt_setting(name: str, te
         ("SIAR_RUN", "."),
         ("SIAR_RUN", ".trash"),
         ("SIAR_RUN", "-r"),
+        ("SIAR_RUN", f"{RUN_PREFIX}1"),
         ("SIAR_TRUSTED_PROXIES", "nginx"),
         ("SIAR_TRUSTED_PROXIES", "10.0.0.7/8"),
         ("SIAR_RETENTION_DAYS", "-1"),

@@ -43,7 +43,7 @@ def verdict_of(*comparisons: Comparison, phones: bool = False) -> RunVerdict:
             [0.1, -0.1] * 4,
             0,
             "equivalent",
-            "Setara dalam ±0,200 ms pada 6 klien: Socket.IO - SSE = 0,000 ms [-0,100; 0,100]",
+            "Setara dalam ±0,200 ms pada 6 klien: Socket.IO - SSE = 0,000 ms, selang 90% [-0,100; 0,100]",
         ),
         (
             [0.5] * 3,
@@ -73,6 +73,16 @@ def test_a_verdict_has_a_code_and_the_same_figures_in_indonesian(
     found = verdict_of(verdict_at_6(differences, void=void))
 
     assert (found.code, found.sentence_id) == (code, indonesian)
+
+
+def test_a_difference_between_arms_that_are_the_same_is_called_in_question_in_both_languages() -> None:
+    found = verdict_of(verdict_at_6(UP, plan=a_plan(arms=("sse", "sse"))))
+
+    assert "(the arms are the same: a false alarm, or something disturbed the run) at" in found.sentence_en
+    assert found.sentence_id == (
+        "SSE 1 lebih cepat 0,850 ms [0,600; 1,100] "
+        "(kedua cara sama: alarm palsu, atau ada yang mengganggu percobaan) pada 6 klien"
+    )
 
 
 def test_no_endless_number_of_blocks_is_promised_in_indonesian_either() -> None:
@@ -128,3 +138,37 @@ def test_an_interval_from_before_decimal_commas_is_the_same() -> None:
 
     assert list(verify.differences("", said, says)) == []
     assert len(list(verify.differences("", said, lies))) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("SSE 1 lebih cepat 0,850 ms [0,600; 1,100] pada 6 klien", 0),
+        ("SSE 2 lebih cepat 0,850 ms [0,600; 1,100] pada 6 klien", 1),
+        ("SSE 1 lebih cepat 0,850 ms [0,600; 1,200] pada 6 klien", 1),
+    ],
+)
+def test_a_sentence_from_before_it_questioned_equal_arms_is_verified(said: str, count: int) -> None:
+    says = verdict_of(verdict_at_6(UP, plan=a_plan(arms=("sse", "sse")))).sentence_id
+
+    found = verify.differences("", {"verdict": {"sentence_id": said}}, {"verdict": {"sentence_id": says}})
+
+    assert len(list(found)) == count
+
+
+def test_an_interval_from_before_its_level_was_said_is_the_same() -> None:
+    says = {"sentence_id": verdict_of(verdict_at_6([0.1, -0.1] * 4)).sentence_id}
+    said = {"sentence_id": "Setara dalam ±0,200 ms pada 6 klien: Socket.IO - SSE = 0,000 ms [-0,100; 0,100]"}
+
+    assert list(verify.differences("", said, says)) == []
+
+
+def test_what_is_said_about_a_published_study_may_be_bettered_and_its_figures_not() -> None:
+    written = {"published": [{"id": "x", "differences": ["a", "b"], "rows": [1.0]}]}
+    computed = {"published": [{"id": "x", "differences": ["c"], "rows": [2.0]}]}
+
+    assert list(verify.differences("", written, computed)) == [("published[0].rows[0]", 1.0, 2.0)]
+    lost = verify.differences(
+        "", {"comparison": [{"differences": [1]}]}, {"comparison": [{"differences": [2]}]}
+    )
+    assert len(list(lost)) == 1
