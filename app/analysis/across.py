@@ -18,10 +18,10 @@ from app.analysis.analyse import Analysis
 from app.analysis.comparison import EQUIVALENCE_LEVEL, LEVEL
 from app.analysis.effect_size import EffectSize, effect_size
 from app.analysis.holm import HolmStep, holm
-from app.analysis.margins import margin
+from app.analysis.margins import clock_bound_of, margin
 from app.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
 from app.analysis.statistics import Interval, median
-from app.core.scenario import Arm
+from app.core.scenario import Arm, Plan
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us", "jitter_ms")
 """Less is better in all of them."""
@@ -56,7 +56,7 @@ class AcrossRow:
     p: float
     p_holm: float
     margin: float | None
-    """Of equivalence, from the first run's plan; `None` for differences between arms."""
+    """Of equivalence, from the first run's plan and both runs' clocks; `None` for differences between arms."""
     equivalent: bool
     effect: EffectSize | None
     change: Change
@@ -73,6 +73,8 @@ class _Groups:
     run: str
     base_values: list[float]
     values: list[float]
+    clock_bound_ms: float | None
+    """The wider of both runs': their clocks have nothing in common that would cancel."""
 
 
 def across(analyses: Sequence[Analysis]) -> tuple[AcrossRow, ...]:
@@ -80,7 +82,7 @@ def across(analyses: Sequence[Analysis]) -> tuple[AcrossRow, ...]:
     base = analyses[0]
     found = list(_groups(analyses))
     steps = holm([rank_sum_p(each.base_values, each.values) for each in found], alpha=1 - LEVEL)
-    return tuple(_row(base, each, step) for each, step in zip(found, steps, strict=True))
+    return tuple(_row(base.run.plan, each, step) for each, step in zip(found, steps, strict=True))
 
 
 def regressions(rows: Sequence[AcrossRow]) -> tuple[AcrossRow, ...]:
@@ -98,22 +100,19 @@ def _groups(analyses: Sequence[Analysis]) -> Iterator[_Groups]:
                 for clients in sorted(base.run.plan.client_counts):
                     a, b = (_values(each, metric, arm, less, clients) for each in (base, other))
                     if a and b:
-                        yield _Groups(metric, arm, less, clients, other.run.id, a, b)
+                        bounds_ms = [_clock_bound_ms(each, clients) for each in (base, other)]
+                        widest_ms = max((each for each in bounds_ms if each is not None), default=None)
+                        yield _Groups(metric, arm, less, clients, other.run.id, a, b, widest_ms)
 
 
-def _row(base: Analysis, groups: _Groups, step: HolmStep) -> AcrossRow:
+def _row(plan: Plan, groups: _Groups, step: HolmStep) -> AcrossRow:
     a, b = groups.base_values, groups.values
     holm_interval = rank_sum_interval(a, b, step.level)
     base_median, estimate = median(a), shift(a, b)
     assert base_median is not None
     assert estimate is not None
     limit = (
-        margin(
-            groups.metric,
-            base.run.plan,
-            a_median=base_median,
-            clock_bound_ms=_clock_bound_ms(base, groups.clients),
-        )
+        margin(groups.metric, plan, a_median=base_median, clock_bound_ms=groups.clock_bound_ms)
         if groups.less is None
         else None
     )
@@ -140,18 +139,14 @@ def _row(base: Analysis, groups: _Groups, step: HolmStep) -> AcrossRow:
     )
 
 
-def _clock_bound_ms(base: Analysis, clients: int) -> float | None:
-    """The widest of the trials that count: a void one's, however wide, must not widen a margin and so hide what got worse."""
-    return max(
-        (
-            value
-            for each in base.trials
-            if each.in_comparison
-            and each.record.spec.clients == clients
-            and (value := each.metrics.clock_bound_ms) is not None
-        ),
-        default=None,
-    )
+def _clock_bound_ms(analysis: Analysis, clients: int) -> float | None:
+    """Of the trials that count: a void one's, however wide, must not widen a margin and so hide what got worse."""
+    by_block: dict[int, list[float]] = {}
+    for each in analysis.trials:
+        spec, bound_ms = each.record.spec, each.metrics.clock_bound_ms
+        if each.in_comparison and spec.clients == clients and bound_ms is not None:
+            by_block.setdefault(spec.block, []).append(bound_ms)
+    return clock_bound_of(map(max, by_block.values()))
 
 
 def _change(interval: Interval, estimate: float) -> Change:

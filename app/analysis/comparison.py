@@ -20,7 +20,7 @@ from enum import StrEnum
 from math import exp, log
 
 from app.analysis.holm import HolmStep, holm
-from app.analysis.margins import BLOCKS_MIN, margin, more_blocks
+from app.analysis.margins import BLOCKS_MIN, clock_bound_of, margin, more_blocks
 from app.analysis.statistics import (
     Interval,
     median,
@@ -130,9 +130,7 @@ class _Pair:
 
     @property
     def clock_bound_ms(self) -> float | None:
-        return median(
-            [each.clock_bound_ms for each, _ in self._measured() if each.clock_bound_ms is not None]
-        )
+        return clock_bound_of(each.clock_bound_ms for each, _ in self._measured())
 
     def ratio(self) -> float | None:
         values = [pair for _, pair in self._measured()]

@@ -10,8 +10,9 @@ So every effect is a block difference, with the same exact interval as the verdi
 the table; it is exploratory and gives no verdict. Source: Box, Hunter and Hunter, Statistics for Experimenters, 2nd
 ed., chapter 5, without their halving of interactions, so that one is read in the metric's unit like the rest.
 
-A factor that never changes alone, from its first level to another, cannot be told from those that change with it: it has no
-pairs and is left out, and named as confounded.
+A level is set against the plan's first, or where no pair of cells goes there, against the first level that has one. A factor
+that never changes alone cannot be told from those that change with it: it has no pairs and is left out, and named as
+confounded.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Effect:
     """main or interaction."""
     factors: tuple[str, ...]
     levels: tuple[tuple[Level, Level], ...]
-    """Of each factor: from the first (the plan's first) to the second."""
+    """Of each factor: from the first (the plan's first, where a pair has it) to the second."""
     cells: int
     """Pairs or squares that were averaged in each block."""
     blocks: int
@@ -64,7 +65,7 @@ class FactorTable:
     metric: str
     effects: tuple[Effect, ...]
     confounded: tuple[str, ...]
-    """Factors that never leave their first level without another one changing too."""
+    """Factors that never change without another one changing too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,16 +205,18 @@ def _added(
 def _main(
     name: str, levels: Sequence[Level], cells: Sequence[Cell], blocks: Blocks
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[tuple[Level, Level], ...], int, list[float]]]:
-    first = levels[0]
-    for level in levels[1:]:
-        pairs = [
-            (cell, other)
-            for cell in cells
-            if dict(cell)[name] == first and (other := _with(cell, name, level)) in cells
-        ]
-        if pairs:
-            contrasts = [((+1, high), (-1, low)) for low, high in pairs]
-            yield "main", (name,), ((first, level),), len(pairs), _contrast(contrasts, blocks)
+    """Each level against the first of those before it from which only this factor changes."""
+    for place, level in enumerate(levels):
+        for before in levels[:place]:
+            pairs = [
+                (cell, other)
+                for cell in cells
+                if dict(cell)[name] == before and (other := _with(cell, name, level)) in cells
+            ]
+            if pairs:
+                contrasts = [((+1, high), (-1, low)) for low, high in pairs]
+                yield "main", (name,), ((before, level),), len(pairs), _contrast(contrasts, blocks)
+                break
 
 
 def _interactions(

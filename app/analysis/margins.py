@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist, stdev
 
+from app.analysis.statistics import median
 from app.core.scenario import Plan
 
 BLOCKS_MIN = 8
@@ -42,6 +43,14 @@ def margin(metric: str, plan: Plan, *, a_median: float | None, clock_bound_ms: f
     if plan.environment == "lan":
         return max(DELAY_LAN_MS, DELAY_LAN_SHARE * a_median)
     return max(DELAY_LOOPBACK_SHARE * a_median, 2 * (clock_bound_ms or 0.0))
+
+
+def clock_bound_of(widest_ms: Iterable[float | None]) -> float | None:
+    """The clock's bound for a margin, from the widest of the trials of each block that counts: their median.
+
+    What is compared is in the middle of the blocks too, so one block with a bad clock moves neither far.
+    """
+    return median([each for each in widest_ms if each is not None])
 
 
 def more_blocks(

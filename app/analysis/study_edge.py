@@ -88,8 +88,8 @@ INTERVALS_NOTE = (
 DIFFERENCES = (
     "Its latency is a turn of a conversation with a hosted voice service over the internet; here a notification goes one "
     "way, from when it was due.",
-    "Its WebSocket carries raw sound: 384 kbit/s is 24 kHz of 16 bits, and all its values are multiples of 38.4. WebRTC "
-    "carries Opus. Traffic and CPU tell the codecs apart, not the protocols.",
+    "Its WebSocket carries raw sound: 384 kbit/s is 24 kHz of 16 bits, and all its values but the means are multiples of 0.768, "
+    "2 ms of that. WebRTC carries Opus. Traffic and CPU tell the codecs apart, not the protocols.",
     "Its CPU is the client's, on four Cortex-A55 cores; here it is the server's, and clients are other processes.",
     "Its WebSocket jitter is 8.38 ms at p50 and p95 alike: a step of whatever stamped, and no distribution.",
     "92 % of WebRTC's traffic and jitter is missing there, and the text reads that as zero traffic, while the zero rate is "

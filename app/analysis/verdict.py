@@ -8,7 +8,7 @@ from app.analysis.analyse import Analysis
 from app.analysis.comparison import Comparison, Verdict
 from app.analysis.margins import BLOCKS_NEEDED_MAX
 from app.analysis.sentences import sentence
-from app.analysis.words import NOTHING, arm_title, number
+from app.analysis.words import NOTHING, arm_title, is_same_arm, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,9 @@ class RunVerdict:
     sentence_en: str
     sentence_id: str
 
+
+SAME_ARMS = " (kedua cara sama: alarm palsu, atau ada yang mengganggu percobaan)"
+"""Behind a difference that an A/A run finds, as `sentences.SAME_ARMS`."""
 
 _ALONE = RunVerdict(
     "alone", "One arm alone is compared with nothing.", "Satu cara saja tidak dibandingkan dengan apa pun."
@@ -66,7 +69,8 @@ def _lower(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.LOWER_B:
         estimate, low, high = _negative(estimate), _negative(high), _negative(low)
     winner = comparison.a if comparison.verdict is Verdict.LOWER_A else comparison.b
-    return f"{arm_title(winner)} lebih cepat {_figure(estimate)} ms {_interval(low, high)}"
+    note = SAME_ARMS if is_same_arm(comparison.a, comparison.b) else ""
+    return f"{arm_title(winner)} lebih cepat {_figure(estimate)} ms {_interval(low, high)}{note}"
 
 
 def _difference(comparison: Comparison) -> str:
@@ -76,7 +80,8 @@ def _difference(comparison: Comparison) -> str:
     found = f"{arm_title(comparison.b)} - {arm_title(comparison.a)} = {_figure(comparison.estimate)} ms"
     if shown.low is None:
         return f"{found}, blok terlalu sedikit untuk sebuah selang"
-    return f"{found} {_interval(shown.low, shown.high)}"
+    level = "" if shown.level == comparison.interval.level else f", selang {100 * shown.level:.0f}%"
+    return f"{found}{level} {_interval(shown.low, shown.high)}"
 
 
 def _needed(comparison: Comparison) -> str:

@@ -14,6 +14,7 @@ import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -88,7 +89,9 @@ def export(folder: Path) -> IO[bytes]:
                     count += 1
             if (folder / DATABASE).is_file() and not (folder / DATABASE).is_symlink():
                 copy = Path(scratch) / DATABASE
-                _copy_store(folder / DATABASE, copy, pseudonyms)
+                database.undisturbed(folder / DATABASE, partial(_copy_pages, folder / DATABASE, copy))
+                with database.in_words(folder / DATABASE):
+                    _replace_devices(copy, pseudonyms)
                 packed.write(copy, f"{folder.name}/{DATABASE}")
                 count += 1
             if not count:
@@ -102,12 +105,12 @@ def export(folder: Path) -> IO[bytes]:
 
 def _pack_text(path: Path, packed: zipfile.ZipFile, pseudonyms: Pseudonyms) -> None:
     """By whole lines, since no device id goes over the end of one. Raises `Unknown` and `StoreError`."""
-    with (
-        open_file(path, bytes_max=TEXT_BYTES_MAX) as source,
-        packed.open(entry, "w", force_zip64=True) as target,
-    ):
-        while lines := source.readlines(LINES_BYTES):
-            target.write(pseudonyms.apply(b"".join(lines).decode(errors="replace")).encode())
+    with open_file(path, bytes_max=TEXT_BYTES_MAX) as source:
+        entry = zipfile.ZipInfo.from_file(path, f"{path.parent.name}/{path.name}", strict_timestamps=False)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        with packed.open(entry, "w", force_zip64=True) as target:
+            while lines := source.readlines(LINES_BYTES):
+                target.write(pseudonyms.apply(b"".join(lines).decode(errors="replace")).encode())
 
 
 def _known_pseudonyms(folder: Path) -> dict[str, str]:
@@ -120,13 +123,18 @@ def _known_pseudonyms(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _copy_store(source: Path, target: Path, pseudonyms: Pseudonyms) -> None:
+def _copy_pages(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
     with (
         database.in_words(source),
         contextlib.closing(database.connect(source, write=False)) as stored,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy,
     ):
         stored.backup(copy)
+
+
+def _replace_devices(path: Path, pseudonyms: Pseudonyms) -> None:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as copy:
         copy.execute("PRAGMA journal_mode = DELETE")  # One file, without a log beside it.
         copy.create_function("pseudonyms", 1, pseudonyms.apply, deterministic=True)
         with _without_guards(copy):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from app import clock
 from app.archive.folders import RUN_ID, folder_of
+from app.archive.summary import DATABASE
 from app.catalogues import refusal
 from app.core.errors import Conflict, StoreError, Unknown
+from app.measure import database
 
 TRASH = ".trash"
 
@@ -33,7 +35,7 @@ class Trash:
     def throw(self, run: str) -> None:
         """Move a run here. Raises `Unknown`, and `Conflict` while it is written or when its id is here already."""
         folder = folder_of(self._runs_dir, run)
-        if age_s(folder) < WRITTEN_LATELY_S and not (folder / "result.json").exists():
+        if is_being_written(folder):
             raise Conflict(refusal("run_being_written"))
         target = self._folder / run
         if target.exists():
@@ -69,6 +71,13 @@ class Trash:
         return sorted(
             each for each in self._folder.iterdir() if RUN_ID.fullmatch(each.name) and not each.is_symlink()
         )
+
+
+def is_being_written(folder: Path) -> bool:
+    """Whether it has not ended, and was written lately or is held open by its runner, however long a trial may take."""
+    if (folder / "result.json").exists():
+        return False
+    return age_s(folder) < WRITTEN_LATELY_S or database.has_writer(folder / DATABASE)
 
 
 def age_s(folder: Path) -> float:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from app.catalogues import refusal
-from app.core.errors import Malformed, StoreError
+from app.core.errors import Conflict, Malformed, StoreError
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 10.0
 """A reader of a WAL database never makes the writer wait longer than a checkpoint."""
+
+READS_MAX = 3
+"""Somebody's deletion writes twice at most."""
 
 
 @contextlib.contextmanager
@@ -44,9 +50,13 @@ def quoted(columns: Iterable[str]) -> str:
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """Autocommit; transactions are written out above. A reader on a read-only medium has no WAL to look into."""
+    """Autocommit; transactions are written out above. A reader where no WAL is looks into none, and takes no lock.
+
+    Otherwise it could not read from a read-only medium; and elsewhere it would leave a WAL, and make the run younger. What
+    reads for long does so `undisturbed`.
+    """
     mode = "rwc" if write else "ro"
-    if not write and not path.with_name(path.name + "-wal").exists():
+    if not write and not wal_of(path).exists():
         mode = "ro&immutable=1"
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
@@ -56,6 +66,55 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
         connection.execute("PRAGMA synchronous = NORMAL")
     return connection
+
+
+def undisturbed(path: Path, read: Callable[[], T]) -> T:
+    """What `read` makes of the file, again where somebody wrote into it meanwhile: it takes no lock where no WAL is.
+
+    Raises `Conflict` when that never ends, and what `read` raises.
+    """
+    for _ in range(READS_MAX):
+        is_locked, before = wal_of(path).exists(), _mark(path)
+        try:
+            found = read()
+        except (sqlite3.Error, StoreError):
+            if is_locked or _mark(path) in (before, None):
+                raise
+            continue
+        if is_locked or _mark(path) in (before, None):
+            return found
+    raise Conflict(refusal("run_being_written"))
+
+
+def has_writer(path: Path) -> bool:
+    """Whether a process has it open, which it shares its lock with. One that was left by a dead writer is tidied up."""
+    if not wal_of(path).exists():
+        return False  # There is one for as long as a writer is.
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
+        ) as connection:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        # What is above the last byte says more of why.
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+    return False
+
+
+def wal_of(path: Path) -> Path:
+    """Where SQLite writes first while somebody has the file open."""
+    return path.with_name(path.name + "-wal")
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    """What changes with the content; not its time, which `archive/trash.py` sets back. `None`: the run was moved away."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ctime_ns, found.st_size
 
 
 def remove(path: Path) -> None:

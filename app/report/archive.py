@@ -3,6 +3,7 @@
     <run>/manifest.json     schema, version, run, seed, hashes, columns with units
     <run>/run.sqlite        raw rows
     <run>/result.json, report.html, deliveries.csv, trials.csv, clients.csv, README.txt
+    <run>/load.jsonl, load.html         of a run under load
 
 `app/archive/export.py` leaves out what names people; here secrets and machines are replaced in the database, and where that
 changed anything the other files are drawn again from it, so that `./siar verify` finds every figure as it is. The same run
@@ -18,13 +19,13 @@ import socket
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from app.analysis.analyse import analyse
-from app.archive.export import export
+from app.archive.export import LOAD_FILES, export
 from app.core.errors import Conflict, StoreError
 from app.core.scenario import LIVE_PROFILE, plan_sha256
 from app.core.version import VERSION
@@ -38,6 +39,7 @@ SCHEMA = 1
 
 MANIFEST = "manifest.json"
 RESULT = "result.json"
+LOAD_PAGE, LOAD_LINES = LOAD_FILES
 
 UNITS = {
     "us": "microseconds",
@@ -55,36 +57,53 @@ CHUNK_BYTES = 1024 * 1024
 
 def export_folder(run: Path, target: Path) -> Path:
     """The run as a new folder. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
-    with _packed(run) as made:
-        try:
-            target.mkdir(parents=True)
+    with _packed(run) as made, _in_words(target):
+        target.mkdir(parents=True)
+        with _else(lambda: shutil.rmtree(target)):
             for path in sorted(made.iterdir()):
                 shutil.copyfile(path, target / path.name)
-        except FileExistsError:
-            raise Conflict(f"{target} exists already.") from None
-        except OSError as error:
-            raise StoreError(f"{target} cannot be written: {error.strerror}.") from error
     return target
 
 
 def export_zip(run: Path, target: Path) -> Path:
     """The run as a new zip file. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
-    with _packed(run) as made:
-        try:
-            with target.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-                for path in sorted(made.iterdir()):
-                    # A member that is made by name has the date 1980 and no owner: the same bytes every time.
-                    entry = zipfile.ZipInfo(f"{made.name}/{path.name}")
-                    entry.compress_type = zipfile.ZIP_DEFLATED
-                    entry.external_attr = 0o644 << 16
-                    entry.file_size = path.stat().st_size
-                    with path.open("rb") as source, packed.open(entry, "w") as member:
-                        shutil.copyfileobj(source, member, CHUNK_BYTES)
-        except FileExistsError:
-            raise Conflict(f"{target} exists already.") from None
-        except OSError as error:
-            raise StoreError(f"{target} cannot be written: {error.strerror}.") from error
+    with (
+        _packed(run) as made,
+        _in_words(target),
+        target.open("xb") as file,
+        _else(target.unlink),
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for path in sorted(made.iterdir()):
+            # A member that is made by name has the date 1980 and no owner: the same bytes every time.
+            entry = zipfile.ZipInfo(f"{made.name}/{path.name}")
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            entry.file_size = path.stat().st_size
+            with path.open("rb") as source, packed.open(entry, "w") as member:
+                shutil.copyfileobj(source, member, CHUNK_BYTES)
     return target
+
+
+@contextmanager
+def _in_words(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise Conflict(f"{target} exists already.") from None
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror}.") from error
+
+
+@contextmanager
+def _else(remove: Callable[[], object]) -> Iterator[None]:
+    """Where the block fails nothing stays: half an export would be in the way of the next, and be taken for a whole one."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            remove()
+        raise
 
 
 def sha256_of(path: Path) -> str:
@@ -118,7 +137,7 @@ def _packed(run: Path) -> Iterator[Path]:
 
 
 def _redact(made: Path, redactor: Redactor) -> None:
-    """Database and result without secrets and machines; drawn again from the database where that changed something."""
+    """Every file without secrets and machines; drawn again from the database where that changed something."""
     result = made / RESULT
     if (made / FILE_NAME).is_file():
         _redact_database(made / FILE_NAME, redactor)
@@ -127,9 +146,24 @@ def _redact(made: Path, redactor: Redactor) -> None:
         cleaned = redactor.value(found)
         if cleaned != found:
             result.write_text(json.dumps(cleaned, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if (made / LOAD_LINES).is_file():
+        _redact_lines(made / LOAD_LINES, redactor)
+    if (made / LOAD_PAGE).is_file():
+        # Only what is above this layer can draw it again.
+        page = (made / LOAD_PAGE).read_text(encoding="utf-8")
+        (made / LOAD_PAGE).write_text(redactor.page(page), encoding="utf-8")
     if redactor.counts and result.is_file() and (made / FILE_NAME).is_file():
         with Store.open(made) as store:
             write_all(analyse(store.load()), made)
+
+
+def _redact_lines(path: Path, redactor: Redactor) -> None:
+    """JSON by lines, one at a time: why users were not let in is there in the words of systems, names of machines in them."""
+    draft = path.with_name(f".{path.name}.draft")
+    with path.open(encoding="utf-8") as lines, draft.open("w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(_cleaned("", line.rstrip("\n"), redactor, separators=(",", ":")) + "\n")
+    draft.replace(path)
 
 
 def _redact_database(path: Path, redactor: Redactor) -> None:
@@ -155,7 +189,7 @@ def _redact_column(database: sqlite3.Connection, table: str, column: str, redact
             database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE "{column}" = ?', (cleaned, text))
 
 
-def _cleaned(column: str, text: str, redactor: Redactor) -> str:
+def _cleaned(column: str, text: str, redactor: Redactor, *, separators: tuple[str, str] | None = None) -> str:
     """JSON by its values, so that names of secrets are seen; any other text as it is."""
     if text[:1] not in "{[":
         return str(redactor.value(text, name=column))
@@ -164,7 +198,7 @@ def _cleaned(column: str, text: str, redactor: Redactor) -> str:
     except ValueError:
         return redactor.text(text)
     cleaned = redactor.value(value, name=column)
-    return text if cleaned == value else json.dumps(cleaned)
+    return text if cleaned == value else json.dumps(cleaned, separators=separators)
 
 
 def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:

@@ -75,7 +75,7 @@ PHONES_NOTE = (
 
 SCALE_NOTE = (
     "This run's delays are milliseconds and the published ones are tenths of seconds, so they never share a linear "
-    "axis: each stands on its own, and the fourth figure sets both on a logarithmic one. "
+    "axis: each stands on its own, and one more figure sets both on a logarithmic one. "
     "A star marks a value that was derived from the study's text."
 )
 

@@ -19,6 +19,10 @@ SECRET_NAME = re.compile(r"token|secret|passw|credential|cookie|authorization|(^
 
 VERSION_NAMES = frozenset({"kernel", "python", "packages", "version", "cpu_model", "git_commit", "browser"})
 
+FREE_TEXT = frozenset({"conditions", "text", "advice", "absent", "failures", "troubles"})
+"""Where systems and people chose the words, and all that stands below: only there the machine's own name is looked for.
+Elsewhere are the plan's words and ours, which a machine may well be called: `lan`, `demo`, `ok`."""
+
 _USER = re.compile(r"(?<=://)[^/\s@\"'<>]+@")
 _HOST = re.compile(r"(?<=://)(\[[0-9A-Fa-f:.%]+\]|[^/\s:?#\"'<>@\]]+)")
 _QUERY = re.compile(r"([?&](?:key|token|code|access_token|ticket)=)[^&\s\"'#<>]+", re.IGNORECASE)
@@ -28,6 +32,7 @@ _LOCAL_NAME = re.compile(r"\b[A-Za-z0-9][A-Za-z0-9-]*\.(?:local|lan|home|interna
 _MAC = re.compile(r"\b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b")
 _IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]{2,}:[0-9A-Fa-f:.]*(?![\w:])")
+_SHOWN = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>|([^<]+)", re.DOTALL | re.IGNORECASE)
 
 NAME_CHARS_MIN = 3
 """A machine called "pi" or "a" cannot be told from a word, unless it is all that a value says."""
@@ -37,7 +42,7 @@ class Redactor:
     """Stand-ins for one run; counts what it replaced, by kind."""
 
     def __init__(self, own_names: Sequence[str] = ()) -> None:
-        """`own_names`: names of the machine that exports, which are searched for as words."""
+        """`own_names`: names of the machine that exports, which are searched for as words of `FREE_TEXT`."""
         self._own_names = {name.lower() for name in own_names} - {"", "localhost", "siar"}
         known = {name for name in self._own_names if len(name) >= NAME_CHARS_MIN}
         words = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
@@ -45,25 +50,27 @@ class Redactor:
         self._stand_ins: dict[tuple[str, str], str] = {}
         self.counts: Counter[str] = Counter()
 
-    def value(self, value: Any, *, name: str = "") -> Any:
+    def value(self, value: Any, *, name: str = "", is_free: bool = False) -> Any:
         """A JSON value with everything in it replaced; what is named as a secret goes whole."""
+        is_free = is_free or name in FREE_TEXT
         if isinstance(value, dict):
             inherited = name if name in VERSION_NAMES or SECRET_NAME.search(name) else ""
             return {
-                self.text(key): self.value(each, name=inherited or str(key)) for key, each in value.items()
+                self.text(key, is_free=is_free): self.value(each, name=inherited or str(key), is_free=is_free)
+                for key, each in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self.value(each, name=name) for each in value]
+            return [self.value(each, name=name, is_free=is_free) for each in value]
         if isinstance(value, str):
             if value and value != REMOVED and SECRET_NAME.search(name):
                 return self._count("secret", REMOVED)
-            if value.lower() in self._own_names:
+            if is_free and value.lower() in self._own_names:
                 return self._stand_in("host", value)
-            return self.text(value, is_version=name in VERSION_NAMES)
+            return self.text(value, is_version=name in VERSION_NAMES, is_free=is_free)
         return value
 
-    def text(self, text: str, *, is_version: bool = False) -> str:
-        """A text with every secret, host and address replaced."""
+    def text(self, text: str, *, is_version: bool = False, is_free: bool = True) -> str:
+        """A text with every secret, host and address replaced; `is_free`: and with the machine's own names."""
         text = _USER.sub(lambda _: self._count("password", ""), text)
         text = _QUERY.sub(lambda found: self._count("secret", found[1] + REMOVED), text)
         text = _BEARER.sub(lambda found: self._count("secret", found[1] + REMOVED), text)
@@ -74,7 +81,13 @@ class Redactor:
         if not is_version:
             text = _IPV6.sub(lambda found: self._address(found[0]), text)
             text = _IPV4.sub(lambda found: self._address(found[0]), text)
-        return self._own.sub(lambda found: self._stand_in("host", found[0]), text) if self._own else text
+        if is_free and self._own:
+            text = self._own.sub(lambda found: self._stand_in("host", found[0]), text)
+        return text
+
+    def page(self, html: str) -> str:
+        """An HTML page with what it shows replaced; tags, addresses of links, styles and scripts stay."""
+        return _SHOWN.sub(lambda found: found[0] if found[1] is None else self.text(found[1]), html)
 
     def _host(self, host: str) -> str:
         if host.lower() == "localhost" or re.fullmatch(r"(?:host|address)-\d+", host):

@@ -20,7 +20,7 @@ SECONDS_DRAWN_MAX = 600
 
 CAPTION = (
     "Every second's mean over the valid trials and their clients, from the first notification's due time; CPU from the window's "
-    "beginning, 20 ms before. It describes: seconds of one trial resemble each other. A second without arrivals has no delay."
+    "beginning, right before the warm-up. It describes: seconds of one trial resemble each other. A second without arrivals has no delay."
 )
 
 LINES: tuple[tuple[str, str, Callable[[SecondsRow], Series]], ...] = (

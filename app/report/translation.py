@@ -16,7 +16,7 @@ test names the texts that a report says and a catalogue lacks.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -30,14 +30,20 @@ from app.report.tables import Table
 PART = "report"
 
 PLACES = {
-    "n": r"[-+±]?\d[\d.]*(?:e[-+]?\d+)?|-",
-    "i": r"\[[^\]]*\]|-",
-    "arm": r"[^;:()]+?",
-    "list": r".+?",
-    "ns": r"\d+(?:, \d+)*(?: and \d+)?",
+    "n": re.compile(r"[-+±]?\d[\d.]*(?:e[-+]?\d+)?|-"),
+    "i": re.compile(r"\[[^\]]*\]|-"),
+    "ns": re.compile(r"\d+(?:, \d+)*(?: and \d+)?"),
 }
-"""A number, an interval, an arm, items or whole numbers joined by commas and "and"; any other name: anything. Digits may
-follow the name."""
+"""A number, an interval, or whole numbers joined by commas and "and"; any other name: anything. Digits may follow the name."""
+
+BROKEN_BY = {"arm": re.compile(r"[;:()]")}
+"""What stands in no arm's name."""
+
+TEXT_CHARS_MAX = 8000
+"""Ten times the longest text of the catalogue. Warnings come with runs of strangers: what is longer stays as it is."""
+
+DEPTH_MAX = 12
+"""So deep do texts stand in the places of others; beyond, they stay as they are. A report's own need half of it."""
 
 _JOINED = ("list", "ns")
 
@@ -63,10 +69,10 @@ class Pattern:
     """One text of the catalogue with places."""
 
     key: str
-    begins: str
-    """What stands before its first place: most texts are told apart by that."""
-    found: re.Pattern[str]
-    literal_chars: int
+    literals: tuple[str, ...]
+    """What stands before, between and behind its places; most texts are told apart by the first."""
+    places: tuple[str, ...]
+    """Their names, with digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +125,17 @@ class _Translator:
 
     def __init__(self, language: str) -> None:
         self.language = language
+        self._depth = 0
         self._say = lru_cache(maxsize=None)(self._translated)
 
     def __call__(self, text: str) -> str:
-        return self._say(text)
+        if len(text) > TEXT_CHARS_MAX or self._depth == DEPTH_MAX:
+            return text
+        self._depth += 1
+        try:
+            return self._say(text)
+        finally:
+            self._depth -= 1
 
     def _translated(self, text: str) -> str:
         if _NUMBER.fullmatch(text):
@@ -157,8 +170,8 @@ def _recognised(text: str) -> tuple[str, dict[str, str]] | None:
     if key := patterns.whole.get(text):
         return key, {}
     for pattern in patterns.with_places:
-        if text.startswith(pattern.begins) and (found := pattern.found.fullmatch(text)):
-            return pattern.key, found.groupdict()
+        if (found := _Match(pattern, text).places()) is not None:
+            return pattern.key, found
     return None
 
 
@@ -170,17 +183,89 @@ def _patterns() -> Patterns:
     ]
     return Patterns(
         {text: key for key, text in texts.items() if "{" not in text},
-        tuple(sorted(joined, key=lambda each: -each.literal_chars)),
+        tuple(sorted(joined, key=lambda each: -sum(map(len, each.literals)))),
     )
 
 
 def _pattern(key: str, text: str) -> Pattern:
-    literals = _PLACE.split(text)[::3]
-    names = _PLACE.findall(text)
-    parts = [re.escape(literals[0])]
-    for (name, digits), literal in zip(names, literals[1:], strict=True):
-        parts.append(f"(?P<{name}{digits}>{PLACES.get(name, '.+?')}){re.escape(literal)}")
-    return Pattern(key, literals[0], re.compile("".join(parts), re.DOTALL), sum(map(len, literals)))
+    names = tuple(name + digits for name, digits in _PLACE.findall(text))
+    return Pattern(key, tuple(_PLACE.split(text)[::3]), names)
+
+
+class _Match:
+    """One pattern laid on one text: places as short as can be, the first ones first, as a regular expression would.
+
+    Such an expression with five places of anything tries all ways to cut a text: a minute for 3 kB from a stranger. Here
+    it is remembered from where a place has led nowhere, so that each stretch of the text is tried once per place.
+    """
+
+    def __init__(self, pattern: Pattern, text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._hopeless: dict[int, tuple[int, int]] = {}
+        """By place: it cannot begin from here to there."""
+
+    def places(self) -> dict[str, str] | None:
+        """What stands in each place; `None`: this is another text."""
+        literals, text = self._pattern.literals, self._text
+        if not text.startswith(literals[0]) or not text.endswith(literals[-1]):
+            return None
+        spans = self._rest(0, len(literals[0]))
+        if spans is None:
+            return None
+        return {name: text[a:b] for name, (a, b) in zip(self._pattern.places, spans, strict=True)}
+
+    def _rest(self, place: int, start: int) -> list[tuple[int, int]] | None:
+        """Where this place and all behind it are, if it begins here."""
+        if place == len(self._pattern.places):
+            return []
+        first, until = self._hopeless.get(place, (0, 0))
+        if first <= start < until:
+            return None
+        for end in self._ends(place, start):
+            behind = self._rest(place + 1, end + len(self._pattern.literals[place + 1]))
+            if behind is not None:
+                return [(start, end), *behind]
+        self._hopeless[place] = start, self._reach(place, start)
+        return None
+
+    def _ends(self, place: int, start: int) -> Iterator[int]:
+        """Where it may end, with the next literal behind it."""
+        text, literal = self._text, self._pattern.literals[place + 1]
+        form, reach = PLACES.get(self._kind(place)), self._reach(place, start)
+        if form is not None:
+            longest = form.match(text, start)
+            reach = longest.end() if longest else start
+        if place == len(self._pattern.places) - 1:
+            candidates: Iterable[int] = (len(text) - len(literal),)
+        elif form is not None:
+            candidates = range(reach, start, -1)
+        else:
+            candidates = _each(text, literal, start + 1)
+        for end in candidates:
+            if end > reach and form is None:
+                return
+            is_there = start < end <= reach and text.startswith(literal, end)
+            if is_there and (form is None or form.fullmatch(text, start, end)):
+                yield end
+
+    def _reach(self, place: int, start: int) -> int:
+        """How far it may go at most; one that has a form is tried from each beginning."""
+        kind = self._kind(place)
+        if kind in PLACES:
+            return start + 1
+        broken = BROKEN_BY[kind].search(self._text, start) if kind in BROKEN_BY else None
+        return broken.start() if broken else len(self._text)
+
+    def _kind(self, place: int) -> str:
+        return self._pattern.places[place].rstrip("0123456789")
+
+
+def _each(text: str, literal: str, start: int) -> Iterator[int]:
+    """Where a literal stands in a text, from a position on."""
+    at = text.find(literal, start)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + 1)
 
 
 def _mapped(value: Any, say: Translate) -> Any:
