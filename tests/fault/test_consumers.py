@@ -19,6 +19,7 @@ import pytest
 
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.moods import MOODS, Moody
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
@@ -59,7 +60,7 @@ def run_moods(server: RunningServer, *, count: int, timeout_s: float) -> list[Mo
         ]
         for each in crowd:
             each.subscriber.connect()
-        assert swarm.run(lambda: all(each.subscriber.ledger.first is not None for each in crowd), 10)
+        assert swarm.run(lambda: all(each.subscriber.ledger.first is not None for each in crowd), PATIENCE_S)
         for each in crowd:
             each.begin()
         to_publish = drafts(count, dice)
@@ -134,7 +135,9 @@ def test_a_stream_that_breaks_before_its_gap_event_is_told_of_the_gap_again(
         left_at = server.publish("seen")["id"]
         for number in range(10):
             server.publish(f"missed {number}")
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as client:
+        with contextlib.closing(
+            http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        ) as client:
             client.request("GET", "/events", headers={"Last-Event-ID": left_at})
             response = client.getresponse()
             received = b""

@@ -15,7 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.fault.test_killed import worker_of
+from tests.support.lab import worker_of
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
@@ -36,7 +37,7 @@ def connected(swarm: Swarm, server: RunningServer, count: int) -> list[Subscribe
     ]
     for each in crowd:
         each.connect()
-    assert swarm.run(lambda: all(each.ledger.first is not None for each in crowd), 20)
+    assert swarm.run(lambda: all(each.ledger.first is not None for each in crowd), PATIENCE_S)
     return crowd
 
 
@@ -74,8 +75,9 @@ def test_without_descriptors_accepting_pauses_and_existing_clients_are_unaffecte
             stranger.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         before = crowd[0].ledger.through
         cpu_s, asked_s = sum(worker.cpu_times()[:2]), time.monotonic()
-        assert swarm.run(lambda: all(each.ledger.through > before + 100 for each in crowd), 60)
+        assert swarm.run(lambda: all(each.ledger.through > before + 100 for each in crowd), PATIENCE_S)
         busy = (sum(worker.cpu_times()[:2]) - cpu_s) / (time.monotonic() - asked_s)
+        assert not _answers(stranger), "whoever came last was let in: descriptors had not run out"
         resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (hard, hard))
 
         assert swarm.run(lambda: _answers(stranger), 20), "whoever waited was not let in afterwards"

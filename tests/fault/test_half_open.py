@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import netns
 from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.metrics import subscribed
 from tests.support.server import RunningServer, running_server
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -56,23 +57,18 @@ def test_a_peer_whose_network_has_gone_is_found_within_the_bound(tmp_path: Path,
         try:
             assert client.stdout is not None
             assert client.stdout.readline() == "subscribed\n"
-            assert subscribed(server) == {"sse": 1, "socketio": 1}
+            assert subscribed_by_transport(server) == {"sse": 1, "socketio": 1}
 
             far.pull()
             gone_s = time.monotonic()
-            while subscribed(server) != {"sse": 0, "socketio": 0}:
+            while subscribed_by_transport(server) != {"sse": 0, "socketio": 0}:
                 # The heartbeat that is not acknowledged, the bound, and the kernel's own timers, which double.
                 limit_s = HEARTBEAT_S + 3 * PEER_TIMEOUT_S + 5
-                assert time.monotonic() - gone_s < limit_s, subscribed(server)
+                assert time.monotonic() - gone_s < limit_s, subscribed_by_transport(server)
                 time.sleep(0.05)
         finally:
             client.kill()
 
 
-def subscribed(server: RunningServer) -> dict[str, int]:
-    """Open subscriptions by transport."""
-    text = server.request("GET", "/metrics")[1]
-    return {
-        name: round(float(text.split(f'siar_connections{{transport="{name}"}} ')[1].split()[0]))
-        for name in ("sse", "socketio")
-    }
+def subscribed_by_transport(server: RunningServer) -> dict[str, float]:
+    return {name: subscribed(server, name) for name in ("sse", "socketio")}

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
-from tests.support.lab import wait_until_gone
+from tests.support.lab import wait_until_gone, worker_of
 from tests.support.server import RunningServer, free_port, running_server
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -32,15 +32,6 @@ def kill_everything(server: RunningServer) -> None:
     """Master, worker and companions at once."""
     os.killpg(server.process.pid, signal.SIGKILL)
     server.process.wait()
-
-
-def worker_of(server: RunningServer) -> psutil.Process:
-    """The process that serves: the master's child that listens on the service's port."""
-    for process in psutil.Process(server.process.pid).children():
-        with contextlib.suppress(psutil.Error):
-            if any(each.laddr.port == server.port for each in process.net_connections("tcp") if each.laddr):
-                return process
-    raise AssertionError("no worker listens")
 
 
 def kill_worker(server: RunningServer) -> None:

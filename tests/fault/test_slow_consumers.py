@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
@@ -32,7 +33,7 @@ def connected(swarm: Swarm, server: RunningServer, transports: Iterator[str]) ->
     subscribers = [Subscriber(swarm, server, transport) for transport in transports]
     for each in subscribers:
         each.connect()
-    assert swarm.run(lambda: all(each.ledger.first is not None for each in subscribers), 10)
+    assert swarm.run(lambda: all(each.ledger.first is not None for each in subscribers), PATIENCE_S)
     return subscribers
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.fanouts import FANOUTS
+from tests.support.patience import PATIENCE_S
 from tests.support.server import running_server
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
@@ -36,9 +37,9 @@ def test_ten_seconds_without_the_processor_end_no_connection_and_lose_nothing(
         crowd = [Subscriber(swarm, server, transport) for transport in transports]
         for each in crowd:
             each.connect()
-        assert swarm.run(lambda: all(each.ledger.first is not None for each in crowd), 10)
+        assert swarm.run(lambda: all(each.ledger.first is not None for each in crowd), PATIENCE_S)
         publisher = Publisher(swarm, server, drafts(), pause_s=0.01)
-        assert swarm.run(lambda: crowd[0].ledger.through > COUNT // 3, 30)
+        assert swarm.run(lambda: crowd[0].ledger.through > COUNT // 3, PATIENCE_S)
 
         os.killpg(server.process.pid, signal.SIGSTOP)
         try:

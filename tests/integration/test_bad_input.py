@@ -11,6 +11,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 
 GOOD_SAMPLE = {
@@ -123,7 +124,7 @@ def test_an_oversize_body_is_a_413(server: RunningServer, path: str, body_bytes:
 
 
 def test_an_oversize_body_in_chunks_is_a_413_too(server: RunningServer) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     headers = {"Authorization": f"Bearer {server.admin_token}", "Transfer-Encoding": "chunked"}
     chunks = (b"x" * 10_000 for _ in range(20))
     try:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import socketio, sse, websocket_by_hand
 
@@ -57,9 +58,9 @@ def test_bad_auth_of_a_channel_is_refused_with_a_sentence(
     server: RunningServer, auth: Any, word: str
 ) -> None:
     with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
-        websocket.recv(timeout=10)
+        websocket.recv(timeout=PATIENCE_S)
         websocket.send("40" + json.dumps(auth))
-        answer = str(websocket.recv(timeout=10))
+        answer = str(websocket.recv(timeout=PATIENCE_S))
 
     assert answer.startswith("44")
     assert word in json.loads(answer[2:])["message"]
@@ -90,7 +91,7 @@ def test_bad_auth_of_a_channel_is_refused_with_a_sentence(
 def test_no_frame_of_a_stranger_harms_the_others(server: RunningServer, frame: str | bytes) -> None:
     with socketio(server.port) as good:
         with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
-            websocket.recv(timeout=10)
+            websocket.recv(timeout=PATIENCE_S)
             websocket.send(frame)
 
         server.publish("still here", "")
@@ -164,11 +165,11 @@ def test_a_bad_handshake_is_a_400(server: RunningServer, query: str) -> None:
     ],
 )
 def test_a_bad_http_request_is_a_4xx(server: RunningServer, raw: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock:
         sock.sendall(raw)
         answer = sock.recv(65536)
 
-    assert answer.split()[1][:1] == b"4" or answer.split()[1] == b"501", answer
+    assert answer.split()[1][:1] == b"4", answer
 
 
 def read_to_the_end(sock: socket.socket) -> bytes:

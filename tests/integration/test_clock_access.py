@@ -13,6 +13,7 @@ from app import clock
 from app.clock_process import ClockConnection, ClockServer
 from app.core.frames import handshake_key, handshake_request
 from tests.support.clock_process import ClockProcess, ask, start
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def status_for(running: ClockProcess, host: str, *, origin: str, source: str = "
         host=host, target="/", key=handshake_key(bytes(16)), headers={"Origin": origin}
     )
     address = ("127.0.0.1", running.port)
-    with socket.create_connection(address, timeout=60, source_address=(source, 0)) as sock:
+    with socket.create_connection(address, timeout=PATIENCE_S, source_address=(source, 0)) as sock:
         sock.sendall(request)
         with sock.makefile("rb") as answer:
             return int(answer.readline().split()[1])

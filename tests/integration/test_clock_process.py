@@ -25,6 +25,7 @@ from app.clock_process import HANDSHAKE_US_MAX, IDLE_US_MAX, ClockConnection, Cl
 from app.core.clocksync import ClockModel, Tolerances
 from app.core.probing import START_PROBE_COUNT
 from tests.support.clock_process import ANCHOR_US, ENVIRONMENT, TIMEBASE, ClockProcess, ask, start
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def clock_process() -> Iterator[ClockProcess]:
 def close_of(client: ClientConnection) -> tuple[int, str]:
     """Code and reason of the close that the server sends next."""
     with pytest.raises(ConnectionClosed) as closed:
-        collections.deque((client.recv(timeout=5) for _ in itertools.count()), maxlen=0)
+        collections.deque((client.recv(timeout=PATIENCE_S) for _ in itertools.count()), maxlen=0)
     assert closed.value.rcvd is not None
     return closed.value.rcvd.code, closed.value.rcvd.reason
 
@@ -56,7 +57,7 @@ def answered_until_closed(client: ClientConnection) -> int:
             for number in range(PROBES_AT_ONCE):
                 client.send(json.dumps({"probe": number}))
             for _ in range(PROBES_AT_ONCE):
-                client.recv(timeout=5)
+                client.recv(timeout=PATIENCE_S)
         except ConnectionClosed:
             return answered_count
     raise AssertionError("A client may ask as often as it likes.")
@@ -93,7 +94,7 @@ def test_probes_that_arrive_together_are_all_answered_in_order(clock_process: Cl
         for number in range(50):
             client.send(json.dumps({"probe": number}))
 
-        answers = [json.loads(client.recv(timeout=5))["probe"] for _ in range(50)]
+        answers = [json.loads(client.recv(timeout=PATIENCE_S))["probe"] for _ in range(50)]
 
     assert answers == list(range(50))
 
@@ -114,7 +115,7 @@ def test_the_process_ends_on_sigterm() -> None:
 
     running.process.send_signal(signal.SIGTERM)
 
-    assert running.process.wait(timeout=5) == 0
+    assert running.process.wait(timeout=PATIENCE_S) == 0
     assert running.end() == b""
 
 
@@ -242,7 +243,7 @@ def test_a_port_in_use_is_an_unfit_environment_and_one_sentence(clock_process: C
     command += ["--port", str(clock_process.port), "--anchor-us", "0", "--timebase", "00"]
 
     second = subprocess.run(
-        command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20
+        command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S
     )
 
     assert second.returncode == 3

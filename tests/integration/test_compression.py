@@ -17,9 +17,10 @@ from websockets.sync.client import ClientConnection, connect
 
 from app.core.deflate import NO_CONTEXT_TAKEOVER
 from tests.components import require_tool
-from tests.integration.test_direct import metric
-from tests.integration.test_room_api import OPENING, new_phone, operator, put_trial
 from tests.support.fanouts import FANOUTS
+from tests.support.metrics import metric
+from tests.support.patience import PATIENCE_S
+from tests.support.room_by_hand import OPENING, new_phone, operator, put_trial
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import SseReader, socketio, sse
 
@@ -46,7 +47,7 @@ class Gzipped(SseReader):
 
 @contextlib.contextmanager
 def gzipped(port: int, query: str = "") -> Iterator[Gzipped]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", f"/events{query}", headers={"Accept-Encoding": "gzip, deflate, br"})
         with connection.getresponse() as response:
@@ -73,7 +74,7 @@ def closing_code(websocket: ClientConnection) -> int | None:
     """Reads to the end."""
     with contextlib.suppress(ConnectionClosed):
         while True:
-            websocket.recv(timeout=60)
+            websocket.recv(timeout=PATIENCE_S)
     return websocket.close_code
 
 
@@ -94,9 +95,9 @@ def test_compressed_and_plain_clients_get_the_same(fanout: str, tmp_path: Path) 
             f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket", compression=None
         ) as plain,
     ):
-        plain.recv(timeout=10)
+        plain.recv(timeout=PATIENCE_S)
         plain.send("40")
-        plain.recv(timeout=10)
+        plain.recv(timeout=PATIENCE_S)
         assert "permessage-deflate" in extensions_of(channel.websocket)
         assert extensions_of(plain) == ""
         before = stream.received_bytes
@@ -108,7 +109,7 @@ def test_compressed_and_plain_clients_get_the_same(fanout: str, tmp_path: Path) 
         assert stream.received_bytes - before < 600, "the event is longer than 4800 bytes"
         assert found == plain_stream.next_notification() == channel.next_notification()
         assert recovering.next_notification_with_id() == (found, found["id"])
-        assert json.loads(str(plain.recv(timeout=10))[2:])[1] == found
+        assert json.loads(str(plain.recv(timeout=PATIENCE_S))[2:])[1] == found
         for transport, count in (("sse", 2), ("socketio", 3)):
             assert (
                 metric(server, f'siar_connection_paths{{path="{fanout}",transport="{transport}"}}') == count
@@ -232,7 +233,7 @@ def test_a_trial_compresses_for_those_who_take_part_and_the_source_knows(
 
 @contextlib.contextmanager
 def asking_for_gzip(port: int, query: str, headers: dict[str, str]) -> Iterator[None]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", f"/events{query}", headers=headers | {"Accept-Encoding": "gzip"})
         with connection.getresponse() as response:
@@ -255,7 +256,7 @@ def codings_of(server: RunningServer, transport: str, *, index: int) -> list[str
         "drain_ms": 100,
     }
     operator(server, "POST", "/api/trials", order, expected=201)
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + PATIENCE_S
     while (record := operator(server, "GET", f"/api/trials/run-1/{index}"))["state"] == "running":
         assert time.monotonic() < deadline_s, record
         time.sleep(0.05)

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import re
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.metrics import await_metric, metric
+from tests.support.patience import PATIENCE_S
+from tests.support.server import free_port, running_server
 from tests.support.streams import read_until, socketio, sse, websocket_by_hand
 
-NOTICE_S_MAX = 1.0
-"""The kernel tells in microseconds; the rest is for a busy machine. Heartbeats and pings are set far beyond."""
-
 SLOW_BEATS = {"heartbeat_s": 60, "ping_interval_s": 60, "recorder": 0}
+"""Who is missed only by these is not noticed at once: `await_metric` waits for a quarter of that."""
 
 BACKENDS = ("eventlet", pytest.param("gevent", marks=pytest.mark.slow))
-
-
-def metric(server: RunningServer, line: str) -> float:
-    match = re.search(rf"^{re.escape(line)} (\S+)$", server.request("GET", "/metrics")[1], re.MULTILINE)
-    return float(match[1]) if match else 0.0
-
-
-def await_metric(server: RunningServer, line: str, value: float, within_s: float = 10.0) -> float:
-    """How long it took."""
-    asked_s = time.monotonic()
-    while metric(server, line) != value:
-        assert time.monotonic() - asked_s < within_s, f"{line} is {metric(server, line)}, not {value}"
-    return time.monotonic() - asked_s
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -58,7 +44,7 @@ def test_a_client_that_left_is_noticed_at_once(backend: str, tmp_path: Path) -> 
             line = f'siar_connections{{transport="{transport}"}}'
             with join(server.port):
                 await_metric(server, line, 1)
-            assert await_metric(server, line, 0) < NOTICE_S_MAX
+            await_metric(server, line, 0)
 
             assert server.publish("nobody")["recipients"][transport] == 0
 
@@ -70,7 +56,7 @@ def test_the_stock_way_notices_it_too(backend: str, tmp_path: Path) -> None:
     with running_server(tmp_path, green_threads=backend, fanout="stock", **SLOW_BEATS) as server:
         with sse(server.port):
             await_metric(server, 'siar_connections{transport="sse"}', 1)
-        assert await_metric(server, 'siar_connections{transport="sse"}', 0) < NOTICE_S_MAX
+        await_metric(server, 'siar_connections{transport="sse"}', 0)
         assert metric(server, "siar_admitted_connections") == 0
 
 
@@ -88,7 +74,7 @@ def test_a_client_on_this_machine_may_ask_for_the_stock_path(transport: str, tmp
     }
     with (
         running_server(tmp_path, recorder=0) as server,
-        socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock,
     ):
         sock.sendall(requests[transport])
         if transport == "socketio":
@@ -108,7 +94,7 @@ def test_a_client_that_is_gone_without_a_word_is_noticed_by_its_reset(tmp_path: 
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         sock.close()
 
-        assert await_metric(server, 'siar_connections{transport="sse"}', 0) < NOTICE_S_MAX
+        await_metric(server, 'siar_connections{transport="sse"}', 0)
         assert metric(server, 'siar_closed_connections_total{reason="connection_lost",transport="sse"}') == 1
 
 
@@ -117,7 +103,7 @@ def test_what_was_sent_behind_the_handshake_is_taken_over(tmp_path: Path) -> Non
     connect_frame = b"\x81\x82\0\0\0\0" + b"40"
     with (
         running_server(tmp_path, recorder=0) as server,
-        socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock,
     ):
         sock.sendall(
             b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -146,13 +132,13 @@ def test_one_timer_pings_everybody_and_ends_who_does_not_answer(tmp_path: Path) 
     with (
         running_server(tmp_path, **settings) as server,
         socketio(server.port) as answers,
-        socket.create_connection(("127.0.0.1", server.port), timeout=10) as silent,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as silent,
     ):
         websocket_by_hand(silent)
         silent.sendall(b"\x81\x82\0\0\0\0" + b"40")
         pings = 0
         while pings < 6:
-            packet = answers.websocket.recv(timeout=10)
+            packet = answers.websocket.recv(timeout=PATIENCE_S)
             if packet == "2":
                 pings += 1
                 answers.websocket.send("3")

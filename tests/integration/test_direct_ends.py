@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from app.core.frames import Opcode, encode_close, encode_frame
-from tests.integration.test_direct import await_metric, metric
 from tests.support.floods import FLOODS, is_ended_by
+from tests.support.metrics import await_metric, metric
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import read_until
 
@@ -116,7 +117,7 @@ def test_pings_that_come_at_once_are_all_answered_in_their_order(tmp_path: Path)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_drain_ends_idle_connections_without_a_word_in_the_log(backend: str, tmp_path: Path) -> None:
     with running_server(tmp_path, green_threads=backend, recorder=0) as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock:
             sock.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             read_until(sock, b"\r\n\r\n")
             server.request("GET", "/readyz")  # By now that one is idle.

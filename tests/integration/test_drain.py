@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from app.core.event_stream import EventStreamDecoder
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, free_port, running_server
 from tests.support.streams import socketio, websocket_by_hand
 
@@ -174,7 +175,7 @@ def test_each_sse_client_is_told_another_moment_to_come_back(tmp_path: Path, fan
     with running_server(tmp_path, recorder=0, retry_ms=1000, fanout=fanout) as server:
         streams = []
         for _ in range(12):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
             connection.request("GET", "/events")
             streams.append((connection, connection.getresponse()))
         server.publish("last", "")

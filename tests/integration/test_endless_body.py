@@ -11,13 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]  # They take all that they get.
 
 CONNECTIONS = 4
-
-PATIENCE_S = 60.0
 
 ZEROS = bytes(65_536)
 

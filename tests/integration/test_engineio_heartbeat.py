@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.engine_upgrade import probed
+from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import (
     CLIENTS,
-    PATIENCE_S,
     WAYS,
     Endpoint,
     Polling,

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import (
     CLIENTS,
-    PATIENCE_S,
     SEPARATOR,
     WAYS,
     Client,

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.support.engine_upgrade import probed, probing, upgraded
+from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import (
-    PATIENCE_S,
+    CLOSED_S_MAX,
     WAYS,
     Endpoint,
     Polling,
@@ -168,7 +169,7 @@ def test_so_does_a_websocket_that_is_lost_on_the_way(polling: Polling) -> None:
     connection = probed(polling)
     connection.socket.shutdown(socket.SHUT_RDWR)
 
-    polling.wait_until(lambda state: not state["is_upgrading"])
+    polling.wait_until(lambda state: not state["is_upgrading"], CLOSED_S_MAX)
     polling.send("4still here")
     assert polling.receive() == "4still here"
 

@@ -17,6 +17,7 @@ from app.core.errors import StoreError
 from app.experiment import processes, recorder, spool
 from app.measure.store import Store
 from tests.support.followers import wait_for
+from tests.support.patience import PATIENCE_S
 
 
 def line(batch_id: str, *, device: str = "phone", samples: int = 1) -> bytes:
@@ -108,7 +109,7 @@ def test_the_process_takes_a_last_look_before_it_ends(folder: Path, end: str) ->
             else:
                 assert process.stdin is not None
                 process.stdin.close()
-            assert process.wait(10) == 0
+            assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
 
@@ -168,7 +169,7 @@ def test_a_full_disk_is_outlived(folder: Path, bytes_max: int) -> None:
             assert b"written again" in process.stderr.readline()
             assert process.stdin is not None
             process.stdin.close()
-            assert process.wait(10) == 0
+            assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
 

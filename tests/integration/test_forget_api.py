@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_receipts import post, publish, receipt, sample
-from tests.integration.test_room_api import OPENING, TRIAL, new_phone, operator
+from tests.support.patience import PATIENCE_S
+from tests.support.posting import post, publish, receipt, sample
+from tests.support.room_by_hand import OPENING, TRIAL, new_phone, operator
 from tests.support.server import RunningServer, running_server
-
-PATIENCE_S = 30.0
 
 
 def stored(server: RunningServer) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 
 from app.commands import verify
 from app.measure.store import Store
-from tests.integration.test_phones_run import plan, room_run
 from tests.support.phone import phones
+from tests.support.room_runs import plan, room_run
 from tests.support.server import running_server
 
 pytestmark = pytest.mark.slow

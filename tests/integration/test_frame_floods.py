@@ -11,13 +11,12 @@ import pytest
 
 from tests.integration.test_direct_ends import open_websocket
 from tests.support.floods import AT_ONCE, FLOODS, is_ended_by
+from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import Endpoint, WebSocket, protocol_server
 from tests.support.server import running_server
 from tests.support.streams import read_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]  # They take all that they get.
-
-PATIENCE_S = 60.0
 
 WAYS = (("eventlet", "direct"), ("eventlet", "stock"), ("gevent", "stock"), ("threads", "stock"))
 """(kind of threads, fan-out)"""

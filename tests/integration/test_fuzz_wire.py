@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fuzz import effort, json_values
+from tests.support.metrics import metric
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import SocketIoReader, SseReader, socketio, sse, websocket_by_hand
 
@@ -61,14 +62,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def wait_until_left(server: RunningServer, count: int) -> None:
     """Until so many have a place, which is everyone's but the strangers'."""
     deadline_s = time.monotonic() + ANSWER_S
-    while (found := placed(server)) > count:
+    while (found := metric(server, "siar_admitted_connections")) > count:
         assert time.monotonic() < deadline_s, f"{found} places are taken"
         time.sleep(0.05)
-
-
-def placed(server: RunningServer) -> float:
-    text: str = server.request("GET", "/metrics")[1]
-    return float(text.split("\nsiar_admitted_connections ")[1].split()[0])
 
 
 def exchange(port: int, data: bytes) -> bytes:

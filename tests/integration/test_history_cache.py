@@ -22,6 +22,7 @@ from app.core.position import Position
 from app.settings import Settings
 from tests.support.brokers import publish
 from tests.support.followers import wait_for
+from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import RedisServer, redis_server, shared_redis
 from tests.support.server import RunningServer, running_server
 
@@ -142,7 +143,7 @@ def test_a_cache_without_redis_is_refused_in_words() -> None:
 
 def listed(server: RunningServer) -> tuple[str | None, Any]:
     """What is said of the cache, and the answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     with closing(connection):
         connection.request("GET", "/api/notifications")
         answer = connection.getresponse()

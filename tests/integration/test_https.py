@@ -21,6 +21,7 @@ from websockets.sync.client import connect
 from app.tls import keep
 from tests.support.encrypted import Encrypted, serving
 from tests.support.floods import FLOODS, is_ended_by
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT
 from tests.support.streams import read_until
 
@@ -41,18 +42,18 @@ def test_the_certificate_holds_under_every_address_that_is_told(server: Encrypte
 
 
 def test_both_transports_deliver_over_tls(server: Encrypted) -> None:
-    link = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.trust)
+    link = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=PATIENCE_S, context=server.trust)
     url = f"wss://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket"
     with contextlib.closing(link), connect(url, ssl=server.trust, proxy=None) as channel:
         link.request("GET", "/events")
         stream = link.getresponse()
-        assert str(channel.recv(timeout=10)).startswith("0{")
+        assert str(channel.recv(timeout=PATIENCE_S)).startswith("0{")
         channel.send("40")
-        assert str(channel.recv(timeout=10)).startswith("40{")
+        assert str(channel.recv(timeout=PATIENCE_S)).startswith("40{")
 
         server.publish("over TLS")
 
-        event = json.loads(str(channel.recv(timeout=10)).removeprefix("42"))
+        event = json.loads(str(channel.recv(timeout=PATIENCE_S)).removeprefix("42"))
         while not (line := stream.readline()).startswith(b"data: {"):
             assert line
     assert event[1] == json.loads(line.removeprefix(b"data: "))
@@ -82,10 +83,10 @@ def test_the_clock_channel_shows_the_same_certificate(server: Encrypted) -> None
 
     with connect(f"wss://127.0.0.1:{version['clock_port']}/", ssl=server.trust, proxy=None) as clock:
         clock.send('{"probe":7}')
-        answer = json.loads(clock.recv(timeout=10))
+        answer = json.loads(clock.recv(timeout=PATIENCE_S))
         clock.send("nonsense")
         with contextlib.suppress(Exception):
-            clock.recv(timeout=10)
+            clock.recv(timeout=PATIENCE_S)
 
     assert answer["probe"] == 7
     assert answer["timebase"] == version["timebase"]

@@ -16,6 +16,8 @@ from websockets.exceptions import ConnectionClosed
 from app.factory import create_app
 from app.settings import Settings
 from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.metrics import metric
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import SocketIoReader, socketio, sse
 
@@ -38,11 +40,6 @@ def server(
     with running_server(folder, recorder=0, **LIMITS, **fanout_settings(request.param)) as running:
         yield running
         assert "Traceback" not in running.log(), running.log()
-
-
-def metric(server: RunningServer, name: str) -> float:
-    text = server.request("GET", "/metrics")[1]
-    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
 
 
 def read_on(reader: SocketIoReader) -> None:
@@ -72,7 +69,7 @@ def test_a_publish_that_is_too_long_is_413(server: RunningServer) -> None:
 
 
 def test_a_header_that_is_too_long_is_refused(server: RunningServer) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     connection.request("GET", "/healthz", headers={"X-Long": "x" * 2000})
 
     assert connection.getresponse().status in (400, 431)
@@ -84,7 +81,7 @@ def test_a_head_of_many_lines_is_refused_by_its_whole_length(
     server: RunningServer, lines: int, status: int
 ) -> None:
     """Each line is within its limit; sixteen kilobytes in all are always allowed (app/serving/short_head.py)."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", "/healthz", headers={f"X-{line}": "x" * 1000 for line in range(lines)})
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import running_server
 from tests.support.streams import websocket_by_hand
 
@@ -33,12 +34,12 @@ def test_what_strangers_send_makes_no_line_of_its_own_in_the_log(tmp_path: Path)
             b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: \x1b[31m" + MARK.encode() + b"\r\n\r\n",
         ):
             with (
-                socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock,
+                socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock,
                 contextlib.suppress(ConnectionError),
             ):
                 sock.sendall(raw)
                 sock.recv(4096)
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as sock:
             websocket_by_hand(sock)
             packet = ("40" + json.dumps({"topics": [HOSTILE]})).encode()
             sock.sendall(b"\x81" + bytes([0xFE]) + len(packet).to_bytes(2, "big") + b"\0\0\0\0" + packet)

@@ -16,11 +16,10 @@ from websockets.sync.client import connect
 
 from app.tls import keep
 from tests.support.nginx import Ports, nginx_before_one
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.slow
-
-PATIENCE_S = 60
 
 
 @dataclass(frozen=True, slots=True)

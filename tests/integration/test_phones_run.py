@@ -15,39 +15,17 @@ from app.analysis.study_method import RawClocks, Stamps
 from app.commands import measuring, verify
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
-from app.core.scenario import Plan
 from app.core.trial import RunRecord
-from app.experiment.api import find_server
-from app.experiment.progress import SilentProgress
 from app.experiment.room_run import RoomRun
 from app.measure.store import Store
-from tests.support import lab
 from tests.support.phone import SimulatedPhone, phones
+from tests.support.room_runs import plan, room_run
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.alone
 
 SHIFT_US = 90_000_000
 """The phones' clocks are wrong by so much."""
-
-
-def plan(**changes: object) -> Plan:
-    values = {
-        "client_counts": (2,),
-        "notifications": 10,
-        "warmup_notifications": 2,
-        "rate_hz": 50.0,
-        "idle_s": 0.2,
-        "settle_s": 0.7,
-        "environment": "lan",
-        "profile": "plan",
-    }
-    return lab.short_plan(**{**values, **changes})
-
-
-def room_run(server: RunningServer, run: str, wanted: int, wanted_plan: Plan) -> RoomRun:
-    found = find_server(server.url, admin_token=server.admin_token, pid=server.process.pid)
-    return RoomRun(wanted_plan, found, server.runs_dir, run, wanted, SilentProgress())
 
 
 @pytest.fixture(scope="module")

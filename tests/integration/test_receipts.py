@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.integration.test_room_api import OPENING, Phone, new_phone, operator
+from tests.support.posting import CONDUCT, begin_trial, post, publish, receipt, sample
+from tests.support.room_by_hand import OPENING, new_phone, operator
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
-
-CONDUCT = {
-    "disconnects": 1,
-    "hidden_ms": 0,
-    "frozen_ms": 1500.5,
-    "clock_steps": 0,
-    "suspended_ms": 0,
-    "expected_count": 12,
-    "received_count": 11,
-    "events": [[12.5, "freeze"], [1512.5, "resume"]],
-    "device": {"model": "Pixel 7", "secure_context": False, "wake_lock": False, "timer_step_us": 100},
-}
 
 
 @pytest.fixture(scope="module")
@@ -33,51 +21,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         assert "Traceback" not in running.log(), running.log()
 
 
-def sample(notification: dict[str, Any], *, delay_ms: float = 10, **members: Any) -> dict[str, Any]:
-    """An arrival by a client whose clock began when the server's did."""
-    return {
-        "id": notification["id"],
-        "transport": "sse",
-        "due_us": notification["due_us"],
-        "sent_us": notification["sent_us"],
-        "received_client_us": notification["due_us"] + delay_ms * 1000,
-        "clock_offset_us": 0,
-        "clock_bound_us": 1500,
-        "state": "ok",
-        "outcome": "on_time",
-        "visible": True,
-        **members,
-    }
-
-
-def post(phone: Phone, samples: list[dict[str, Any]], **members: Any) -> tuple[int, Any]:
-    batch = {
-        "batch_id": secrets.token_hex(8),
-        "device": phone.device,
-        "clock_channel": "websocket",
-        "timebase": "t",
-        "samples": samples,
-    }
-    return phone.request("POST", "/api/deliveries", {**batch, **members})
-
-
 def spool(server: RunningServer, run: str | None = None) -> list[dict[str, Any]]:
     """The batches that the server has put down."""
     path = server.runs_dir / (run or server.run) / "spool.jsonl"
     return (
         [json.loads(line) for line in path.read_text().splitlines() if line.strip()] if path.exists() else []
     )
-
-
-def publish(server: RunningServer) -> dict[str, Any]:
-    """A notification as a subscriber receives it."""
-    with sse(server.port) as stream:
-        server.publish()
-        return stream.next_notification()
-
-
-def receipt(server: RunningServer, id: str) -> dict[str, Any]:
-    return dict(operator(server, "GET", f"/api/notifications/{id}/receipt"))
 
 
 def test_a_receipt_names_who_got_it_and_who_was_slowest(server: RunningServer) -> None:
@@ -168,23 +117,6 @@ def test_every_sample_says_in_which_state_its_page_was(
 
     assert status == 200
     assert spool(server)[-1]["batch"]["samples"][0]["lifecycle"] == kept
-
-
-def begin_trial(server: RunningServer, trial: int, run: str = "r") -> None:
-    order = {
-        "run": run,
-        "trial": trial,
-        "block": 0,
-        "transport": "sse",
-        "notifications": 1,
-        "warmup_notifications": 0,
-        "rate_hz": 100,
-        "payload_bytes": 512,
-        "start_after_ms": 0,
-        "drain_ms": 0,
-    }
-    operator(server, "POST", "/api/trials", order, expected=201)
-    operator(server, "DELETE", f"/api/trials/{run}/{trial}")
 
 
 def test_conduct_is_put_down_with_the_trial_also_without_a_sample(server: RunningServer) -> None:

@@ -20,7 +20,9 @@ from websockets.sync.client import connect
 from app.tls import keep
 from tests.components import require_tool
 from tests.support.followers import wait_for
+from tests.support.metrics import subscribed
 from tests.support.nginx import nginx
+from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import redis_server
 from tests.support.server import RunningServer, running_server
 
@@ -48,7 +50,7 @@ class Front:
     ) -> tuple[int, str, str | None]:
         """One request of a client: status, text, and the cookie that it was given."""
         link = http.client.HTTPSConnection(
-            "127.0.0.1", self.port, timeout=10, context=self.trust, source_address=(source, 0)
+            "127.0.0.1", self.port, timeout=PATIENCE_S, context=self.trust, source_address=(source, 0)
         )
         with contextlib.closing(link):
             link.request(method, path, body, {"Cookie": cookie} if cookie else {})
@@ -56,17 +58,9 @@ class Front:
             given = answer.headers.get("Set-Cookie")
             return answer.status, answer.read().decode(), given.partition(";")[0] if given else None
 
-    def sessions(self) -> list[int]:
+    def sessions(self) -> list[float]:
         """Of Socket.IO, subscribed, on each server."""
-        return [_socketio_count(server) for server in self.servers]
-
-
-def _socketio_count(server: RunningServer) -> int:
-    _status, text = server.request("GET", "/metrics")
-    line = next(
-        each for each in text.splitlines() if each.startswith('siar_connections{transport="socketio"}')
-    )
-    return int(float(line.split()[-1]))
+        return [subscribed(server, "socketio") for server in self.servers]
 
 
 @contextlib.contextmanager
@@ -150,17 +144,17 @@ def test_a_websocket_is_upgraded_and_needs_no_affinity(tmp_path: Path, affinity:
         with contextlib.ExitStack() as stack:
             channels = [
                 stack.enter_context(
-                    connect(url, ssl=before.trust, source_address=(source, 0), open_timeout=10)
+                    connect(url, ssl=before.trust, source_address=(source, 0), open_timeout=PATIENCE_S)
                 )
                 for source in ADDRESSES[:6]
             ]
             for channel in channels:
-                assert str(channel.recv(timeout=10)).startswith("0{")
+                assert str(channel.recv(timeout=PATIENCE_S)).startswith("0{")
                 channel.send("40")
-                assert str(channel.recv(timeout=10)).startswith("40{")
+                assert str(channel.recv(timeout=PATIENCE_S)).startswith("40{")
             spread = before.sessions()
             before.servers[0].publish("live")
-            texts = [str(channel.recv(timeout=10)) for channel in channels]
+            texts = [str(channel.recv(timeout=PATIENCE_S)) for channel in channels]
 
     assert all(text.startswith('42["notification",') for text in texts)
     assert sum(spread) == 6
@@ -201,7 +195,7 @@ def test_clients_go_on_at_another_server_when_theirs_is_gone(tmp_path: Path) -> 
 
         def resumed(source: str) -> bool:
             link = http.client.HTTPSConnection(
-                "127.0.0.1", before.port, timeout=10, context=before.trust, source_address=(source, 0)
+                "127.0.0.1", before.port, timeout=PATIENCE_S, context=before.trust, source_address=(source, 0)
             )
             with contextlib.closing(link), contextlib.suppress(OSError, http.client.HTTPException):
                 link.request("GET", "/events", headers={"Last-Event-ID": left_at})

@@ -13,8 +13,9 @@ import pytest
 from app.core.errors import Conflict
 from app.experiment.api import find_server
 from app.experiment.room_api import RoomOperator
-from tests.integration.test_receipts import CONDUCT, begin_trial, post
-from tests.integration.test_room_api import OPENING, new_phone, operator
+from tests.support.patience import PATIENCE_S
+from tests.support.posting import CONDUCT, begin_trial, post
+from tests.support.room_by_hand import OPENING, new_phone, operator
 from tests.support.server import RunningServer, running_server
 
 DEVICE_BYTES_MAX = 4096
@@ -96,7 +97,7 @@ def test_a_foreign_host_is_refused_in_the_readers_language(server: RunningServer
 
 
 def test_who_follows_a_link_reads_a_page_and_no_json(server: RunningServer) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     connection.request("GET", "/api/runs?lang=id", headers={"Accept": NAVIGATION})
     response = connection.getresponse()
     page = response.read().decode()
@@ -217,7 +218,7 @@ def test_a_room_whose_runner_was_killed_closes_and_says_why(server: RunningServe
     phone.join()
     asked = runner.room()
 
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + PATIENCE_S
     while (room := operator(server, "GET", "/api/room"))["phase"] != "closed":
         assert time.monotonic() < deadline_s
         time.sleep(0.1)

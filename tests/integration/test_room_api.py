@@ -6,63 +6,16 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from tests.support.patience import PATIENCE_S
+from tests.support.room_by_hand import OPENING, TRIAL, VERDICT, Phone, new_phone, operator, put_trial
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import socketio, sse
-
-TRIAL = {
-    "index": 0,
-    "block": 0,
-    "clients": 1,
-    "transport": "sse",
-    "expected_count": 3,
-    "warmup_count": 1,
-    "rate_hz": 5,
-    "drain_ms": 100,
-    "topic": "trial.0",
-    "factors": {"radio": "warm", "gap_s": 0.2, "polling": False},
-    "state": "connect",
-}
-OPENING = {"run": "run-1", "wanted_count": 6, "length_s": 300, "plan": {"profile": "classroom"}}
-VERDICT = {"code": "same", "sentence_en": "No difference.", "sentence_id": "Tidak ada perbedaan."}
-
-
-@dataclass
-class Phone:
-    """A registered device that asks as itself."""
-
-    server: RunningServer
-    device: str
-    token: str
-
-    def request(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        return self.server.request(method, path, body, token=f"{self.device}.{self.token}", **more)
-
-    def join(self, **members: Any) -> dict[str, Any]:
-        status, answer = self.request("POST", "/api/participants", members)
-        assert status == 201, answer
-        return answer
-
-    def assignment(self) -> dict[str, Any]:
-        status, answer = self.request("GET", "/api/assignment")
-        assert status == 200, answer
-        return answer
-
-    def report(self, **members: Any) -> dict[str, Any]:
-        status, answer = self.request("POST", "/api/assignment", members)
-        assert status == 200, answer
-        return answer
-
-
-def new_phone(server: RunningServer) -> Phone:
-    _status, answer = server.request("POST", "/api/devices", {})
-    return Phone(server, answer["device"], answer["token"])
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +34,6 @@ def server(running: RunningServer) -> RunningServer:
     operator(running, "DELETE", "/api/room")
     operator(running, "POST", "/api/room", OPENING, expected=201)
     return running
-
-
-def operator(server: RunningServer, method: str, path: str, body: Any = None, *, expected: int = 200) -> Any:
-    status, answer = server.request(method, path, body)
-    assert status == expected, answer
-    return answer
-
-
-def put_trial(server: RunningServer, **members: Any) -> None:
-    operator(server, "PUT", "/api/room/trial?run=run-1", {**TRIAL, **members})
 
 
 def test_a_phone_joins_with_a_name_and_is_seen_by_operator_and_screen(server: RunningServer) -> None:
@@ -208,7 +151,7 @@ def as_cookie(phone: Phone, method: str, path: str, body: Any) -> tuple[int, Any
     )
     request.add_header("Cookie", f"siar_device={phone.device}.{phone.token}")
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
             return response.status, json.loads(response.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

@@ -10,8 +10,8 @@ import pytest
 from app.core.errors import Conflict
 from app.experiment.api import find_server
 from app.experiment.room_api import RoomOperator
-from tests.integration.test_receipts import CONDUCT, begin_trial, post
-from tests.integration.test_room_api import OPENING, TRIAL, VERDICT, new_phone, operator
+from tests.support.posting import CONDUCT, begin_trial, post
+from tests.support.room_by_hand import OPENING, TRIAL, VERDICT, new_phone, operator
 from tests.support.server import RunningServer, running_server
 from tests.support.stored_run import store_run
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.test_room_api import OPENING, Phone, new_phone, operator
+from tests.support.patience import PATIENCE_S
+from tests.support.room_by_hand import OPENING, Phone, new_phone, operator
 from tests.support.server import running_server
 from tests.support.streams import sse
-
-PATIENCE_S = 60.0
 
 
 def test_where_a_code_is_required_nobody_joins_without_it_and_guessing_is_slow(tmp_path: Path) -> None:

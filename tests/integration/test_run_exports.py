@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.test_room_api import OPENING, VERDICT, operator
 from tests.integration.test_runs_api import fetch
+from tests.support.room_by_hand import OPENING, VERDICT, operator
 from tests.support.server import RunningServer, running_server
 from tests.support.stored_run import DEVICES, LAN_ADDRESS, NAMES
 from tests.support.stored_run import store_run as store_phones_run

@@ -16,8 +16,8 @@ import pytest
 from app.core.scenario import plan_to_json
 from app.experiment import api
 from app.suite import environment
-from tests.integration.test_phones_run import plan
 from tests.support.phone import phones
+from tests.support.room_runs import plan
 from tests.support.server import free_port, running_server
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]

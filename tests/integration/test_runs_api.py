@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.stored_run import DEVICES, NAMES, store_run
 
@@ -29,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 def fetch(server: RunningServer, path: str, token: str | None = None) -> tuple[int, dict[str, str], bytes]:
     """A GET of exactly this path, which urllib would tidy up: status, headers, content."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     try:
         headers = {"Authorization": f"Bearer {server.admin_token if token is None else token}"}
         connection.request("GET", path, headers=headers)

@@ -14,6 +14,7 @@ import pytest
 
 from app.archive.sizes import folder_bytes
 from app.archive.trash import DAY_S
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 from tests.support.stored_run import store_run
 
@@ -117,7 +118,7 @@ def test_without_a_server_there_is_no_link(tmp_path: Path) -> None:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < deadline_s, "it did not come to that"
         time.sleep(0.05)

@@ -14,12 +14,11 @@ import pytest
 from app.archive.export import export
 from app.measure.cpu import CpuSampler
 from tests.support.lab import descendants_with, wait_until_gone
+from tests.support.patience import PATIENCE_S
 from tests.support.phone import phones
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.alone
-
-WAIT_S = 60
 
 SHORT = {
     "arms": ["sse", "socketio"],
@@ -44,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 def until(look: Callable[[], Any]) -> Any:
     """What `look` gives, once that is something."""
-    deadline_s = time.monotonic() + WAIT_S
+    deadline_s = time.monotonic() + PATIENCE_S
     while not (found := look()):
         assert time.monotonic() < deadline_s, "it did not come to that"
         time.sleep(0.05)

@@ -11,6 +11,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +21,11 @@ import pytest
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
+from app import clock
 from app.serving.companions import Keeper
 from tests.support.followers import wait_for
+from tests.support.orphans import end_with_us
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 
 
@@ -50,7 +54,7 @@ def probe(port: int) -> dict[str, object]:
     def is_answered() -> bool:
         with contextlib.suppress(OSError, WebSocketException), connect(f"ws://127.0.0.1:{port}/") as clock:
             clock.send('{"probe":7}')
-            answers.append(json.loads(clock.recv(timeout=5)))
+            answers.append(json.loads(clock.recv(timeout=PATIENCE_S)))
         return bool(answers)
 
     wait_for(is_answered, lambda: f"no clock on port {port}")
@@ -98,20 +102,21 @@ def ended_process() -> subprocess.Popen[bytes]:
 
 def test_a_companion_that_does_not_last_is_tried_less_and_less_often() -> None:
     said: list[str] = []
-    pauses_us: list[int] = []
+    tried_us: list[int] = []
+    enough = threading.Event()
 
     def start() -> subprocess.Popen[bytes]:
-        pauses_us.append(kept._kept[0].again_us or 0)
-        if len(pauses_us) == 5:
-            kept._is_over.set()
+        tried_us.append(clock.monotonic_us())
+        if len(tried_us) == 5:
+            enough.set()
         raise OSError("no process to be had")
 
     with keeper(said) as kept:
         kept.add("recorder", ended_process(), start)
         kept.watch(lambda: False)
-        kept._is_over.wait()
+        assert enough.wait(PATIENCE_S)
 
-    steps_us = [after - before for before, after in itertools.pairwise(pauses_us)]
+    steps_us = [after - before for before, after in itertools.pairwise(tried_us)]
     assert all(step >= 10_000 * 2**n for n, step in enumerate(steps_us, start=1))
     assert said == ["The recorder ended; it is started again."]
 
@@ -119,11 +124,12 @@ def test_a_companion_that_does_not_last_is_tried_less_and_less_often() -> None:
 def test_nothing_is_started_while_the_server_ends() -> None:
     said: list[str] = []
     asked: list[bool] = []
+    enough = threading.Event()
 
     def is_ending() -> bool:
         asked.append(True)
         if len(asked) == 5:
-            kept._is_over.set()
+            enough.set()
         return True
 
     def start() -> subprocess.Popen[bytes]:
@@ -132,7 +138,7 @@ def test_nothing_is_started_while_the_server_ends() -> None:
     with keeper(said) as kept:
         kept.add("recorder", ended_process(), start)
         kept.watch(is_ending)
-        kept._is_over.wait()
+        assert enough.wait(PATIENCE_S)
 
     assert said == []
 
@@ -211,6 +217,7 @@ def test_port_0_is_printed_as_the_port_that_it_became(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env={**environment, "PYTHONPATH": str(ROOT)},
+        preexec_fn=end_with_us(),  # noqa: PLW1509 - two system calls, no lock, no import
     )
     with process:
         try:
@@ -266,6 +273,7 @@ def test_a_terminal_gets_a_qr_code_and_the_address_under_it(tmp_path: Path) -> N
             "COLUMNS": "80",
             "PYTHONIOENCODING": "utf-8",
         },
+        preexec_fn=end_with_us(),  # noqa: PLW1509 - two system calls, no lock, no import
     )
     os.close(slave)
     said = b""

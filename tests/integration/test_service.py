@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.components import require_node, require_node_modules, require_tool
+from tests.support.metrics import subscribed
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
+from tests.support.slow_cuts import slow_cuts
 from tests.support.streams import (
     next_line,
     official_client,
@@ -34,8 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 def wait_until_gone(server: RunningServer, *, others: int) -> None:
     """Until the server has noticed that the streams of earlier tests were left."""
-    deadline_s = time.monotonic() + 10
-    while f'siar_connections{{transport="sse"}} {others:.1f}' not in server.request("GET", "/metrics")[1]:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while subscribed(server, "sse") != others:
         assert time.monotonic() < deadline_s, "streams that were left are not noticed"
         time.sleep(0.05)
 
@@ -338,9 +341,9 @@ def test_a_client_that_stops_reading_is_cut_off_and_the_others_are_not(tmp_path:
         stalled_websocket.connect(("127.0.0.1", server.port))
         _subscribe_raw(stalled_websocket)
         titles = []
-        deadline_s = time.monotonic() + 30
+        deadline_s = time.monotonic() + PATIENCE_S
         number = 0
-        while _closed_as_slow(server) != {"sse", "socketio"}:
+        while slow_cuts(server).keys() != {"sse", "socketio"}:
             assert time.monotonic() < deadline_s, "the stalled clients were not cut off"
             for _ in range(20):
                 number += 1
@@ -354,12 +357,3 @@ def _subscribe_raw(sock: socket.socket) -> None:
     websocket_by_hand(sock)
     sock.sendall(bytes([0x81, 0x82, 0, 0, 0, 0]) + b"40")  # the packet CONNECT in a frame masked with zeros
     read_until(sock, b"40{")
-
-
-def _closed_as_slow(server: RunningServer) -> set[str]:
-    _status, text = server.request("GET", "/metrics")
-    return {
-        name
-        for name in ("sse", "socketio")
-        if f'siar_closed_connections_total{{reason="slow_consumer",transport="{name}"}}' in text
-    }

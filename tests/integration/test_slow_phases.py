@@ -14,6 +14,7 @@ import pytest
 from app.core.frames import Opcode, encode_frame, handshake_key, handshake_request
 from tests.support.encrypted import serving
 from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.metrics import subscribed
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse, websocket_by_hand
 
@@ -68,11 +69,6 @@ def is_ended(sock: socket.socket, more: bytes = b"") -> bool:
     return False
 
 
-def subscribed(server: RunningServer) -> float:
-    text: str = server.request("GET", "/metrics")[1]
-    return float(text.split('\nsiar_connections{transport="socketio"} ')[1].split()[0])
-
-
 @pytest.mark.parametrize(
     ("beginning", "more"),
     [(HALF_A_FRAME, b"a"), (HALF_A_FRAME[:1], b""), (A_FRAGMENT, ANOTHER)],
@@ -91,7 +87,7 @@ def test_who_begins_a_message_and_does_not_end_it_is_ended_as_one_who_answers_no
         server.publish("still here", "")
         assert stream.next_notification()["title"] == "still here"
     deadline_s = time.monotonic() + PATIENCE_S
-    while subscribed(server):
+    while subscribed(server, "socketio"):
         assert time.monotonic() < deadline_s, "its place was not given back"
 
 

@@ -14,6 +14,7 @@ import pytest
 from app.serving.door import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE
 from app.serving.timed_body import BODY_S
 from app.serving.worker import FIRST_REQUEST_S
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
 
@@ -24,6 +25,9 @@ PLACES = 2 * CONNECTIONS
 """In the request loop."""
 
 STRANGER, OTHER = "127.0.9.1", "127.0.9.2"
+
+OTHERS_REQUESTS = 10
+"""Of somebody who asks now and then: half of what an address may ask at once."""
 
 GRACE_S = 10.0
 """A busy machine's."""
@@ -44,7 +48,7 @@ def server(
 @contextlib.contextmanager
 def connection(server: RunningServer, source: str = STRANGER) -> Iterator[socket.socket]:
     address = ("127.0.0.1", server.port)
-    with socket.create_connection(address, timeout=30, source_address=(source, 0)) as sock:
+    with socket.create_connection(address, timeout=PATIENCE_S, source_address=(source, 0)) as sock:
         yield sock
 
 
@@ -107,11 +111,13 @@ def test_who_asks_without_end_waits_and_others_do_not(server: RunningServer) -> 
             assert b"200 OK" in ask(sock)
         took_s = time.monotonic() - begun_s
         asked_s = time.monotonic()
-        assert b"200 OK" in ask(other)
+        for _ in range(OTHERS_REQUESTS):
+            assert b"200 OK" in ask(other)
         other_s = time.monotonic() - asked_s
 
     assert took_s > 2 / per_s
-    assert other_s < 1.0
+    # In one queue with the other, each request would wait for a turn. So many, that a busy machine is not taken for it.
+    assert other_s < 0.5 * OTHERS_REQUESTS / per_s
 
 
 @pytest.mark.slow
@@ -162,7 +168,9 @@ def _was_refused(sock: socket.socket) -> bool:
 
 def test_a_whole_history_is_answered_in_pieces_that_are_one_document(server: RunningServer) -> None:
     sent = [server.publish(str(number), "x" * 1000)["id"] for number in range(60)]
-    link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10, source_address=("127.0.9.7", 0))
+    link = http.client.HTTPConnection(
+        "127.0.0.1", server.port, timeout=PATIENCE_S, source_address=("127.0.9.7", 0)
+    )
     with contextlib.closing(link):
         link.request("GET", "/api/notifications?after=0&limit=1000")
         answer = link.getresponse()

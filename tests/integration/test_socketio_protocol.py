@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import (
     CLIENTS,
-    PATIENCE_S,
     WAYS,
     Client,
     Endpoint,

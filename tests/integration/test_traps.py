@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import socket
 import subprocess
 import sys
@@ -16,6 +15,8 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.components import require_node, require_node_modules
+from tests.support.metrics import metric
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port, running_server
 from tests.support.streams import next_line, official_client, socketio, sse
 
@@ -116,7 +117,7 @@ def test_a_port_in_use_is_refused_in_words(tmp_path: Path) -> None:
             [sys.executable, "-P", "-m", "app", "serve", "--host", "127.0.0.1", "--port", str(server.port)],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=PATIENCE_S,
             cwd=tmp_path,
             env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         )
@@ -142,11 +143,11 @@ def test_no_compression_unless_asked(way: str, tmp_path: Path) -> None:
             connect(f"ws://127.0.0.1:{port}/socket.io/?EIO=4&transport=websocket") as websocket,
         ):
             assert bool(websocket.protocol.extensions) is compression
-            websocket.recv(timeout=10)
+            websocket.recv(timeout=PATIENCE_S)
             websocket.send("40")
-            websocket.recv(timeout=10)
+            websocket.recv(timeout=PATIENCE_S)
             server.publish("x" * 100, "y" * 5000)
-            assert "y" * 5000 in str(websocket.recv(timeout=10))
+            assert "y" * 5000 in str(websocket.recv(timeout=PATIENCE_S))
 
 
 @pytest.mark.slow
@@ -156,11 +157,11 @@ def test_no_polling_detour_unless_asked(tmp_path: Path) -> None:
     require_node_modules()
     with running_server(tmp_path, recorder=0) as server:
         with connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket") as websocket:
-            assert '"upgrades":[]' in str(websocket.recv(timeout=10))
-        before = requests_answered(server.request("GET", "/metrics")[1])
+            assert '"upgrades":[]' in str(websocket.recv(timeout=PATIENCE_S))
+        before = metric(server, "siar_http_requests_total")
         with official_client(str(node), server.url, transports=["websocket"]) as client:
             assert next_line(client, "connect")["transport"] == "websocket"
-            after = requests_answered(server.request("GET", "/metrics")[1])
+            after = metric(server, "siar_http_requests_total")
     assert after - before == 2  # the WebSocket, and the question itself
 
 
@@ -248,16 +249,10 @@ def test_nagle_is_off_on_the_stream_under_every_server(way: str, tmp_path: Path)
     }
     with running_server(tmp_path, command=probed[way], port=port, recorder=0) as server:
         with sse(port):
-            deadline_s = time.monotonic() + 10
+            deadline_s = time.monotonic() + PATIENCE_S
             while "nodelay /events" not in server.log() and time.monotonic() < deadline_s:
                 server.request("GET", "/healthz")  # The first bytes may be here before the probe has looked.
         assert "nodelay /events 1" in server.log()
-
-
-def requests_answered(metrics: str) -> int:
-    match = re.search(r"^siar_http_requests_total (\d+)", metrics, re.MULTILINE)
-    assert match is not None
-    return int(match[1])
 
 
 @pytest.mark.slow
@@ -265,7 +260,7 @@ def test_static_files_arrive_whole_under_our_worker(tmp_path: Path) -> None:
     """gunicorn would use sendfile, which a green socket refuses: the file would be cut to nothing."""
     with running_server(tmp_path, recorder=0) as server:
         for name in ("css/icon.svg", "vendor/socket.io-client-4.8.4/socket.io.esm.min.js"):
-            with urllib.request.urlopen(f"{server.url}/static/{name}", timeout=10) as response:
+            with urllib.request.urlopen(f"{server.url}/static/{name}", timeout=PATIENCE_S) as response:
                 assert response.read() == (ROOT / "static" / name).read_bytes()
         assert "Traceback" not in server.log()
 

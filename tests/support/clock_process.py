@@ -14,6 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from app import clock
 from app.core.clocksync import Probe
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 ANCHOR_US = 1_790_000_000_000_000
@@ -36,7 +37,7 @@ class ClockProcess:
 
     def end(self) -> bytes:
         """Close its standard input, as a parent that dies does; what it has written to standard error."""
-        _, errors = self.process.communicate(timeout=5)
+        _, errors = self.process.communicate(timeout=PATIENCE_S)
         return errors
 
 
@@ -54,7 +55,7 @@ def ask(client: ClientConnection, number: int) -> tuple[Probe, dict[str, Any]]:
     """One probe, stamped by the monotonic clock alone, and the answer as it came."""
     t1_us = clock.monotonic_us()
     client.send(json.dumps({"probe": number}))
-    text = client.recv(timeout=5)
+    text = client.recv(timeout=PATIENCE_S)
     t4_us = clock.monotonic_us()
     answer = json.loads(text)
     return Probe(t1_us, answer["received_us"], answer["sent_us"], t4_us), answer

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.server import ANSWER_TIMEOUT_S, ROOT, stop
-
-START_TIMEOUT_S = 30.0
+from tests.support.orphans import end_with_us
+from tests.support.patience import PATIENCE_S
+from tests.support.server import ROOT, stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Encrypted:
 
     def ask(self, path: str, host: str = "127.0.0.1") -> tuple[http.client.HTTPResponse, bytes]:
         """One GET: the answer and its body."""
-        link = http.client.HTTPSConnection(host, self.port, timeout=10, context=self.trust)
+        link = http.client.HTTPSConnection(host, self.port, timeout=PATIENCE_S, context=self.trust)
         with contextlib.closing(link):
             link.request("GET", path)
             answer = link.getresponse()
@@ -45,9 +45,7 @@ class Encrypted:
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """One request as the operator, whose token the terminal shows: status and decoded JSON."""
         token = self.said(r"Bearer ([\w-]+)")[1]
-        link = http.client.HTTPSConnection(
-            "127.0.0.1", self.port, timeout=ANSWER_TIMEOUT_S, context=self.trust
-        )
+        link = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=self.trust)
         with contextlib.closing(link):
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
             link.request(method, path, None if body is None else json.dumps(body), headers)
@@ -56,7 +54,7 @@ class Encrypted:
 
     def said(self, text: str) -> re.Match[str]:
         """What it said, once it has."""
-        deadline_s = time.monotonic() + START_TIMEOUT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while (found := re.search(text, self.log.read_text())) is None:
             assert time.monotonic() < deadline_s, self.log.read_text()
             time.sleep(0.05)
@@ -77,12 +75,13 @@ def serving(folder: Path, *arguments: str, trust: str) -> Iterator[Encrypted]:
             cwd=folder,
             env={**environment, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
+            preexec_fn=end_with_us(),  # noqa: PLW1509 - two system calls, no lock, no import
         )
     try:
         plain = Encrypted(0, ssl.create_default_context(), log, folder)
         port = int(plain.said(r"https://127\.0\.0\.1:(\d+)/")[1])
         server = Encrypted(port, ssl.create_default_context(cafile=folder / trust), log, folder)
-        deadline_s = time.monotonic() + START_TIMEOUT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while True:
             with contextlib.suppress(OSError):
                 if server.ask("/readyz")[0].status == 200:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from websockets.sync.client import ClientConnection
 
-from tests.support.protocol_server import PATIENCE_S, Polling
+from tests.support.patience import PATIENCE_S
+from tests.support.protocol_server import Polling
 
 
 def probing(polling: Polling) -> ClientConnection:

@@ -12,13 +12,12 @@ from typing import Any
 
 from websockets.exceptions import WebSocketException
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer
 from tests.support.streams import socketio, sse
 
 COME_BACK_AFTER_S = 0.05
 """Far sooner than a real client, so that a test meets the server's first moments."""
-
-WAIT_S = 30.0
 
 BROKEN = (AssertionError, OSError, http.client.HTTPException, WebSocketException, EOFError, ValueError)
 """How a connection may end."""
@@ -26,7 +25,7 @@ BROKEN = (AssertionError, OSError, http.client.HTTPException, WebSocketException
 
 def wait_for(condition: Callable[[], bool], what: Callable[[], object], *, times: int = 1) -> None:
     """Until it holds; otherwise the test fails with `what`, after so many `times` the usual wait."""
-    deadline_s = time.monotonic() + times * WAIT_S
+    deadline_s = time.monotonic() + times * PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline_s, what()
         time.sleep(0.01)

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.components import require_node, require_node_modules
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT
 from tests.support.streams import JS
 
 CLIENTS = ("javascript", "python")
-
-TIMEOUT_S = 10.0
 
 
 class InteropClient:
@@ -44,7 +43,7 @@ class InteropClient:
 
     def next_report(self) -> dict[str, Any]:
         """Whatever it reports next."""
-        report = self._reports.get(timeout=TIMEOUT_S)
+        report = self._reports.get(timeout=PATIENCE_S)
         assert report is not None, "the client ended"
         return report
 
@@ -117,6 +116,6 @@ def interop_client(kind: str, url: str, **options: Any) -> Iterator[InteropClien
             assert process.stdin is not None
             process.stdin.close()
             try:
-                process.wait(10)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()

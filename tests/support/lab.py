@@ -8,6 +8,7 @@ import time
 import psutil
 
 from app.core.scenario import Plan, arms_from_names
+from tests.support.server import RunningServer
 
 
 def short_plan(**changes: object) -> Plan:
@@ -59,3 +60,12 @@ def _is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def worker_of(server: RunningServer) -> psutil.Process:
+    """The process that serves: the master's child that listens on the service's port."""
+    for process in psutil.Process(server.process.pid).children():
+        with contextlib.suppress(psutil.Error):
+            if any(each.laddr.port == server.port for each in process.net_connections("tcp") if each.laddr):
+                return process
+    raise AssertionError("no worker listens")

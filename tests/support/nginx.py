@@ -12,9 +12,8 @@ from pathlib import Path
 
 from app.experiment import processes
 from tests.components import require_tool
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port
-
-START_TIMEOUT_S = 20.0
 
 HTTP2_ON_SINCE = (1, 25, 1)
 """Older ones want it behind `listen`, as both configurations say."""
@@ -131,7 +130,7 @@ def _running(folder: Path, text: str) -> Iterator[None]:
             stderr=log,
         )
     try:
-        deadline_s = time.monotonic() + START_TIMEOUT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while not (folder / "nginx.pid").exists():
             assert process.poll() is None, (folder / "nginx.log").read_text()
             assert time.monotonic() < deadline_s

@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT
 
 TRANSPORTS = ("sse", "socketio")
-
-WAIT_S = 60.0
-"""Only what never happens takes so long."""
 
 FILES = ("loadtests/locustfile.py", "tests/support/telling_locustfile.py")
 
@@ -63,13 +61,13 @@ class PlainLocust:
 
     def wait_for(self, name: str, count: int) -> None:
         """Until each transport's user has told so many."""
-        deadline_s = time.monotonic() + WAIT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while self.counts().least(name) < count:
             self._go_on_waiting(f"{count} x {name}", deadline_s)
 
     def wait_for_connections(self, count: int) -> None:
         """Until each transport's user has been let in so often."""
-        deadline_s = time.monotonic() + WAIT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while self.counts().least_good("connect") < count:
             self._go_on_waiting(f"{count} connections", deadline_s)
 

@@ -19,11 +19,17 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from app.serving.engine_limits import UPGRADE_TIMEOUT_S
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, RunningServer, running_server
 
 SEPARATOR = "\x1e"
 
-PATIENCE_S = 10.0
+CLOSED_S_MAX = 0.9 * UPGRADE_TIMEOUT_S
+"""What the server ends at once is ended long before; an upgrade that it had not ended would be given up a little later."""
+
+END_S_MAX = 20.0
+"""What the server ends at once is ended long before; by the heartbeat a ping would come first, after 25 s."""
 
 WAYS = (
     ("eventlet", "direct"),
@@ -143,9 +149,11 @@ class Polling:
         self.wait_until(lambda state: state.get("is_polled") or future.done())
         return future
 
-    def wait_until(self, condition: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    def wait_until(
+        self, condition: Callable[[dict[str, Any]], Any], within_s: float = PATIENCE_S
+    ) -> dict[str, Any]:
         """Ask for the session's state until it is as wanted."""
-        deadline_s = time.monotonic() + PATIENCE_S
+        deadline_s = time.monotonic() + within_s
         while not condition(state := self.endpoint.state(self.sid)):
             assert time.monotonic() < deadline_s, state
             time.sleep(0.005)
@@ -212,7 +220,7 @@ CLIENTS: dict[str, Callable[[Endpoint], Client]] = {"polling": Polling, "websock
 def wait_for_the_end(client: Client) -> list[str | bytes]:
     """What a client still receives until its session ends, which must be soon."""
     received = []
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + END_S_MAX
     with contextlib.suppress(Ended):
         while time.monotonic() < deadline_s:
             received.append(client.receive())
@@ -223,7 +231,7 @@ def wait_for_the_end(client: Client) -> list[str | bytes]:
 def closes_cleanly(websocket: ClientConnection) -> bool:
     """Whether the server ends this WebSocket with a close frame, after at most the close packet."""
     try:
-        while (data := websocket.recv(timeout=PATIENCE_S)) == "1":
+        while (data := websocket.recv(timeout=CLOSED_S_MAX)) == "1":
             pass
     except ConnectionClosed as error:
         return error.rcvd is not None

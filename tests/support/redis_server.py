@@ -16,9 +16,8 @@ from pathlib import Path
 
 from app.experiment import processes
 from tests.components import require_tool
+from tests.support.patience import PATIENCE_S
 from tests.support.server import free_port
-
-START_TIMEOUT_S = 20.0
 
 
 class RedisServer:
@@ -49,7 +48,7 @@ class RedisServer:
             self.process = processes.spawn(
                 [*self._into, *self.command_line()], env=processes.environment(), stdout=log, stderr=log
             )
-        deadline_s = time.monotonic() + START_TIMEOUT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while not self._answers():
             assert self.process.poll() is None, self.log()
             assert time.monotonic() < deadline_s, self.log()
@@ -99,7 +98,7 @@ class RedisServer:
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(number)
-            self.process.wait(20)
+            self.process.wait(PATIENCE_S)
             self.process = None
 
 

@@ -20,15 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.orphans import end_with_us
+from tests.support.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 
 ADMIN_TOKEN = "test-operator-token"
-
-START_TIMEOUT_S = 60.0
-"""A second is usual; only a server that hangs takes so long, on a machine however busy."""
-
-ANSWER_TIMEOUT_S = 60.0
-"""Only a server that hangs takes so long, or one to which thousands come at once on a machine that is busy."""
 
 
 @dataclass(slots=True)
@@ -77,7 +74,7 @@ class RunningServer:
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         try:
-            with _opener(source).open(request, timeout=ANSWER_TIMEOUT_S) as response:
+            with _opener(source).open(request, timeout=PATIENCE_S) as response:
                 return response.status, _decoded(response)
         except urllib.error.HTTPError as error:
             return error.code, _decoded(error)
@@ -136,9 +133,10 @@ def running_server(
     }
     environment |= {f"SIAR_{name.upper()}": str(value) for name, value in settings.items()}
     log_path = tmp_path / f"server-{port}.log"
-    # When the tests are killed, the pipe closes, and a server under gunicorn ends too: no orphans.
+    # When the tests are killed, the pipe closes, and a server under gunicorn ends too; any other is told by the kernel.
     read_fd, write_fd = os.pipe()
-    if "gunicorn" in command:
+    is_piped = "gunicorn" in command
+    if is_piped:
         environment["SIAR_PARENT_PIPE_FD"] = str(read_fd)
     with log_path.open("wb") as log:
         process = subprocess.Popen(
@@ -150,6 +148,7 @@ def running_server(
             cwd=cwd or tmp_path,
             start_new_session=True,
             pass_fds=[read_fd],
+            preexec_fn=None if is_piped else end_with_us(),  # noqa: PLW1509 - two system calls, no lock, no import
         )
     os.close(read_fd)
     server = RunningServer(
@@ -178,7 +177,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_until_ready(server: RunningServer) -> None:
-    deadline_s = time.monotonic() + START_TIMEOUT_S
+    deadline_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline_s:
         if server.process.poll() is not None:
             raise AssertionError(f"the server ended with {server.process.returncode}:\n{server.log()}")

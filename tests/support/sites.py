@@ -19,13 +19,12 @@ from pathlib import Path
 
 from app.experiment import processes
 from tests.support.netns import Namespace, namespace
+from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import RedisServer
 from tests.support.server import ADMIN_TOKEN, GUNICORN, RunningServer, stop
 
 PORT = 8080
 """Each namespace has all ports to itself."""
-
-START_TIMEOUT_S = 40.0
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ class Site:
             )
         url = f"http://{self.host}:{PORT}"
         self.server = RunningServer(url, PORT, ADMIN_TOKEN, self.folder / "runs", "", None, process, log_path)
-        deadline_s = time.monotonic() + START_TIMEOUT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while not self._is_ready():
             assert process.poll() is None, self.server.log()
             assert time.monotonic() < deadline_s, self.server.log()

@@ -151,7 +151,8 @@ class Stage:
 
     def between_trials(self) -> None:
         """Nobody is to do anything."""
-        self.server.request("PUT", f"/api/room/trial?run={RUN}", raw=b"null")
+        status, answer = self.server.request("PUT", f"/api/room/trial?run={RUN}", raw=b"null")
+        assert status == 200, answer
 
     def progress(self, **more: Any) -> None:
         """How far it is, with results of both arms."""

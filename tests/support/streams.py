@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 from app.core.event_stream import EventStreamDecoder
+from tests.support.patience import PATIENCE_S
 
 JS = Path(__file__).parents[1] / "js"
 
@@ -57,7 +59,7 @@ def sse(
     port: int, query: str = "", headers: dict[str, str] | None = None, *, host: str = "127.0.0.1"
 ) -> Iterator[SseReader]:
     """A subscribed stream: the prelude has been read."""
-    connection = http.client.HTTPConnection(host, port, timeout=10)
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", f"/events{query}", headers=headers or {})
         with connection.getresponse() as response:
@@ -79,7 +81,7 @@ class SocketIoReader:
     def next_packet(self) -> str:
         """The next Engine.IO packet that is no ping, raw."""
         while True:
-            packet = self.websocket.recv(timeout=10)
+            packet = self.websocket.recv(timeout=PATIENCE_S)
             assert isinstance(packet, str)
             if packet != "2":
                 return packet
@@ -113,11 +115,11 @@ def socketio(
     # Without max_queue=None a client that leaves with frames unread waits 10 s for the end of its own queue.
     url = f"ws://{host}:{port}/socket.io/?EIO=4&transport=websocket"
     # No pings of the library's own beside Engine.IO's: they draw random numbers in a thread, which Hypothesis notices.
-    options = {"open_timeout": 10, "max_queue": None, "ping_interval": None}
+    options = {"open_timeout": PATIENCE_S, "max_queue": None, "ping_interval": None}
     with connect(url, additional_headers=headers, **options) as websocket:  # type: ignore[arg-type]
-        assert str(websocket.recv(timeout=10)).startswith("0{")
+        assert str(websocket.recv(timeout=PATIENCE_S)).startswith("0{")
         websocket.send("40" + ("" if auth is None else json.dumps(auth)))
-        answer = str(websocket.recv(timeout=10))
+        answer = str(websocket.recv(timeout=PATIENCE_S))
         assert answer.startswith("40"), answer
         yield SocketIoReader(websocket, json.loads(answer[2:]))
 
@@ -151,18 +153,30 @@ def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.
         text=True,
         cwd=JS,
     ) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(10)
+        try:
+            yield process
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()  # Otherwise the end of this block would wait for it for ever.
+                raise
 
 
 def next_line(process: subprocess.Popen[str], kind: str) -> dict[str, Any]:
     """The official client's next report of this kind; others before it are passed over."""
     assert process.stdout is not None
-    while True:
-        line = process.stdout.readline()
-        assert line, "the official client ended"
-        report: dict[str, Any] = json.loads(line)
-        if report["kind"] == kind:
-            return report
+    # Its output ends with it, and with that the wait for a line.
+    overdue = threading.Timer(PATIENCE_S, process.kill)
+    overdue.daemon = True
+    overdue.start()
+    try:
+        while line := process.stdout.readline():
+            report: dict[str, Any] = json.loads(line)
+            if report["kind"] == kind:
+                return report
+    finally:
+        overdue.cancel()
+    raise AssertionError(f"the official client ended, or reported no {kind!r} within {PATIENCE_S:.0f} s")

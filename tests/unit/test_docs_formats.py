@@ -18,7 +18,7 @@ from app.web import deliveries, numbers
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PAGES = ("architecture", "formats", "operations", "phone-protocol", "transports")
+PAGES = ("architecture", "formats", "measurement", "operations", "phone-protocol", "transports")
 
 PATH = re.compile(r"`((?:app|deploy|docs|loadtests|static|tests)/[A-Za-z0-9_./-]*)`")
 

@@ -19,7 +19,7 @@ NOT_OURS = re.compile(
 )
 
 FUNCTION_LINES_MAX = 70
-"""style.md: functions fit a screen."""
+"""Functions fit a screen."""
 
 READS_TIME = {
     "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"},
@@ -140,7 +140,7 @@ def test_a_loose_dataclass_is_seen(decorator: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize("path", python_files("app"), ids=name_of)
 def test_a_value_has_the_members_that_it_declares(path: Path) -> None:
-    """style.md, Values: slotted, and frozen but where a thing of its nature changes."""
+    """Slotted, and frozen but where a thing of its nature changes."""
     assert list(loose_dataclasses(path.read_text(encoding="utf-8"))) == []
 
 

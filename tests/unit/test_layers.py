@@ -1,4 +1,4 @@
-"""Imports go down the design's list only; the drawing in LAYERS is the list."""
+"""Imports go down one list only; the drawing in LAYERS is the list."""
 
 import ast
 import subprocess
@@ -35,7 +35,7 @@ LAYERS = (
 )
 """From the top down. A part imports from the layers below its own, and from itself, never from its neighbours.
 
-Finer than the design's list in three places: `commands` are what `cli` picks one from, `serving` stands on `clock`,
+`commands` are what `cli` picks one from, `serving` stands on `clock`,
 since waiting for a moment needs the time, and `experiment` on `report`, since a runner with phones writes it itself.
 """
 
