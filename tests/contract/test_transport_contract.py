@@ -41,6 +41,7 @@ REFUSALS = {
 """How a client of each hears that what it asked for is malformed. A server that only ends the connection refuses nothing."""
 
 WAIT_S = 30.0
+"""Not longer: who has left would be missed by a ping after 45 s, and nobody would have noticed anything."""
 
 
 @pytest.fixture(scope="module", params=FANOUTS)

@@ -67,7 +67,9 @@ def follow(phone: Phone) -> list[tuple[str, str, int]]:
                 phone.report(connected=True, trial_ready=trial["index"])
             if trial["state"] == "collect":
                 phone.report(connected=False, trial_done=trial["index"])
-        time.sleep(0.2)
+        time.sleep(
+            0.2
+        )  # None is over sooner than this looks again: they take seconds, or wait for what is said here.
     raise AssertionError(f"the practice round did not end: {seen}")
 
 

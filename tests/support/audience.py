@@ -13,12 +13,10 @@ from app.serving.broadcaster import Broadcaster
 from app.serving.loop import Loop
 from app.serving.outlet import Outlet
 from app.serving.takeover import RawSocket
+from tests.support.patience import PATIENCE_S
 
 END = b"!"
 """Ends each frame; nothing that these tests publish holds it."""
-
-READ_TIMEOUT_S = 30.0
-
 
 BY_SSE = Filter("sse")
 
@@ -68,7 +66,7 @@ class Direct(Outlet):
 
     def __init__(self, fanout: Fanout, wanted: Filter, *, leaves_at_start: bool = False) -> None:
         ours, self.peer = socket.socketpair()
-        self.peer.settimeout(READ_TIMEOUT_S)
+        self.peer.settimeout(PATIENCE_S)
         ours.setblocking(False)
         super().__init__(fanout.broadcaster, RawSocket(fileno=ours.detach()))
         self._fanout = fanout

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from app.core.speech import Speech, Subscription
+from tests.support.patience import PATIENCE_S
 
 MakeSpeech = Callable[[Subscription], Speech]
-
-WAIT_S = 30.0
-"""Only what never comes takes so long."""
 
 
 class Speaker:
@@ -22,7 +20,7 @@ class Speaker:
         self.speech = speech
         self.heard: list[dict[str, Any]] = []
         """Notifications so far."""
-        self.sock = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.sock.sendall(speech.opening())
 
     def hear_until(self, condition: Callable[[], bool]) -> None:
