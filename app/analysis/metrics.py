@@ -147,7 +147,7 @@ def delay_figures(columns: Columns, samples: Integers, delay_ms: Floats) -> Dela
         p50=_middle_client(groups, ascending, 0.50),
         p95=_middle_client(groups, ascending, 0.95),
         p99=_middle_client(groups, ascending, 0.99),
-        max=float(ascending.max()) if len(ascending) else None,
+        max=float(np.max(ascending)) if len(ascending) else None,
     )
 
 
@@ -227,7 +227,7 @@ def _final_jitter_ms(transits_us: Sequence[float]) -> float:
 
 def _largest_ms(values_us: Floats) -> float | None:
     known = values_us[~np.isnan(values_us)]
-    return float(known.max()) / 1000 if len(known) else None
+    return float(np.max(known)) / 1000 if len(known) else None
 
 
 def _client_means(columns: Columns, samples: Integers, clients: int) -> tuple[float | None, ...]:

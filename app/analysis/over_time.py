@@ -45,7 +45,7 @@ def over_time(analysis: Analysis, row: SummaryRow, *, stretches: int = STRETCHES
 def stretches_of(trials: Sequence[Columns], count: int) -> tuple[Stretch, ...]:
     """The stretches of several trials together."""
     since_us = [_since_first_due_us(each) for each in trials]
-    length_us = max((float(own.max()) for own in since_us if len(own)), default=0.0)
+    length_us = max((float(np.max(own)) for own in since_us if len(own)), default=0.0)
     if not any(map(len, since_us)):
         return ()
     moments_us = np.concatenate(since_us)
@@ -79,5 +79,5 @@ def _since_first_due_us(columns: Columns) -> Floats:
     measured_us = columns.due_us[~columns.warmup]
     if not len(measured_us):
         return np.empty(0)
-    since_us: Floats = (columns.due_us[columns.is_sample] - measured_us.min()).astype(np.float64)
+    since_us: Floats = (columns.due_us[columns.is_sample] - np.min(measured_us)).astype(np.float64)
     return since_us

@@ -131,7 +131,7 @@ def _spread_ms(seq: Integers, accepted_us: Integers) -> float | None:
     """`seq`, `accepted_us`: of the samples that have a write."""
     groups = Groups.by(seq)
     times_us = [own for own in groups.parts(accepted_us) if len(own) > 1]
-    return median([int(own.max() - own.min()) / 1000 for own in times_us])
+    return median([int(np.max(own) - np.min(own)) / 1000 for own in times_us])
 
 
 def _wire(instrument: InstrumentRecord, published: int) -> WireFigures:

@@ -134,12 +134,12 @@ class RawClocks:
     def _as_told(self, client: int, ahead_us: float, offsets_us: Floats) -> Floats:
         """What makes a client's stamps those of its wall clock; how wrong that was is noted."""
         errors_us = ahead_us - offsets_us
-        self._error_ms_max = max(self._error_ms_max, float(abs(errors_us).max()) / 1000)
+        self._error_ms_max = max(self._error_ms_max, float(np.max(abs(errors_us))) / 1000)
         self._note_drift(errors_us - self._first_us.setdefault(client, float(errors_us[0])))
         return np.full(len(offsets_us), ahead_us)
 
     def _note_drift(self, drifts_us: Floats) -> None:
-        self.drift_ms_max = max(self.drift_ms_max, float(abs(drifts_us).max()) / 1000)
+        self.drift_ms_max = max(self.drift_ms_max, float(np.max(abs(drifts_us))) / 1000)
 
 
 def study_methods(

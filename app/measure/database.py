@@ -63,8 +63,12 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     )
     connection.row_factory = sqlite3.Row
     if write:
-        # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
-        connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
     return connection
 
 

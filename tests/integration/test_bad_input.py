@@ -96,7 +96,7 @@ def assert_problem(answer: Any, status: int, *words: str) -> None:
         (b'{"title": "t", "body": "", "idempotency_key": ""}', "$.idempotency_key"),
         (b'{"title": "t", "body": "", "targets": {"transport": "carrier pigeon"}}', "$.targets.transport"),
         (b'{"title": "t", "body": "", "misspelt": 1}', "misspelt"),
-        (b'{"title": "t", "body": "", "data": ' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}", "body"),
+        (b'{"title": "t", "body": "", "data": {"x": ' + b"[" * 30_000 + b"]" * 30_000 + b"}}", "body"),
         (b'{"title": "t", "body": "' + b"x" * 20_001 + b'"}', "$.body"),
         (b'{"title": "t", "body": "", "data": {"x": "' + b"x" * 33_000 + b'"}}', "data"),
     ],
