@@ -12,6 +12,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.support.patience import PATIENCE_S
+from tests.support.posting import GOOD_TRIAL
 from tests.support.server import RunningServer, running_server
 
 GOOD_SAMPLE = {
@@ -26,19 +27,6 @@ GOOD_SAMPLE = {
     "state": "ok",
     "outcome": "on_time",
     "visible": True,
-}
-
-GOOD_TRIAL = {
-    "run": "r",
-    "trial": 0,
-    "block": 0,
-    "transport": "sse",
-    "notifications": 1,
-    "warmup_notifications": 0,
-    "rate_hz": 100,
-    "payload_bytes": 512,
-    "start_after_ms": 0,
-    "drain_ms": 0,
 }
 
 

@@ -67,9 +67,8 @@ def follow(phone: Phone) -> list[tuple[str, str, int]]:
                 phone.report(connected=True, trial_ready=trial["index"])
             if trial["state"] == "collect":
                 phone.report(connected=False, trial_done=trial["index"])
-        time.sleep(
-            0.2
-        )  # None is over sooner than this looks again: they take seconds, or wait for what is said here.
+        # No state is over before this looks again: each takes seconds, or waits for what is said here.
+        time.sleep(0.2)
     raise AssertionError(f"the practice round did not end: {seen}")
 
 

@@ -61,18 +61,22 @@ def receipt(server: RunningServer, id: str) -> dict[str, Any]:
     return dict(operator(server, "GET", f"/api/notifications/{id}/receipt"))
 
 
+GOOD_TRIAL = {
+    "run": "r",
+    "trial": 0,
+    "block": 0,
+    "transport": "sse",
+    "notifications": 1,
+    "warmup_notifications": 0,
+    "rate_hz": 100,
+    "payload_bytes": 512,
+    "start_after_ms": 0,
+    "drain_ms": 0,
+}
+"""An order that is over at once."""
+
+
 def begin_trial(server: RunningServer, trial: int, run: str = "r") -> None:
-    order = {
-        "run": run,
-        "trial": trial,
-        "block": 0,
-        "transport": "sse",
-        "notifications": 1,
-        "warmup_notifications": 0,
-        "rate_hz": 100,
-        "payload_bytes": 512,
-        "start_after_ms": 0,
-        "drain_ms": 0,
-    }
+    order = {**GOOD_TRIAL, "run": run, "trial": trial}
     operator(server, "POST", "/api/trials", order, expected=201)
     operator(server, "DELETE", f"/api/trials/{run}/{trial}")
