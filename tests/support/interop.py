@@ -14,7 +14,7 @@ from typing import Any
 from tests.components import require_node, require_node_modules
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT
-from tests.support.streams import JS
+from tests.support.streams import JS, talking_process
 
 CLIENTS = ("javascript", "python")
 
@@ -103,19 +103,5 @@ _COMMANDS: dict[str, Callable[[], list[str]]] = {"javascript": _javascript, "pyt
 @contextlib.contextmanager
 def interop_client(kind: str, url: str, **options: Any) -> Iterator[InteropClient]:
     """A client that is on its way to `url`, ended with the block."""
-    with subprocess.Popen(
-        [*_COMMANDS[kind](), url, json.dumps(options)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    ) as process:
-        try:
-            yield InteropClient(process)
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with talking_process([*_COMMANDS[kind](), url, json.dumps(options)], ROOT) as process:
+        yield InteropClient(process)

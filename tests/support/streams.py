@@ -144,14 +144,10 @@ def read_until(sock: socket.socket, awaited: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """npm's `socket.io-client` in Node: a line of JSON for each thing that happens to it."""
+def talking_process(command: list[str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """A program that is spoken with line by line. It is to end when its input does, at the end of the block."""
     with subprocess.Popen(
-        [node, str(JS / "interop_client.mjs"), url, json.dumps(options)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=JS,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd
     ) as process:
         try:
             yield process
@@ -163,6 +159,14 @@ def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.
             except subprocess.TimeoutExpired:
                 process.kill()  # Otherwise the end of this block would wait for it for ever.
                 raise
+
+
+@contextlib.contextmanager
+def official_client(node: str, url: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """npm's `socket.io-client` in Node: a line of JSON for each thing that happens to it."""
+    command = [node, str(JS / "interop_client.mjs"), url, json.dumps(options)]
+    with talking_process(command, JS) as process:
+        yield process
 
 
 def next_line(process: subprocess.Popen[str], kind: str) -> dict[str, Any]:
