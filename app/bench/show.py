@@ -28,6 +28,7 @@ METRIC_WORDS = {
     "p50_ms": "p50 ms",
     "p99_ms": "p99 ms",
     "deliveries_per_s": "deliveries/s",
+    "swarm_busy": "swarm's core",
     "connections_per_s": "connections/s",
     "bytes_per_connection": "bytes/connection",
 }

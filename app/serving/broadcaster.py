@@ -30,8 +30,8 @@ TURN_SHARE = 8
 that sends fast such a turn is half a round of a thousand: hardly anything would join it."""
 
 HELP_SHARE = 5
-"""Of a round: whoever publishes while one is under way writes a fifth of it first, less what was written since the last
-publish. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
+"""Of a round: whoever publishes while one is under way writes a fifth of it first, beside what the broadcaster's own turn
+writes. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
 who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast
 one. A third was tried: half the rate and no shorter delays; a seventh puts more requests into each round, which then
 takes longer."""
@@ -126,7 +126,7 @@ class Broadcaster:
         self._is_joined = False
         """Whether something was published while the round, or the one before it, was under way."""
         self._owed = 0
-        """Connections to be written to before the next publish of this round is over."""
+        """Connections to be written to before the publish that is under way is over."""
         self.ending: set[Outlet] = set()
         """Those whose last bytes are on their way."""
         self._is_rung = False
