@@ -10,6 +10,7 @@ from app.bench import criteria, summary
 from app.bench.fit import exponent
 from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
 from app.bench.run import check_swarm
+from app.bench.show import METRIC_WORDS
 from app.bench.visit import BURST_HTTP, MEMORY, PACED, SWARM, Cell
 
 PLAN = BenchPlan(transports=("sse",))
@@ -58,6 +59,16 @@ def test_an_invalid_cell_is_left_out_of_the_median() -> None:
 
 def test_a_server_that_was_not_measured_has_no_ratio() -> None:
     assert row_of([paced(FLOOR, 10.0)], "cpu_us").ratio(DIRECT, FLOOR) is None
+
+
+def test_beside_a_burst_stands_how_busy_its_readers_were() -> None:
+    cell = Cell(BURST_HTTP, DIRECT, "sse", 1_000, 0, {"deliveries_per_s": 1e5, "p99_ms": 8.0, "swarm_busy": 0.97})
+
+    assert row_of([cell], "swarm_busy").medians == {DIRECT: 0.97}
+
+
+def test_every_figure_has_a_name_on_the_terminal() -> None:
+    assert {metric for metrics in summary.METRICS.values() for metric in metrics} <= set(METRIC_WORDS)
 
 
 def test_the_growth_has_one_exponent_per_repetition_and_the_ratio_of_medians() -> None:
