@@ -62,7 +62,9 @@ def test_a_server_that_was_not_measured_has_no_ratio() -> None:
 
 
 def test_beside_a_burst_stands_how_busy_its_readers_were() -> None:
-    cell = Cell(BURST_HTTP, DIRECT, "sse", 1_000, 0, {"deliveries_per_s": 1e5, "p99_ms": 8.0, "swarm_busy": 0.97})
+    cell = Cell(
+        BURST_HTTP, DIRECT, "sse", 1_000, 0, {"deliveries_per_s": 1e5, "p99_ms": 8.0, "swarm_busy": 0.97}
+    )
 
     assert row_of([cell], "swarm_busy").medians == {DIRECT: 0.97}
 
