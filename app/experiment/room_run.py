@@ -45,11 +45,11 @@ SIMULATED = "simulated"
 """A phone that is a program says so in its model: `simulated`, or a text with that word."""
 
 HEADINGS_EN = (
-    *("transport", "phones", "median ms", "p95 ms", "CPU µs per notification"),
+    *("transport", "phones", "median ms", "p95 ms", "CPU µs per delivery"),
     *("delivered", "late", "lost", "blocks"),
 )
 HEADINGS_ID = (
-    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU µs per notifikasi"),
+    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU µs per kiriman"),
     *("sampai", "terlambat", "hilang", "blok"),
 )
 

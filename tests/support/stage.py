@@ -44,7 +44,7 @@ HEADINGS = [
     "phones",
     "median ms",
     "p95 ms",
-    "CPU us per notification",
+    "CPU us per delivery",
     "delivered",
     "late",
     "lost",
