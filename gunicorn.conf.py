@@ -133,9 +133,9 @@ def when_ready(server):  # type: ignore[no-untyped-def]
     # The server of a test or a demo leaves old runs alone.
     if _settings.retention_days and _settings.parent_pipe_fd is None:
         retention.every_day(
-            _settings.runs_dir,
-            days=_settings.retention_days,
-            keep=os.environ["SIAR_RUN"],
+            lambda: companions.start_sweep(
+                _settings.runs_dir, days=_settings.retention_days, keep=os.environ["SIAR_RUN"]
+            ),
             warn=server.log.warning,
         )
     if _settings.self_check:

@@ -22,6 +22,8 @@ FIRST_S = 2.0
 
 PERIOD_S = 24 * 3600.0
 
+NOT_LOOKED_THROUGH = "Old runs could not be looked through"
+
 
 @dataclass(frozen=True, slots=True)
 class Swept:
@@ -58,17 +60,21 @@ def old_runs(runs_dir: Path, *, days: float) -> list[str]:
     return sorted(name for name in run_names(runs_dir) if _is_old(runs_dir / name, days))
 
 
-def every_day(runs_dir: Path, *, days: float, keep: str, warn: Callable[[str], None]) -> None:
-    """Sweep soon and once a day, in a thread that ends with the process: the server's master has time for it."""
+def every_day(start: Callable[[], object], *, warn: Callable[[str], None]) -> None:
+    """Have a sweep started soon and once a day, by a thread that ends with the process; `start` may raise `OSError`.
+
+    The thread does nothing but that: it is the server's master that has time for it, and one that held a lock, such as
+    SQLite's, in the moment a worker is forked would leave that worker waiting for ever.
+    """
 
     def again_and_again() -> None:
         pause_s = FIRST_S
         while not threading.Event().wait(pause_s):
             pause_s = PERIOD_S
             try:
-                sweep(runs_dir, days=days, keep=keep)
+                start()
             except OSError as error:
-                warn(f"Old runs could not be looked through: {error.strerror}.")
+                warn(f"{NOT_LOOKED_THROUGH}: {error.strerror}.")
 
     threading.Thread(target=again_and_again, name="siar-retention", daemon=True).start()
 

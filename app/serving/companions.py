@@ -174,6 +174,17 @@ def start_self_check() -> subprocess.Popen[bytes]:
     )
 
 
+def start_sweep(runs_dir: Path, *, days: float, keep: str) -> subprocess.Popen[bytes]:
+    """The process that puts old runs away, all but `keep`; it speaks in the server's terminal and ends by itself."""
+    arguments = ("--runs-dir", str(runs_dir), "--days", str(days), "--keep", keep)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.archive.sweep_process", *arguments],
+        stdin=subprocess.DEVNULL,
+        env=_environment(),
+        start_new_session=True,  # Ctrl-C is for the server; what is half deleted is deleted to its end
+    )
+
+
 def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
     """End a companion: politely by its standard input, then not."""
     tell_to_end(process)
@@ -197,13 +208,18 @@ def on_parent_gone(pipe_fd: int, act: Callable[[], None]) -> None:
     threading.Thread(target=watch, name="siar-parent", daemon=True).start()
 
 
+def _environment() -> dict[str, str]:
+    """Ours without the settings, and where the modules are."""
+    found = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return found
+
+
 def _start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment,
+        env=_environment(),
         start_new_session=True,  # Ctrl-C is for the server, which ends its companions in order
     )

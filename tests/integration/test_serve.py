@@ -87,6 +87,23 @@ def test_a_killed_recorder_is_back_and_ends_with_the_server(tmp_path: Path) -> N
         assert server.log().count("The recorder ended; it is started again.") == 1
 
 
+def test_a_server_puts_old_runs_away_soon_after_its_start_and_leaves_the_new_ones(tmp_path: Path) -> None:
+    old, new = (tmp_path / "runs" / f"live-2026-01-01T00-00-00-{number}" for number in ("0001", "0002"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    long_ago_s = clock.now_us() / 1e6 - 31 * 86_400
+    os.utime(old, (long_ago_s, long_ago_s))
+    # Not by the name that `running_server` gives a pipe to: the server of a test or a demo sweeps nothing.
+    command = ("-m", "gunicorn.app.wsgiapp", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
+
+    with running_server(tmp_path, command=command, cwd=ROOT) as server:
+        wait_for(lambda: not old.exists(), server.log)
+
+        assert (server.runs_dir / ".trash" / old.name).exists()
+        assert new.exists()
+        assert (server.runs_dir / server.run).exists()
+
+
 @contextlib.contextmanager
 def keeper(said: list[str]) -> Iterator[Keeper]:
     kept = Keeper(said.append, pause_s=0.01)

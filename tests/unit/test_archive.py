@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.archive import retention
+from app.archive import retention, sweep_process
 from app.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
 from app.archive.folders import folder_of, read_file, replace_file
 from app.archive.shelf import Shelf
@@ -289,6 +290,23 @@ def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_p
     assert (tmp_path / now).exists()
     assert retention.old_runs(tmp_path, days=30) == [RUN, now], "nobody's names make a run any younger"
     assert retention.sweep(tmp_path, days=30, keep=now).nameless == (), "what is gone is not deleted again"
+
+
+def test_a_sweep_that_cannot_look_says_so_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(runs_dir: Path, *, days: float, keep: str) -> retention.Swept:
+        raise PermissionError(
+            errno.EACCES, f"Permission denied for {days:g} days, all but {keep}", str(runs_dir)
+        )
+
+    monkeypatch.setattr(sweep_process, "sweep", refused)
+    monkeypatch.setattr("sys.argv", ["sweep", "--runs-dir", str(tmp_path), "--days", "30", "--keep", RUN])
+
+    assert sweep_process.main() == 1
+
+    said = f"siar: Old runs could not be looked through: Permission denied for 30 days, all but {RUN}.\n"
+    assert capsys.readouterr() == ("", said)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"participants": [{"name": "Red Gecko"}]}'])
