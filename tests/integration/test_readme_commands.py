@@ -7,6 +7,7 @@ the wrapper has its own tests (test_wrapper.py). Settings that a reader may leav
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -69,6 +70,23 @@ def serve(command: str, folder: Path) -> None:
     }
     if "sqlite" in command:
         assert (folder / "history.db").stat().st_size > 0
+
+
+def test_the_line_that_shows_what_arrives_shows_what_is_published(tmp_path: Path) -> None:
+    require_tool("curl", "curl")
+    (line,) = re.findall(r"`(curl -N [^`]+)`", readme.README.read_text(encoding="utf-8"))
+
+    with running_server(tmp_path) as server:
+        words = line.replace("http://127.0.0.1:8080", server.url).split()
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as curl:
+            assert curl.stdout is not None
+            first = curl.stdout.readline()
+            server.publish("Lunch", "In the courtyard.")
+            shown = next(each for each in curl.stdout if each.startswith("data:") and "Lunch" in each)
+            curl.terminate()
+
+    assert first, "the stream has begun before anything is published"
+    assert json.loads(shown.removeprefix("data:"))["body"] == "In the courtyard."
 
 
 def kept(server: RunningServer) -> list[dict[str, Any]]:
