@@ -90,10 +90,21 @@ def _is_navigation() -> bool:
     return flask.request.method == "GET" and wanted["text/html"] > wanted[CONTENT_TYPE]
 
 
+def _forget_the_way(_error: BaseException | None) -> None:
+    """A path that nobody serves leaves a cycle: request, refusal, traceback, frames, request.
+
+    Each event of a Socket.IO client is such a request too, and only the collector would take its forty frames away.
+    """
+    refused = flask.request.routing_exception
+    if refused is not None:
+        refused.__traceback__ = refused.__context__ = refused.__cause__ = None
+
+
 def register(app: flask.Flask) -> None:
     """Answer every exception that a view lets through."""
     for kind, status in _STATUSES.items():
         app.register_error_handler(kind, _in_words(status))
+    app.teardown_request(_forget_the_way)
 
     @app.errorhandler(NotKept)
     def not_kept(error: NotKept) -> flask.Response:

@@ -5,6 +5,7 @@ Quotations are from the protocol's document. Where it is silent, the reference s
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.support.protocol_server import (
     CLIENTS,
     WAYS,
     Client,
+    Ended,
     Endpoint,
     Polling,
     WebSocket,
@@ -420,7 +422,8 @@ def test_what_is_no_packet_ends_its_connection_and_no_other(
 ) -> None:
     other = joined(WebSocket(endpoint))
 
-    client.send(*packets)
+    with contextlib.suppress(Ended):  # The first may have been enough.
+        client.send(*packets)
 
     assert [packet for packet in wait_for_the_end(client) if "message-back" not in str(packet)] in (
         [],

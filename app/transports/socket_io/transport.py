@@ -28,6 +28,7 @@ from app.serving.takeover import SocketOptions
 from app.serving.websocket import stock_websocket
 from app.transports.socket_io.asked import read_auth
 from app.transports.socket_io.connections import SocketIoChannel, SocketIoConnection
+from app.transports.socket_io.entrance import Entrance
 from app.transports.socket_io.frames import FORM_PLAIN, NAMESPACE, event_frame
 from app.transports.socket_io.library import Manager, packet_class, quiet_logger
 from app.transports.socket_io.packets import MissedPackets
@@ -71,6 +72,7 @@ class SocketIoTransport:
             client_manager=Manager(self),
             manage_session=False,
         )
+        app.wsgi_app = Entrance(self.socketio.sockio_mw)  # type: ignore[method-assign]
         self._server: socketio.Server = self.socketio.server
         websocket = stock_websocket(compresses=compresses, options=socket_options)
         if direct:
