@@ -51,14 +51,16 @@ class WebSocketEntry:
         self.is_probed = False
         """Whether the client has shown that this WebSocket works."""
         self._channel: Channel | None = None
+        """While it is on its way; an open session has it. One that both hold would be left to the collector of cycles."""
 
     def begin(self, channel: Channel) -> None:
         """The WebSocket handshake has been answered; `channel` writes to it."""
-        self._channel = channel
         if self.state is State.NEW:
             self.state = State.OPEN
             self.session.attach(channel, self.session.server.opening(self.session, upgrades=[]))
-        elif self.state is State.PROBING:
+            return
+        self._channel = channel
+        if self.state is State.PROBING:
             self.session.server.timer.on_upgrade(self)
         else:
             # "A client MUST NOT open more than one WebSocket connection per session. Should it happen, the server
@@ -89,6 +91,7 @@ class WebSocketEntry:
             self.session.close(abort=True, reason=self.session.server.reason.TRANSPORT_CLOSE)
         elif was is State.PROBING:
             self._leave_the_session()
+        self._channel = None
 
     def expire(self) -> None:
         """The time for an upgrade is over."""
@@ -110,7 +113,8 @@ class WebSocketEntry:
         elif pkt.packet_type == packet.UPGRADE and self.is_probed and not self.session.closing:
             # The library would queue one more noop here, for the new WebSocket to send [10].
             self.state = State.OPEN
-            self.session.attach(self._channel)
+            channel, self._channel = self._channel, None
+            self.session.attach(channel)
         else:
             raise MalformedFrame("An upgrade goes 2probe, 5.")
 

@@ -1,6 +1,7 @@
 """Siar as it is, with a count of what lives in its process: `gunicorn -c gunicorn.conf.py tests.support.census_app:app`.
 
 `GET /census` tells the green threads that run or wait, and how many objects there are of each of our own classes.
+`POST /leavings` stops the collector of cycles; `GET /leavings` tells what has been left to it since, by class.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import greenlet
 import psutil
 
 from app.factory import create_app
+from app.serving.engine_session import EngineSession
 
 app = create_app()
+
+_left: Counter[str] = Counter()
 
 
 @app.get("/census")
@@ -23,14 +27,39 @@ def census() -> flask.Response:
     """What is left when the rubbish is out."""
     gc.collect()
     everything = gc.get_objects()
-    kinds = Counter(
-        f"{kind.__module__}.{kind.__qualname__}" for kind in map(type, everything) if _is_ours(kind)
-    )
+    kinds = Counter(_name(kind) for kind in map(type, everything) if _is_ours(kind))
     return flask.jsonify(
         green_threads=sum(isinstance(each, greenlet.greenlet) and not each.dead for each in everything),
         descriptors=psutil.Process(os.getpid()).num_fds(),
         objects=dict(kinds),
     )
+
+
+@app.post("/leavings")
+def begin() -> flask.Response:
+    """From here on cycles stay."""
+    gc.collect()
+    gc.disable()
+    _left.clear()
+    return flask.jsonify()
+
+
+@app.get("/leavings")
+def leavings() -> flask.Response:
+    """What only the collector took away since then, and the sessions that somebody still holds."""
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    gc.collect()
+    gc.set_debug(0)
+    _left.update(map(_name, map(type, gc.garbage)))
+    gc.garbage.clear()
+    gc.collect()
+    return flask.jsonify(
+        left=dict(_left), sessions=sum(isinstance(each, EngineSession) for each in gc.get_objects())
+    )
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _is_ours(kind: type) -> bool:

@@ -205,15 +205,16 @@ class SocketIoTransport:
         if connection is None:
             return
         session = self._session_of(sid)
-        channel = None if session is None else session.channel
-        if isinstance(channel, SocketIoChannel):
+        found = None if session is None else session.channel
+        channel = found if isinstance(found, SocketIoChannel) else None
+        if channel is not None:
             channel.subscription, connection.channel = connection, channel
             self._fanout.subscribe(channel, connection.since, channel.form)
         else:
             self._fanout.subscribe(connection, connection.since)
         if sid not in self._connections:
             # A shared broker may have been waited for, and the client has left meanwhile: nobody else counts it out.
-            self._count_out(connection, CLOSED_BY_CLIENT)
+            self._count_out(connection, channel, CLOSED_BY_CLIENT)
 
     def upgraded(self, channel: SocketIoChannel) -> None:
         """A client that subscribed while it polled has a WebSocket now: from here on it is written to directly."""
@@ -242,13 +243,17 @@ class SocketIoTransport:
         connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]
         if connection is not None:
             closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
-            self._count_out(connection, closed)
+            # Each holds the other: the collector of cycles would have to come for them.
+            channel, connection.channel = connection.channel, None
+            self._count_out(connection, channel, closed)
             if connection.pid is not None:
                 self._sessions.leave(connection.pid)
 
-    def _count_out(self, connection: SocketIoConnection, reason: str) -> None:
-        if connection.channel is not None:
-            self._fanout.unsubscribe(connection.channel, reason)
+    def _count_out(
+        self, connection: SocketIoConnection, channel: SocketIoChannel | None, reason: str
+    ) -> None:
+        if channel is not None:
+            self._fanout.unsubscribe(channel, reason)
         # Also with a channel: one that broke while it took the place of polling never did.
         self._fanout.unsubscribe(connection, reason)
 
