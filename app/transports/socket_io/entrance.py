@@ -39,10 +39,8 @@ class Entrance:
         """Serve a request."""
         if not (environ.get("PATH_INFO") or "").startswith(self._path):
             return self._elsewhere(environ, start_response)  # type: ignore[no-any-return]
-        environ = {
-            **environ,
-            "flask.app": self._flask_app,
-        }  # A copy: it is kept for as long as the session lives.
+        # A copy: it is kept for as long as the session lives.
+        environ = {**environ, "flask.app": self._flask_app}
         if "gunicorn.socket" in environ:
             environ["eventlet.input"] = _Stream(environ["gunicorn.socket"])
         return self._serve(environ, start_response)  # type: ignore[no-any-return]
