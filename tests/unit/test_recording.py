@@ -97,7 +97,7 @@ def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[
     sock, outlet = stage.sockets[0], stage.outlets[0]
     published = 0
 
-    for step, amount in [*steps, ("room", 1_000_000), ("write", 0)]:
+    for step, amount in steps:
         if step == "publish":
             stage.publish(published)
             published += 1
@@ -108,6 +108,11 @@ def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[
         else:
             sock.room += amount
             outlet.on_events(4)
+    sock.room = 1_000_000
+    outlet.on_events(4)
+    while outlet.is_blocked:  # A push ends with its time, which on a busy machine is after any call.
+        outlet.on_events(4)
+    stage.write()
 
     accepted = stage.accepted()[outlet]
     assert list(accepted) == list(range(published))
