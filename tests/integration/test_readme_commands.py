@@ -1,13 +1,15 @@
 """What README.md says is typed here, line by line, into folders of the tests' own; what takes long, in tests/nightly.
 
-`./siar` is the program behind the wrapper, which would build an environment where one is older than a requirement;
-the wrapper has its own tests (test_wrapper.py). Settings that a reader may leave out choose a free port.
+`./siar` is the program behind the wrapper, which would build an environment where one is older than a requirement; one
+test goes through the wrapper, and it has its own (test_wrapper.py). Settings that a reader may leave out choose a free port.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +32,11 @@ SHORT = ("--blocks", "1", "--notifications", "10", "--rate", "50")
 """A plan's own length is minutes."""
 
 SERVE = [(command, needs) for command, needs in readme.commands() if command.startswith("./siar serve")]
+
+DEMO = [command for command, _ in readme.commands() if command.startswith("./siar demo")]
+
+BENCH = [c for c, _ in readme.commands() if c.startswith("./siar bench") and "--quick" in c]
+"""The others are of many minutes."""
 
 RUN_DONE_S = 600.0
 
@@ -120,7 +127,8 @@ def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "name", ["tests.screens", "tests.simulate_statistics", "tests.scale_report", "tests.soak"]
+    "name",
+    ["tests.screens", "tests.simulate_statistics", "tests.scale_report", "tests.scale_runs", "tests.soak"],
 )
 def test_every_module_that_the_page_names_tells_how_it_is_used(name: str) -> None:
     done = subprocess.run(
@@ -129,3 +137,82 @@ def test_every_module_that_the_page_names_tells_how_it_is_used(name: str) -> Non
 
     assert done.returncode == 0
     assert f"python -m {name}" in done.stdout
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("command", DEMO)
+def test_a_demo_is_a_run_that_every_other_command_of_the_page_takes(command: str, tmp_path: Path) -> None:
+    done = siar(tmp_path, *command.split()[1:], timeout_s=RUN_DONE_S)
+
+    assert done.returncode == 0, done.stderr + done.stdout
+    (folder,) = (tmp_path / "runs").glob("2*")
+    for name in ("run.sqlite", "report.html", "result.json", "deliveries.csv", "trials.csv", "clients.csv"):
+        assert (folder / name).stat().st_size > 0, "the page says that it is in a run's folder"
+    assert_all_work(tmp_path, folder.name)
+
+
+def assert_all_work(folder: Path, run: str) -> None:
+    """The commands that look at a run, in the page's own words."""
+    (report,) = [
+        each
+        for each in readme.inline_commands()
+        if each.startswith("./siar report") and "--figures" in each and "[" not in each
+    ]
+    for command in (
+        "./siar runs",
+        report,
+        f"./siar verify {run}",
+        f"./siar export {run} --output taken.zip",
+        "./siar runs prune",
+    ):
+        words = [
+            {"RUN": run, "DIR": "drawn", "DIR/figures": "drawn/figures"}.get(w, w) for w in command.split()
+        ]
+        done = siar(folder, *words[1:], timeout_s=RUN_DONE_S)
+        assert done.returncode == 0, (command, done.stderr, done.stdout)
+    assert {path.suffix for path in (folder / "drawn").iterdir()} >= {".html", ".md", ".pdf"}
+    assert {path.suffix for path in (folder / "drawn" / "figures").iterdir()} >= {".svg", ".png", ".pdf"}
+    opened = siar(folder, "import", "taken.zip", timeout_s=RUN_DONE_S, SIAR_RUNS_DIR="elsewhere")
+    assert opened.returncode == 0, opened.stderr
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("command", BENCH)
+def test_a_quick_bench_runs_to_its_end(command: str, tmp_path: Path) -> None:
+    done = siar(tmp_path, *command.split()[1:], "--json", "result.json", timeout_s=RUN_DONE_S)
+
+    # 1: a cell was invalid, because the machine did other things; it says so and is no crash.
+    assert done.returncode in (0, 1), done.stderr
+    assert (tmp_path / "result.json").stat().st_size > 0
+    assert "Traceback" not in done.stderr
+
+
+def test_the_wrapper_itself_runs_a_command_of_the_page(tmp_path: Path) -> None:
+    """In a checkout whose environment is this test's own, so that nothing is built."""
+    checkout = tmp_path / "checkout"
+    marks = checkout / ".venv" / ".siar"
+    marks.mkdir(parents=True)
+    (checkout / ".venv" / "bin").mkdir()
+    for name in ("siar", "requirements.txt"):
+        shutil.copy(readme.ROOT / name, checkout)
+    shutil.copy(readme.ROOT / "requirements.txt", marks)
+    for name in ("app", "static"):
+        (checkout / name).symlink_to(readme.ROOT / name)
+    (marks / "python").write_text(f"{sys.version_info.major}.{sys.version_info.minor}\npython3\n")
+    python = checkout / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    assert "./siar runs" in readme.inline_commands()
+
+    done = subprocess.run(
+        ["./siar", "runs"],
+        cwd=checkout,
+        env={name: value for name, value in os.environ.items() if not name.startswith("SIAR_")},
+        capture_output=True,
+        text=True,
+        timeout=RUN_DONE_S,
+    )
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert not (checkout / ".venv.lock").exists(), "nothing was built"
+    assert done.stdout
