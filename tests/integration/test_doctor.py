@@ -18,6 +18,7 @@ import pytest
 from app.doctor import examine, first_byte, reach, upgrade
 from app.doctor.finding import State
 from tests.support.server import ROOT, free_port, running_server
+from tests.support.tampering_proxy import TamperingProxy
 
 
 def doctor(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -118,6 +119,33 @@ def test_a_proxy_that_holds_the_first_byte_back_is_found() -> None:
         finding = first_byte.look(url)
 
     assert (finding.state, finding.code) == (State.FAIL, "held_back")
+
+
+def collected(piece: bytes) -> list[bytes]:
+    """What a proxy that buffers passes on: of an event stream the headers, of anything else all."""
+    head, end, _body = piece.partition(b"\r\n\r\n")
+    if b"text/event-stream" in head:
+        return [head + end]
+    return [] if piece.startswith((b"retry:", b"id:", b":")) else [piece]
+
+
+@pytest.mark.slow
+def test_a_proxy_that_buffers_before_a_real_server_is_found_and_what_to_do_is_said(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0) as server, TamperingProxy(server.port, collected) as proxy:
+        done = doctor(
+            tmp_path, "--host", "127.0.0.1", "--port", str(server.port), "--url", proxy.url, "--json", "-"
+        )
+
+    found = [each for each in json.loads(done.stdout)["checks"] if each["name"] in ("first_byte", "upgrade")]
+    assert done.returncode == 3, done.stdout + done.stderr
+    own, through_proxy = found[:2], found[2:]
+    assert own[0]["code"] in ("prompt", "slow"), "slow: this machine may be busy, and this is no test of time"
+    assert [(each["name"], each["code"]) for each in through_proxy] == [
+        ("first_byte", "held_back"),
+        ("upgrade", "open"),
+    ]
+    assert through_proxy[0]["values"]["url"] == proxy.url
+    assert "proxy_buffering off" in json.dumps(through_proxy[0])
 
 
 @pytest.mark.parametrize(
