@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.components import require_tool
+
 ROOT = Path(__file__).resolve().parents[2]
 
 TOOLS = ("cmp", "cp", "dirname", "mkdir", "mv", "readlink", "rm", "tail")
@@ -144,6 +146,22 @@ def test_the_program_gets_the_callers_arguments_and_directory(built: Tree, tmp_p
 
     assert done.report["arguments"] == ["run", "a plan.toml", "", "--x=*"]
     assert done.report["directory"] == str(tmp_path)
+
+
+def test_dash_runs_it_from_the_set_up_to_the_program(tree: Tree, tmp_path: Path) -> None:
+    """Debian's sh, without anything that bash adds. Named here, since sh is another shell on other systems."""
+    dash = require_tool("dash", "dash")
+    tree.with_python().with_uv()
+
+    first, second = (
+        tree.start(str(tree.root / "siar"), "run", "a plan.toml", siar=dash, cwd=tmp_path) for _ in range(2)
+    )
+
+    assert first.errors == "siar: setting up .venv (once, about a minute) ...\n"
+    assert second.errors == ""
+    for done in (first, second):
+        assert done.report["arguments"] == ["run", "a plan.toml"]
+        assert done.report["directory"] == str(tmp_path)
 
 
 def test_it_finds_itself_through_links(built: Tree, tmp_path: Path) -> None:
