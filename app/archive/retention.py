@@ -40,6 +40,8 @@ class Swept:
 def sweep(runs_dir: Path, *, days: float, keep: str = "") -> Swept:
     """Do what is due; the run `keep`, which this server writes, is left alone."""
     trash = Trash(runs_dir)
+    # First of all, so that what is thrown now can be brought back, whatever a clock that is wrong says of its age.
+    purged = trash.purge()
     thrown, nameless = [], []
     for run in old_runs(runs_dir, days=days):
         if run == keep:
@@ -50,7 +52,7 @@ def sweep(runs_dir: Path, *, days: float, keep: str = "") -> Swept:
                 thrown.append(run)
             elif drop_names(runs_dir / run):
                 nameless.append(run)
-    return Swept(tuple(thrown), tuple(nameless), tuple(trash.purge()))
+    return Swept(tuple(thrown), tuple(nameless), tuple(purged))
 
 
 def old_runs(runs_dir: Path, *, days: float) -> list[str]:

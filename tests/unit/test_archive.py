@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from app import clock
 from app.archive import retention, sweep_process
 from app.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
 from app.archive.folders import folder_of, read_file, replace_file
@@ -290,6 +291,26 @@ def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_p
     assert (tmp_path / now).exists()
     assert retention.old_runs(tmp_path, days=30) == [RUN, now], "nobody's names make a run any younger"
     assert retention.sweep(tmp_path, days=30, keep=now).nameless == (), "what is gone is not deleted again"
+
+
+def test_a_clock_a_month_ahead_costs_names_but_what_is_thrown_outlives_the_sweep(tmp_path: Path) -> None:
+    """The server came up so, and was put right while its sweep ran: files bear other times than the sweep believes."""
+    live = "live-2026-01-01T00-00-00-0002"
+    experiment = store_run(tmp_path, RUN)
+    (tmp_path / live).mkdir()
+    make_old(experiment, days=1)
+    make_old(tmp_path / live, days=1)
+    anchor_us, timebase = clock.anchor_us(), clock.timebase()
+
+    clock.fix(anchor_us=anchor_us + 31 * 86_400_000_000, timebase="ahead")
+    try:
+        swept = retention.sweep(tmp_path, days=30)
+    finally:
+        clock.fix(anchor_us=anchor_us, timebase=timebase)
+
+    assert (swept.thrown, swept.nameless, swept.purged) == ((live,), (RUN,), ())
+    Trash(tmp_path).restore(live)
+    assert (tmp_path / live).is_dir()
 
 
 def test_a_sweep_that_cannot_look_says_so_and_fails(
