@@ -9,11 +9,12 @@ import socket
 import time
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from app.serving.door import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE
 from app.serving.timed_body import BODY_S
-from app.serving.worker import FIRST_REQUEST_S
+from app.serving.worker import FIRST_REQUEST_S, SEND_IDLE_S
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse
@@ -177,3 +178,55 @@ def test_a_whole_history_is_answered_in_pieces_that_are_one_document(server: Run
 
         assert answer.headers["Content-Length"] is None
         assert [each["id"] for each in json.loads(answer.read())["notifications"]][-60:] == sent
+
+
+LARGE = 300
+"""Notifications of 20 KB: more than the kernel takes for somebody who does not read."""
+
+ALL_OF_IT = b"GET /api/notifications?after=0&limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+SMALL_BUFFER_BYTES = 4096
+"""A reader's, so that what it has not read stays with the server."""
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_who_takes_an_answer_a_byte_at_a_time_or_not_at_all_is_ended_in_time(server: RunningServer) -> None:
+    for number in range(LARGE):
+        server.publish(str(number), "x" * 20_000)
+    with sse(server.port) as stream, contextlib.ExitStack() as stack:
+        deaf, slow = [stack.enter_context(slow_reader(server, f"127.0.9.{each}")) for each in (8, 9)]
+        for sock in (deaf, slow):
+            sock.sendall(ALL_OF_IT)
+        assert slow.recv(1) == b"H"
+        begun_s = time.monotonic()
+        while is_held(server, deaf) or is_held(server, slow):
+            assert time.monotonic() - begun_s < SEND_IDLE_S + GRACE_S
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                slow.recv(1)
+            time.sleep(0.5)
+        took_s = time.monotonic() - begun_s
+
+        assert took_s > SEND_IDLE_S / 2
+        server.publish("still here", "")
+        assert stream.next_notification()["title"] == "still here"
+
+
+@contextlib.contextmanager
+def slow_reader(server: RunningServer, source: str) -> Iterator[socket.socket]:
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER_BYTES)
+        sock.settimeout(PATIENCE_S)
+        sock.bind((source, 0))
+        sock.connect(("127.0.0.1", server.port))
+        yield sock
+
+
+def is_held(server: RunningServer, sock: socket.socket) -> bool:
+    """Whether a process of the server still has its end of `sock`: who does not read cannot see that end."""
+    master = psutil.Process(server.process.pid)
+    return any(
+        each.raddr and tuple(each.raddr) == sock.getsockname()
+        for process in (master, *master.children(recursive=True))
+        for each in process.net_connections("tcp")
+    )
