@@ -38,7 +38,7 @@ time.sleep(600)
 PEER_TIMEOUT_S = 2
 HEARTBEAT_S = 1
 
-GRACE_S = 2.0
+GRACE_S = 4.0
 """A busy machine's, and the sweep of whoever is found."""
 
 LIMIT_S = HEARTBEAT_S + PEER_TIMEOUT_S + GRACE_S
