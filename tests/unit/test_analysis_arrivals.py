@@ -114,6 +114,19 @@ def test_a_second_without_arrivals_is_zero_traffic_and_blank_delay() -> None:
     assert found.intervals_s == pytest.approx((2.002, 1.002))
 
 
+def test_jitter_is_that_of_the_way_from_the_sending_or_where_it_is_unknown_from_when_it_was_due() -> None:
+    late = [
+        a_delivery(seq=seq, due_ms=seq * 1000.0, lag_ms=8.0 * (seq % 2), delay_ms=9.0) for seq in range(4)
+    ]
+
+    (from_sent,) = telemetry(a_trial(late, plan=SLOW), SLOW)
+    (from_due,) = telemetry(a_trial([replace(each, sent_us=None) for each in late], plan=SLOW), SLOW)
+
+    # RFC 3550: 9, 1, 9 and 1 ms on the way; a sixteenth of what each differs by, and of what it had been less.
+    assert from_sent.jitter_ms == pytest.approx((None, 0.5, 0.96875, 1.408203125))
+    assert from_due.jitter_ms == pytest.approx((None, 0.0, 0.0, 0.0))
+
+
 def test_an_arrival_that_no_second_can_be_given_blanks_its_client() -> None:
     rows = [*arrivals(1.0, 1.0, 1.0), a_delivery(seq=3, due_ms=3000.0, bound_ms=None)]
 

@@ -14,7 +14,7 @@ import pytest
 
 from app import suite
 from app.analysis.arrivals import arrival_figures
-from app.analysis.columns import columns_of
+from app.analysis.columns import columns_of, first_of_each
 from app.analysis.metrics import measure
 from app.analysis.over_time import stretches_of
 from app.analysis.positions import position_figures
@@ -219,3 +219,23 @@ def test_the_server_and_its_clients_never_load_numpy() -> None:
     )
 
     assert (done.stdout.strip(), done.returncode) == ("False", 0), done.stderr
+
+
+def test_the_first_of_each_is_one_row_of_each_client_and_notification_in_their_order() -> None:
+    seen = [(1, 5), (0, 5), (1, 5), (0, 6), (0, 5), (1, 6)]
+    columns = columns_of(DeliveryColumns.of(a_delivery(client=client, seq=seq) for client, seq in seen))
+
+    assert first_of_each(columns, np.ones(len(seen), dtype=bool)).tolist() == [0, 1, 3, 5]
+
+
+def test_rows_come_back_as_they_were_with_what_is_missing_and_whatever_the_integer() -> None:
+    missing, negative = ((each, *[None] * 2) for each in (0, 1)), ((each, -126, -(2**53)) for each in (2, 3))
+    deliveries = [
+        replace(a_delivery(seq=seq), offset=offset, sent_us=sent_us)
+        for seq, offset, sent_us in (*missing, *negative)
+    ]
+    columns = DeliveryColumns.of(deliveries)
+
+    assert list(columns) == deliveries
+    assert [row[NAMES.index("offset")] for row in columns.rows()] == [None, None, -126, -126]
+    assert DeliveryColumns.of_rows(columns.rows()) == columns

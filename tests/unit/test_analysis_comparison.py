@@ -421,3 +421,9 @@ def test_published_figures_are_those_of_the_study() -> None:
     assert study.cpu_at("sse", 6).value == 8.866  # type: ignore[union-attr]
     assert study.delay_at("sse", 2) is None
     assert {point.client for point in study.delay_points} == {1, 3, 6}
+
+
+def test_there_is_no_ratio_to_nothing() -> None:
+    assert verdict_at_6([0.5] * 8, base_ms=0.0).ratio is None
+    assert verdict_at_6([-1.0] * 8, base_ms=1.0).ratio is None
+    assert verdict_at_6([1.0] * 8, base_ms=1.0).ratio == pytest.approx(2.0)

@@ -140,6 +140,19 @@ def test_contributions_take_the_orders_whose_arms_were_measured() -> None:
     assert contributions([each for each in measured if each.arm is not arms[1]], arms[0], arms[2], 1) == ()
 
 
+def test_a_factor_that_adds_nothing_has_a_contribution_of_zero() -> None:
+    arms = [arm("sse"), arm("socketio"), arm("socketio", polling=True)]
+    measured = [
+        Trial(each, 1, block, value)
+        for block in range(8)
+        for each, value in zip(arms, (3.0, 3.0, 10.0), strict=True)
+    ]
+
+    found = contributions(measured, arms[0], arms[2], 1)
+
+    assert {each.factor: each.estimate for each in found} == {"transport": 0.0, "polling": 7.0}
+
+
 PLAN = a_plan(client_counts=(2,), notifications=4, warmup=0)
 NAMES = ("sse", "socketio")
 

@@ -184,6 +184,7 @@ def test_cpu_is_counted_over_the_idle_rate_by_hand() -> None:
     assert cpu.delta_points == pytest.approx(1.5)
     assert cpu.cpu_percent_points == pytest.approx(2.0)  # 5.5 over the trial, 3.5 over the idle window
     assert cpu.voluntary_switches_per_delivery == pytest.approx(15.0)
+    assert cpu.involuntary_switches_per_delivery == pytest.approx(0.75)
 
 
 def test_without_an_idle_window_there_is_no_net_figure() -> None:

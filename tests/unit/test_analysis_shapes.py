@@ -79,3 +79,7 @@ def test_what_the_run_has_nothing_for_is_not_drawn() -> None:
     assert places_figure(unrecorded) is None
     for figure in (nines_figure(nothing), boxes_figure(nothing)):
         assert all("no valid block" in drawing.svg for drawing in figure.drawings)
+
+
+def test_each_nine_is_a_tenth_of_what_was_beyond() -> None:
+    assert [share_of(nines) for nines in (0, 1, 2, 3)] == pytest.approx([0.0, 0.9, 0.99, 0.999], abs=1e-12)

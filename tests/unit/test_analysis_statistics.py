@@ -201,3 +201,13 @@ def test_holm_rejects_what_its_adjusted_p_and_its_level_say(p_values: list[float
     for p, step in zip(p_values, steps, strict=True):
         assert step.rejected == (step.adjusted_p <= 0.05 + 1e-9)
         assert step.rejected == (p <= 1 - step.level + 1e-9)
+
+
+@pytest.mark.parametrize("count", [EXACT_RANKS_MAX + 1, EXACT_RANKS_MAX + 2])
+def test_beyond_the_exact_sizes_the_signed_rank_test_is_scipys_normal_one(count: int) -> None:
+    rng = random.Random(count)
+    values = [rng.gauss(0.2, 1.0) for _ in range(count)]
+
+    normal = stats.wilcoxon(values, method="approx", correction=True)
+
+    assert signed_rank_p(values) == pytest.approx(normal.pvalue, rel=1e-6)

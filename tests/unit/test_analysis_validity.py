@@ -130,3 +130,14 @@ def test_the_answer_is_the_same_each_time() -> None:
     stored = [replace(record, warnings=warnings) for record, warnings in zip(run.trials, first, strict=True)]
 
     assert [check_trial(record, run.plan) for record in stored] == first
+
+
+@pytest.mark.parametrize(("missing", "expected"), [(2, set()), (3, {"kernel_stamps_missing"})])
+def test_one_sample_in_a_hundred_may_be_without_its_kernel_stamp(missing: int, expected: set[str]) -> None:
+    plan = a_plan(client_counts=(1,), notifications=200, warmup=0)
+    given = [
+        a_delivery(seq=seq, due_ms=seq * 50.0, delay_ms=1.03, kernel_delay_ms=None if seq < missing else 0.9)
+        for seq in range(200)
+    ]
+
+    assert {each.code for each in check_trial(a_trial(given, plan=plan), plan)} == expected

@@ -192,3 +192,19 @@ def test_a_chance_is_below_one() -> None:
     assert spread_retry_ms(1000, chance=0.5) == 2000
     with pytest.raises(AssertionError):
         spread_retry_ms(1000, chance=1.0)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (b"data: a\r", b"\ndata: b\r\n\r\n"),
+        (b"data: a\r", b"", b"\ndata: b\n\n"),
+        (b"data: a\r", b"data: b\r\r"),
+    ],
+)
+def test_a_line_end_that_is_cut_in_two_is_one_and_nothing_behind_a_lone_cr_is_lost(
+    pieces: tuple[bytes, ...],
+) -> None:
+    decoder = EventStreamDecoder()
+
+    assert [event.data for piece in pieces for event in decoder.feed(piece)] == ["a\nb"]

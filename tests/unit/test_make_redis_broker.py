@@ -127,3 +127,22 @@ def test_a_redis_that_is_away_at_the_start_is_waited_for_and_told_of_once(
     told = [each for each in caplog.messages if each.endswith("Waiting for it.")]
     assert len(told) == 1
     assert told[0].startswith(f"Redis ({host!s}:{port}) does not answer.")
+
+
+@pytest.mark.parametrize(
+    ("aof", "durability"),
+    [
+        (0, "no append-only file: a restart of Redis takes what its last snapshot does not hold"),
+        (1, "append-only file, appendfsync=no"),
+    ],
+)
+def test_how_safe_a_redis_keeps_what_it_is_given_is_said_as_it_says_it(
+    redis: EmptyRedis, monkeypatch: pytest.MonkeyPatch, aof: int, durability: str
+) -> None:
+    monkeypatch.setitem(ANSWERS, "INFO persistence", b"$13\r\naof_enabled:%d\r\n" % aof)
+    host, port = redis.server_address[:2]
+
+    broker = make_broker(Settings(broker=f"redis://{host!s}:{port}"))
+    broker.close()
+
+    assert durability in broker.durability
