@@ -81,14 +81,15 @@ def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
 
 
 def once_sentences(analysis: Analysis) -> list[str]:
-    """What single measurements by the study's method would have said, a sentence for each comparison with blocks."""
+    """What single measurements by the study's method would have said, a sentence for each valid comparison with blocks."""
     found = studies(analysis)
     return [
         f"Measured once, {CLOCKS[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
         f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
         f"{study.b_lower} {arm_title(each.b)}."
         for each in analysis.verdicts
-        if (study := found.get((each.b.name, each.clients))) is not None
+        if each.verdict is not Verdict.INVALID
+        and (study := found.get((each.b.name, each.clients))) is not None
     ]
 
 

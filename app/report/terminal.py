@@ -14,7 +14,7 @@ from rich.text import Text
 
 from app.analysis.analyse import Analysis
 from app.analysis.beside import once_sentences
-from app.analysis.comparison import Comparison
+from app.analysis.comparison import Comparison, Verdict
 from app.analysis.live import LiveRow
 from app.analysis.sentences import sentence
 from app.analysis.summary import SummaryRow
@@ -73,6 +73,11 @@ def print_result(analysis: Analysis, console: Console, *, language: str = LANGUA
     page = Page(console, translator(language))
     page.say("")
     page.say(headline(analysis), style="bold")
+    if analysis.verdicts and all(each.verdict is Verdict.INVALID for each in analysis.verdicts):
+        page.say(
+            "No verdict: too many blocks are void. Below is why, and what to do before it is run again.",
+            style="yellow",
+        )
     page.table(_headings(SUMMARY_HEADINGS, analysis), map(summary_cells, analysis.summary), texts=(0,))
     page.say("Pooled over valid blocks, to describe; p95 needs 100 notifications, p99 500 (-).")
     page.say("CPU: over idle; per delivered notification, and in percent of the machine.")

@@ -81,6 +81,7 @@ SMALL = a_plan(client_counts=(1, 2, 3), notifications=6)
 RUNS = {
     "decided": RunMaker(SMALL, alter=recorded).run(),
     "trouble": RunMaker(replace(SMALL, blocks=3), alter=with_trouble).run(),
+    "all void": RunMaker(SMALL, alter=lambda record: replace(record, disconnects=1)).run(),
     "a/a": RunMaker(a_plan(arms=("sse", "sse"), client_counts=(1,), notifications=6)).run(),
     "one arm": RunMaker(a_plan(arms=("socketio",), client_counts=(60,), blocks=1, notifications=3)).run(),
     "stopped at once": RunMaker(SMALL).run(complete=False, blocks_done=0),

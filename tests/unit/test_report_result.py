@@ -292,3 +292,18 @@ def test_all_files_are_written_and_a_second_time_over_them(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("clients.csv", "deliveries.csv", "report.html", "result.json", "trials.csv"),
     ]
+
+
+def test_a_run_that_is_invalid_throughout_says_so_first_and_makes_no_claim_beside_its_verdict() -> None:
+    plan = a_plan(client_counts=(1, 3), notifications=6)
+    busy = RunMaker(plan, alter=lambda record: replace(record, disconnects=1)).run()
+    partly = RunMaker(
+        plan, alter=lambda record: replace(record, disconnects=1) if record.spec.clients == 3 else record
+    ).run()
+
+    none, some = (" ".join(printed(analyse(each)).split()) for each in (busy, partly))
+
+    assert none.index("No verdict: too many blocks are void.") < none.index("transport clients")
+    assert "No verdict" not in some
+    assert "would have said" not in none
+    assert re.findall(r"would have said \S+ faster at (\d)", some) == ["1"]
