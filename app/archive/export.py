@@ -119,7 +119,7 @@ def _known_pseudonyms(folder: Path) -> dict[str, str]:
         found = json.loads(read_file(folder / NAMES_FILE, bytes_max=NAMES_BYTES_MAX))
         entries = found.get("participants", []) if isinstance(found, dict) else found
         return {str(each["device"]): str(each["pseudonym"]) for each in entries}
-    except (Unknown, StoreError, ValueError, TypeError, KeyError):
+    except (Unknown, StoreError, ValueError, TypeError, KeyError, RecursionError):
         return {}
 
 

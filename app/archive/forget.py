@@ -23,6 +23,7 @@ from app.archive.names import alone_in, participants, write_participants
 from app.archive.summary import DATABASE
 from app.archive.trash import TRASH, as_old_as_it_was
 from app.core.errors import SiarError
+from app.measure.database import NOT_AS_WRITTEN
 from app.measure.forget import Forgotten, forget, spool_position_bytes
 
 SPOOL = "spool.jsonl"
@@ -67,7 +68,7 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
             # The live run is written anyway, has no names, and waits for its recorder: nobody shall wait for that.
             with contextlib.nullcontext() if is_live else _alone_and_unnoticed(folder):
                 found = _forget_in(folder, device, removal, is_live=is_live)
-        except (SiarError, OSError, ValueError, csv.Error):
+        except (SiarError, OSError, csv.Error, *NOT_AS_WRITTEN):
             removal.failed.append(folder.name)
         else:
             if found:

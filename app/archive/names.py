@@ -84,5 +84,5 @@ def _content(folder: Path) -> dict[str, Any]:
         content = json.loads(text)
         found = [{"device": each["device"], **each} for each in content["participants"]]
         return {**content, "participants": found}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(f"{NAMES_FILE} of run {folder.name} is damaged.") from error

@@ -18,6 +18,9 @@ from typing import Any
 from app.core.errors import Malformed
 from app.core.wire import TRANSPORTS
 
+CLIENTS_MAX = 20_000
+"""Of one trial."""
+
 LIVE_PROFILE = "live"
 """Profile of what is no experiment: phones that came and went while a server ran."""
 
@@ -84,7 +87,7 @@ class Plan:
             (len(set(names)) != len(names), "Two arms have the same name."),
             (not self.client_counts, "A plan needs at least one count of clients."),
             (
-                any(not 1 <= n <= 20_000 for n in self.client_counts),
+                any(not 1 <= n <= CLIENTS_MAX for n in self.client_counts),
                 "A count of clients is 1 to 20000.",
             ),
             (len(set(self.client_counts)) != len(self.client_counts), "A count of clients is there twice."),

@@ -127,10 +127,17 @@ def remove(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
+NOT_AS_WRITTEN = (
+    *(sqlite3.Error, ValueError, LookupError, TypeError, AttributeError),
+    *(OverflowError, RecursionError, Malformed),
+)
+"""What decoding raises for what no runner wrote."""
+
+
 @contextlib.contextmanager
 def in_words(path: Path, *, name: str | None = None) -> Iterator[None]:
     """What a damaged file makes SQLite or the decoders say, as a `StoreError` that names the file by `name` or path."""
     try:
         yield
-    except (sqlite3.Error, ValueError, KeyError, TypeError, Malformed) as error:
+    except NOT_AS_WRITTEN as error:
         raise StoreError(refusal("run_database_damaged", path=name or path, reason=error)) from error

@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+import msgspec
+
 from app.core.delivery import Delivery
 from app.core.scenario import Arm, TrialSpec
-from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
+from app.core.trial import CpuUse, TrialRecord, TrialWarning
 
 CPU_COLUMNS = tuple(each.name for each in fields(CpuUse))
+
+_arm = msgspec.json.Decoder(Arm)
+_lags = msgspec.json.Decoder(tuple[int, ...])
+_warnings = msgspec.json.Decoder(tuple[TrialWarning, ...])
 
 
 def trial_values(record: TrialRecord) -> dict[str, Any]:
@@ -38,20 +44,19 @@ def trial_values(record: TrialRecord) -> dict[str, Any]:
 
 
 def trial_record(row: sqlite3.Row, deliveries: Sequence[Delivery], cpu: CpuUse | None) -> TrialRecord:
-    """The record that `trial_values` wrote, with its deliveries and CPU use."""
-    arm = json.loads(row["arm"])
+    """The record that `trial_values` wrote, with its deliveries and CPU use. Raises `ValueError` for JSON of another form."""
     return TrialRecord(
         spec=TrialSpec(
             index=row["trial"],
             block=row["block"],
             clients=row["clients"],
-            arm=Arm(arm["name"], arm["transport"], arm["factors"]),
+            arm=_arm.decode(row["arm"]),
             idle=bool(row["idle"]),
         ),
         started_us=row["started_us"],
         ended_us=row["ended_us"],
         published=row["published"],
-        source_lag_us=tuple(json.loads(row["source_lag_us"])),
+        source_lag_us=_lags.decode(row["source_lag_us"]),
         deliveries=deliveries,
         cpu=cpu,
         client_loop_lag_ms_p99=row["client_loop_lag_ms_p99"],
@@ -59,10 +64,7 @@ def trial_record(row: sqlite3.Row, deliveries: Sequence[Delivery], cpu: CpuUse |
         disconnects=row["disconnects"],
         disturbances=row["disturbances"],
         completed=bool(row["completed"]),
-        warnings=tuple(
-            TrialWarning(**{**warning, "severity": Severity(warning["severity"])})
-            for warning in json.loads(row["warnings"])
-        ),
+        warnings=_warnings.decode(row["warnings"]),
     )
 
 

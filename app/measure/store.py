@@ -29,6 +29,7 @@ from app.measure import (
     instrument_rows,
     rows,
     schema,
+    sound,
 )
 from app.measure.stored import (
     BATCH_COLUMNS,
@@ -159,6 +160,7 @@ class Store:
     def load(self) -> RunRecord:
         """Everything the analysis takes. Raises `StoreError` when the database is damaged."""
         with database.in_words(self.folder / FILE_NAME):
+            sound.check(self._database)
             head = self._database.execute("SELECT * FROM run").fetchone()
             if head is None:
                 raise StoreError(refusal("run_without_word", folder=self.folder))

@@ -30,6 +30,7 @@ from app.core.errors import Conflict, StoreError
 from app.core.scenario import LIVE_PROFILE, plan_sha256
 from app.core.version import VERSION
 from app.measure import schema
+from app.measure.database import NOT_AS_WRITTEN
 from app.measure.store import FILE_NAME, Store
 from app.report.csv_files import DICTIONARIES
 from app.report.files import write_all
@@ -124,14 +125,17 @@ def unit_of(name: str) -> str | None:
 
 @contextmanager
 def _packed(run: Path) -> Iterator[Path]:
-    """A folder with the run's files as they go out, for as long as it is needed."""
+    """A folder with the run's files as they go out, for as long as it is needed. Raises `StoreError` for a damaged run."""
     with tempfile.TemporaryDirectory(prefix="siar-export-") as scratch:
         with export(run) as stream, zipfile.ZipFile(stream) as given:
             made = Path(scratch) / given.namelist()[0].partition("/")[0]
             given.extractall(scratch)  # written by ourselves a moment ago
         redactor = Redactor(_own_names())
-        _redact(made, redactor)
-        text = json.dumps(_manifest(made, redactor), indent=1, allow_nan=False) + "\n"
+        try:
+            _redact(made, redactor)
+            text = json.dumps(_manifest(made, redactor), indent=1, allow_nan=False) + "\n"
+        except NOT_AS_WRITTEN as error:
+            raise StoreError(f"{run} is damaged, and nothing was exported: {error}.") from error
         (made / MANIFEST).write_text(text, encoding="utf-8")
         yield made
 

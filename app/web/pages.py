@@ -8,8 +8,9 @@ from typing import Any
 
 import flask
 
+from app.archive.folders import folder_of, read_file
 from app.catalogues import refusal
-from app.core.errors import Unknown
+from app.core.errors import SiarError, Unknown
 from app.core.version import VERSION
 from app.web import texts
 from app.web.here import services
@@ -19,8 +20,6 @@ blueprint = flask.Blueprint("pages", __name__)
 JOIN_CODE_CHARS_MAX = 16
 
 RESULT_BYTES_MAX = 1_000_000
-
-_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{20,64}")
 """At least 120 random bits: whoever has it may read, and nobody guesses it."""
@@ -70,13 +69,13 @@ def result(run: str, key: str) -> flask.Response:
 def _result(run: str, key: str) -> dict[str, Any]:
     """Raises `Unknown`, the same for a wrong key and for a run that is gone."""
     missing = Unknown(refusal("no_such_result"))
-    if not _RUN.fullmatch(run) or not _KEY.fullmatch(key):
+    if not _KEY.fullmatch(key):
         raise missing
-    path = services().settings.runs_dir / run / "results" / f"{key}.json"
     try:
-        with path.open("rb") as file:
-            found: dict[str, Any] = json.loads(file.read(RESULT_BYTES_MAX))
-    except (OSError, ValueError) as error:
+        folder = folder_of(services().settings.runs_dir, run) / "results"
+        raw = read_file(folder / f"{key}.json", bytes_max=RESULT_BYTES_MAX)
+        found: dict[str, Any] = json.loads(raw)
+    except (SiarError, ValueError, RecursionError) as error:
         raise missing from error
     return found
 
