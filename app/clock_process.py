@@ -188,6 +188,7 @@ class ClockConnection(asyncio.Protocol):
         self._allowance = FRAME_BURST_MAX
         self._seen_us = clock.now_us()
         self.deadline_us = self._seen_us + HANDSHAKE_US_MAX
+        self._has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection in, unless there are too many."""
@@ -262,8 +263,8 @@ class ClockConnection(asyncio.Protocol):
 
     def _flush(self) -> None:
         for data in self._websocket.data_to_send():
-            if self._transport.is_closing():
-                return
+            if self._has_ended or self._transport.is_closing():
+                return  # Who writes on behind the end is not answered.
             if data:
                 self._transport.write(data)
             else:
@@ -271,6 +272,7 @@ class ClockConnection(asyncio.Protocol):
 
     def _end_writing(self) -> None:
         """Half-close, so that the client reads what was written; the sweep does the rest."""
+        self._has_ended = True
         self.deadline_us = clock.now_us() + CLOSING_US_MAX
         if not self._transport.can_write_eof():  # TLS has no half; closing writes first what is waiting.
             self._transport.close()

@@ -8,6 +8,7 @@ would all end at the door.
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from app.factory import SiarApp, create_app
+from app.room.phases import Experiment
 from app.settings import Settings
 from app.web.openapi import document
-from tests.support.fuzz import effort
+from tests.support.fuzz import effort, json_values
 from tests.support.stored_run import store_run
 
 pytestmark = pytest.mark.slow
@@ -31,7 +33,7 @@ TOKEN = "an-operators-token-that-is-long-enough-never-to-wait"
 
 LEFT_OUT = {
     ("get", "/events"): "never ends; test_fuzz_wire.py has it",
-    ("post", "/api/runs"): "starts a process for each request that is right",
+    ("post", "/api/runs"): "starts a process for each request that is right; below, where the room is taken",
 }
 
 OPERATIONS = [
@@ -166,6 +168,53 @@ def test_no_request_made_from_the_description_is_the_servers_failure(
     nothing_to_try = (Unsatisfiable,) if mode == "negative" else ()
     with contextlib.suppress(*nothing_to_try):
         answers()
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiarApp]:
+    """A server whose room is open for an experiment, so that no order for another is carried out."""
+    app = create_app(Settings(admin_token=TOKEN, runs_dir=tmp_path_factory.mktemp("runs")))
+    app.services.room.open(Experiment("another", 2, 60.0))
+    yield app
+    app.drain()
+
+
+PLAN_FIELDS = ["arms", "client_counts", "blocks", "notifications", "rate_hz", "payload_bytes", "x", "seed"]
+ORDER_FIELDS = ["preset", "plan", "phones", "clients", "seed", "x"]
+
+orders = st.dictionaries(
+    st.sampled_from(ORDER_FIELDS),
+    json_values
+    | st.sampled_from([1, 2, 200, "classroom", "hundred_clients", "built-in"])
+    | st.dictionaries(
+        st.sampled_from(PLAN_FIELDS),
+        json_values
+        | st.sampled_from([1, [1, 2], [["sse"], ["socketio"]], ["sse", "socketio"], 1e400, 10**30]),
+    ),
+    max_size=4,
+)
+
+
+@effort(200)
+@given(order=orders)
+@example(order={"preset": "classroom", "phones": 2})
+@example(order={"preset": "hundred_clients"})
+def test_no_order_for_a_run_is_the_servers_failure(busy: SiarApp, order: dict[str, Any]) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+
+    answer = busy.test_client().post("/api/runs", data=json.dumps(order), headers=headers)
+
+    assert answer.status_code in (400, 409), answer.text
+    assert len(answer.get_json()["detail"]) > 5
+
+
+def test_an_order_that_is_right_gets_as_far_as_the_room(busy: SiarApp) -> None:
+    """Or the property above would be one of refusals at the door."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+
+    answer = busy.test_client().post("/api/runs", json={"preset": "classroom", "phones": 2}, headers=headers)
+
+    assert (answer.status_code, answer.get_json()["code"]) == (409, "stop_it_first")
 
 
 def test_what_is_left_out_exists(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Random and half-right bytes on everything that is open to strangers, over real sockets: nothing of it harms anybody.
 
+On both fan-outs, and at the port where clocks are asked.
+
 Whatever they send, the server answers with a status below 500 or ends their connection, a client that listens beside
 them hears what is published, no place stays taken, and the log has no traceback.
 """
@@ -21,12 +23,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import clock_process
+from tests.support.fanouts import FANOUTS
 from tests.support.fuzz import effort, json_values
 from tests.support.metrics import metric
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import SocketIoReader, SseReader, socketio, sse, websocket_by_hand
 
 MASK = b"mask"
+
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: c2l4dGVlbiBieXRlcyEhIQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 
 ANSWER_S = 10.0
 
@@ -48,10 +57,10 @@ class Stage:
             pass
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+@pytest.fixture(scope="module", params=FANOUTS)
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder: Path = tmp_path_factory.mktemp("fuzz")
-    with running_server(folder, recorder=0, heartbeat_s=1, log_level="info") as server:
+    with running_server(folder, fanout=request.param, recorder=0, heartbeat_s=1, log_level="info") as server:
         with sse(server.port) as stream, socketio(server.port) as channel:
             yield Stage(server, stream, channel)
             wait_until_left(server, 2)
@@ -281,3 +290,36 @@ def test_no_batch_of_deliveries_harms_anybody(stage: Stage, batch: dict[str, obj
     if spool.exists():
         for line in spool.read_bytes().splitlines():
             json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} was stored"))
+
+
+@pytest.fixture(scope="module")
+def clock_channel() -> Iterator[clock_process.ClockProcess]:
+    """A clock process of its own, which must have nothing to say at its end."""
+    channel = clock_process.start()
+    yield channel
+    errors = channel.end()
+    assert not errors, errors.decode()
+
+
+@effort(60)
+@given(
+    data=st.binary(max_size=200) | half_right_heads(),
+    sent=st.none() | st.lists(frames | packets.map(text_frame), max_size=8),
+)
+def test_no_bytes_at_the_clock_harm_anybody(
+    clock_channel: clock_process.ClockProcess, data: bytes, sent: list[bytes] | None
+) -> None:
+    """Before the handshake, or frames behind it."""
+    with (
+        clock_channel.connect() as other,
+        socket.create_connection(("127.0.0.1", clock_channel.port), timeout=ANSWER_S) as sock,
+    ):
+        with contextlib.suppress(ConnectionError):
+            sock.sendall(data if sent is None else HANDSHAKE + b"".join(sent))
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65_536):
+                pass
+
+        _, answer = clock_process.ask(other, 7)
+
+    assert answer["probe"] == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,20 @@ def test_no_cookies_harm_anybody(hosted: SiarApp, path: str, cookies: str, accep
     answer.close()
 
     assert answer.status_code < 500
+
+
+@effort(200)
+@given(
+    path=st.sampled_from(["/api/runs", "/api/devices", "/api/room"]),
+    cookies=cookie_headers
+    | st.text(alphabet=string.ascii_letters + "-_", max_size=64).map(lambda text: f"siar_operator={text}"),
+)
+def test_no_cookie_that_was_made_up_opens_what_is_the_operators(
+    hosted: SiarApp, path: str, cookies: str
+) -> None:
+    answer = hosted.test_client(use_cookies=False).get(path, environ_overrides={"HTTP_COOKIE": cookies})
+
+    assert answer.status_code in (401, 429)
 
 
 @pytest.mark.parametrize(
