@@ -166,6 +166,9 @@ def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
     print(f"\nReport: {paths[0]}")
     print(f"Beside it: {', '.join(path.name for path in paths[1:])}.")
     print(f"Run {analysis.run.id}; --seed {analysis.run.plan.seed} gives the same order of trials again.")
+    print(
+        f"`siar verify {analysis.run.id}` computes every figure again; `siar report` has other forms and languages."
+    )
 
 
 def exit_code(analysis: Analysis) -> int:
