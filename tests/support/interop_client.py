@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from typing import Any
 
 import engineio
@@ -53,6 +54,12 @@ class _InOrder(engineio.Client):
 
     def _trigger_event(self, event: str, *arguments: Any, **options: Any) -> Any:
         return super()._trigger_event(event, *arguments, **options | {"run_async": False})
+
+    def disconnect(self, abort: bool = False, reason: str | None = None) -> None:
+        """The library's stops writing as soon as it wants to leave: what waits behind a request is never said."""
+        while not abort and self.write_loop_task is not None and self.queue.unfinished_tasks:
+            time.sleep(0.005)
+        super().disconnect(abort, reason)
 
 
 class _Client(socketio.Client):
