@@ -22,7 +22,7 @@ from typing import Any
 from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
-from app import settings
+from app import clock, settings
 from app.core.forwarded import exempt_from_shares
 from app.serving import door, plain_request, short_head
 from app.serving.door import Door
@@ -30,6 +30,7 @@ from app.serving.handled import HANDLED
 from app.serving.peer import cut
 from app.serving.takeover import offered
 from app.serving.timed_body import TimedReader, has_come, wire_bytes_max
+from app.serving.turns import Turns
 
 DRAIN_SHARE = 0.7
 """Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
@@ -57,6 +58,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._visitors: dict[Any, tuple[Any, str]] = {}
         """By green thread: its connection and the peer's address."""
+        self._turns = Turns()
         self._newcomers: set[Any] = set()
         """Green threads whose connection has not brought a request yet."""
         given = settings.read(os.environ)
@@ -90,12 +92,16 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         """A context that leaves its block in silence when the time is over."""
         raise NotImplementedError
 
+    def _let_others_run(self) -> None:
+        self._turns.give()
+        self.give_way()
+
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:
         """Around the wait for a connection's next request: ends an idle one, and lets a drain find it."""
         waiting = self.current()
         if waiting in self._newcomers:
-            self.give_way()
+            self._let_others_run()
         sock, address = self._visitors[waiting]
         wait_s = self.door.wait_s(address)
         if wait_s:
@@ -105,7 +111,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self.door.begin_idle(address, waiting, sock)
         try:
             with self.within(FIRST_REQUEST_S if waiting in self._newcomers else self.cfg.keepalive):
+                if self._turns.is_due():
+                    self._let_others_run()
+                began_us = clock.monotonic_us()
                 yield
+                self._turns.waited(began_us)
         finally:
             self._newcomers.discard(waiting)
             self.door.end_idle(waiting)
@@ -174,7 +184,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         if self.cfg.is_ssl or req.unreader.buf.getbuffer().nbytes or _unread_bytes(sock):
             # A client that asks again before it is answered never has its thread wait. Without this it held everything
             # else up, the writing of what it publishes first of all.
-            self.give_way()
+            self._let_others_run()
         return bool(again)
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:

@@ -6,9 +6,11 @@ from typing import Any, cast
 
 import pytest
 
+from app import clock
 from app.serving.broadcaster import (
     HELP_SHARE,
     LOOKS_AT_CLOCK_EVERY,
+    MERGE_US_MAX,
     TURN_SHARE,
     Audience,
     Broadcaster,
@@ -78,6 +80,26 @@ def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> 
     assert stage.writes == written + WHOLE_LOTS // HELP_SHARE
 
 
+def test_the_broadcaster_writes_nothing_of_its_own_beside_publishers_that_do_and_all_of_it_afterwards() -> (
+    None
+):
+    stage = Stage(WHOLE_LOTS)
+    broadcaster = stage.broadcaster
+    broadcaster._is_rung = True
+    stage.begin_a_round()
+    for _ in range(3):
+        stage.publish()
+        broadcaster.write()
+        written = stage.writes
+        assert broadcaster._take_own_turn(), "its turn is left to the publisher"
+        assert stage.writes == written
+
+    while broadcaster._take_own_turn():
+        pass
+
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 4] * WHOLE_LOTS
+
+
 def test_help_ends_with_the_last_write() -> None:
     stage = Stage(48)
     stage.begin_a_round()
@@ -108,6 +130,28 @@ def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_
     stage.publish()
     assert not broadcaster._take_a_turn(NO_END_US), "nobody publishes meanwhile: all in one turn"
     assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * members
+
+
+@pytest.mark.parametrize("members", [2, WHOLE_LOTS])
+def test_what_waits_too_long_for_the_broadcasters_own_turn_is_written_by_the_next_who_publishes(
+    members: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_us = 10**9
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
+    stage = Stage(members)
+    stage.broadcaster._is_rung = True  # Its thread is to write, and has not run.
+    stage.publish()
+    now_us += MERGE_US_MAX - 1
+    stage.publish()
+    stage.broadcaster.write()
+    merged = stage.writes
+    now_us += 1
+    stage.publish()
+    stage.broadcaster.write()
+
+    assert merged == 0, "back to back: one write later on"
+    assert stage.writes == (members if members < LOOKS_AT_CLOCK_EVERY else 3 * members // HELP_SHARE)
+    assert stage.sockets[1].taken == FRAME * 3
 
 
 def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
