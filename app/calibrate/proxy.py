@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from app import clock
+from app.calibrate.kept_sockets import KeptSockets, break_
 
 READ_BYTES = 65_536
 
@@ -103,7 +104,7 @@ class Proxy:
     cut_us: float | None = None
     """True clock: when the connections were broken."""
     _listener: socket.socket = field(init=False, repr=False)
-    _sockets: list[socket.socket] = field(init=False, default_factory=list, repr=False)
+    _sockets: KeptSockets = field(init=False, default_factory=KeptSockets, repr=False)
     _cutting: threading.Lock = field(init=False, default_factory=threading.Lock, repr=False)
     _connections: int = field(init=False, default=0)
 
@@ -125,22 +126,20 @@ class Proxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._shut([self._listener, *self._sockets])
-        for each in (self._listener, *self._sockets):
-            each.close()
+        break_(self._listener)
+        self._listener.close()
+        self._sockets.close()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-                if self.cut_us is not None:
-                    _sleep_until_ns(round((self.cut_us + self.impairment.away_us) * 1000))
-                server = socket.create_connection((self.host, self.port))
-            except OSError:
+        while client := self._sockets.accepted(self._listener):
+            if self.cut_us is not None:
+                _sleep_until_ns(round((self.cut_us + self.impairment.away_us) * 1000))
+            server = self._sockets.connected((self.host, self.port))
+            if server is None:
                 return
             for each in (client, server):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._sockets.append(each)
+                with contextlib.suppress(OSError):  # The end may have come meanwhile.
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             pieces: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
             for target, arguments in (
                 (_copy, (client, server)),
@@ -201,14 +200,8 @@ class Proxy:
             if self.cut_us is not None:
                 return False
             self.cut_us = clock.monotonic_ns() / 1000
-        self._shut(list(self._sockets))
+        self._sockets.break_all()
         return True
-
-    @staticmethod
-    def _shut(sockets: list[socket.socket]) -> None:
-        for each in sockets:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
 
 
 def _stamp(server: socket.socket, pieces: queue.SimpleQueue[_Piece]) -> None:

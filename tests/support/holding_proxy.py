@@ -6,6 +6,8 @@ import contextlib
 import socket
 import threading
 
+from app.calibrate.kept_sockets import KeptSockets, break_
+
 
 class HoldingProxy:
     """Listens on a free port of loopback until it is closed. Use as a context manager."""
@@ -16,7 +18,7 @@ class HoldingProxy:
         self._line = f" {path}".encode()
         self._may_pass = threading.Event()
         self._may_pass.set()
-        self._sockets: list[socket.socket] = []
+        self._sockets = KeptSockets()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -26,10 +28,9 @@ class HoldingProxy:
 
     def __exit__(self, *_error: object) -> None:
         self.let_go()
-        for each in (self._listener, *self._sockets):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        break_(self._listener)
+        self._listener.close()
+        self._sockets.close()
 
     def hold(self) -> None:
         """From now on requests for the path wait."""
@@ -40,13 +41,10 @@ class HoldingProxy:
         self._may_pass.set()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self._target)
-            except OSError:
+        while client := self._sockets.accepted(self._listener):
+            server = self._sockets.connected(self._target)
+            if server is None:
                 return
-            self._sockets += [client, server]
             for source, target, is_request in ((client, server, True), (server, client, False)):
                 threading.Thread(target=self._copy, args=(source, target, is_request), daemon=True).start()
 

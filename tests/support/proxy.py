@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 
+from app.calibrate.kept_sockets import KeptSockets, break_
+
 _PR_SET_TIMERSLACK = 29
 """`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""
 
@@ -40,7 +42,7 @@ class DelayProxy:
         self.lateness_s: list[float] = []
         """How late each chunk was let go: the proxy's own error."""
         self._target = (host, port)
-        self._sockets: list[socket.socket] = []
+        self._sockets = KeptSockets()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -49,29 +51,24 @@ class DelayProxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        for each in (self._listener, *self._sockets):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        break_(self._listener)
+        self._listener.close()
+        self._sockets.close()
 
     def cut(self, *, away_s: float = 0.0) -> None:
         """Break every connection that stands; new ones are let through, after so long."""
         self._back_s = time.monotonic() + away_s
-        for each in list(self._sockets):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+        self._sockets.break_all()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-                time.sleep(max(0.0, self._back_s - time.monotonic()))
-                server = socket.create_connection(self._target)
-            except OSError:
+        while client := self._sockets.accepted(self._listener):
+            time.sleep(max(0.0, self._back_s - time.monotonic()))
+            server = self._sockets.connected(self._target)
+            if server is None:
                 return
             for each in (client, server):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._sockets.append(each)
+                with contextlib.suppress(OSError):  # The end may have come meanwhile.
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             chunks: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
             for target, arguments in (
                 (_copy, (client, server)),

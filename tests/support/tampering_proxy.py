@@ -7,6 +7,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 
+from app.calibrate.kept_sockets import KeptSockets, break_
+
 CUT = None
 """Among the pieces that go to a client: its connection ends here."""
 
@@ -24,8 +26,7 @@ class TamperingProxy:
         self._lock = threading.Lock()
         self._is_open = threading.Event()
         self._is_open.set()
-        self._is_over = False
-        self._sockets: list[socket.socket] = []
+        self._sockets = KeptSockets()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -34,61 +35,37 @@ class TamperingProxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        with self._lock:
-            self._is_over = True
-            sockets = [self._listener, *self._sockets]
         self._is_open.set()
-        for each in sockets:
-            _break(each)
-            each.close()
+        break_(self._listener)
+        self._listener.close()
+        self._sockets.close()
 
     def shut(self) -> None:
         """Break every connection that stands; new ones wait until `open`."""
         self._is_open.clear()
-        with self._lock:
-            for each in self._sockets:
-                _break(each)
+        self._sockets.break_all()
 
     def open(self) -> None:
         """Let everybody through again."""
         self._is_open.set()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            if not self._keep(client):
-                return
+        while client := self._sockets.accepted(self._listener):
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         self._is_open.wait()
-        try:
-            server = socket.create_connection(self._target)
-        except OSError:
-            _break(client)
+        server = self._sockets.connected(self._target)
+        if server is None:
+            break_(client)
             return
-        if not self._keep(server):
-            return
-        with self._lock:
-            if not self._is_open.is_set():
-                _break(client)
+        if not self._is_open.is_set():
+            break_(client)
         for each in (client, server):
             with contextlib.suppress(OSError):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=_copy, args=(client, server, _as_it_is), daemon=True).start()
         _copy(server, client, self._tampered)
-
-    def _keep(self, sock: socket.socket) -> bool:
-        """To be closed at the end; at once where that is over."""
-        with self._lock:
-            if not self._is_over:
-                self._sockets.append(sock)
-                return True
-        sock.close()
-        return False
 
     def _tampered(self, piece: bytes) -> list[bytes | None]:
         with self._lock:
@@ -104,13 +81,8 @@ def _copy(source: socket.socket, target: socket.socket, change: Tamper) -> None:
         while data := source.recv(65_536):
             for piece in change(data):
                 if piece is CUT:
-                    _break(source)
-                    _break(target)
+                    break_(source)
+                    break_(target)
                     return
                 target.sendall(piece)
         target.shutdown(socket.SHUT_WR)
-
-
-def _break(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        sock.shutdown(socket.SHUT_RDWR)

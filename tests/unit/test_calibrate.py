@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import socket
@@ -197,6 +198,17 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def lines_of(client: socket.socket, count: int) -> list[bytes]:
     with client.makefile("rb") as file:
         return [file.readline() for _ in range(count)]
+
+
+def test_who_waits_to_be_let_through_again_is_ended_with_the_proxy() -> None:
+    """Else its connections would stand on, with threads that nobody can end."""
+    with through(Impairment(cut_at=0, away_us=300_000)) as (proxy, server, _):
+        server.sendall(message(0))
+        wait_until(lambda: proxy.cut_us is not None)
+        waiting = socket.create_connection(("127.0.0.1", proxy.own_port), timeout=10)
+
+    with waiting, contextlib.suppress(ConnectionResetError):
+        assert waiting.recv(1) == b""
 
 
 def test_the_proxy_takes_out_doubles_and_swaps_whole_notifications() -> None:
