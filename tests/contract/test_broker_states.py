@@ -6,6 +6,7 @@ each notification once and in order, or a gap that covers it; and it is told of 
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,9 +55,12 @@ class BrokerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._anchor = (clock.anchor_us(), clock.timebase())
-        self._folder = tempfile.TemporaryDirectory()
         self._now_us = clock.now_us()
-        self._host = BrokerHost(self.kind, Path(self._folder.name))
+        with contextlib.ExitStack() as kept:  # Ends what there is, where a broker's component is missing.
+            folder = kept.enter_context(tempfile.TemporaryDirectory())
+            self._host = BrokerHost(self.kind, Path(folder))
+            broker = self._host.start(count_max=COUNT_MAX, age_max_us=AGE_MAX_US)
+            self._kept = kept.pop_all()
         self._published: list[Notification] = []
         self._trial_offsets: set[int] = set()
         self._keys: dict[str, tuple[str, Notification]] = {}
@@ -64,11 +68,11 @@ class BrokerMachine(RuleBasedStateMachine):
         self._trials_lost_through = 0
         self._trial_is_open = False
         self._last_offset = 0
-        self._begin(self._host.start(count_max=COUNT_MAX, age_max_us=AGE_MAX_US))
+        self._begin(broker)
 
     def teardown(self) -> None:
         self._host.broker.close()
-        self._folder.cleanup()
+        self._kept.close()
         clock.fix(anchor_us=self._anchor[0], timebase=self._anchor[1])
 
     @rule(topic=st.sampled_from(["default", "other"]), ttl_s=st.sampled_from([None, None, 1.5, 4.5]))

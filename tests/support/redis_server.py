@@ -115,8 +115,9 @@ def redis_server(folder: Path, *arguments: str) -> Iterator[RedisServer]:
 @functools.cache
 def shared_redis() -> RedisServer:
     """One for all tests of this process, which keep apart by prefix; it writes nothing to the disk."""
-    folder = tempfile.TemporaryDirectory(prefix="siar-redis-")
-    server = RedisServer(Path(folder.name), "--appendonly", "no")
-    atexit.register(folder.cleanup)
-    atexit.register(server.kill)
+    with contextlib.ExitStack() as kept:  # Ends what there is, where Redis is not.
+        folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="siar-redis-"))
+        server = RedisServer(Path(folder), "--appendonly", "no")
+        kept.callback(server.kill)
+        atexit.register(kept.pop_all().close)
     return server
