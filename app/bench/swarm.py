@@ -70,6 +70,7 @@ class Swarm:
             behind += connection.last != offset
             connection.last = offset
             connection.restart()
+            connection.acknowledge_less()
         return behind
 
     def take(self, events: list[tuple[int, int]]) -> None:
