@@ -26,6 +26,9 @@ MEMORY_MAX_BYTES = {TRANSPORT_SSE: 2 * 1024}
 MEMORY_MAX_BYTES_OTHERS = 6 * 1024
 GROWTH_MAX = 1.3
 
+SWARM_BUSY_MAX = 0.97
+"""Share of its core from which on a burst may have waited for the swarm and not for the server."""
+
 CPU_LEVELS = (1_000, 5_000)
 """Where the promise about CPU and p99 is made: at 100 the request itself is a good part of the cost."""
 
@@ -46,7 +49,14 @@ class Criterion:
     at_least: bool
     """Whether the limit is a lower one."""
     judged: bool
-    """Whether there were enough repetitions for a verdict."""
+    """Whether this is a verdict: there were enough repetitions, and the swarm kept up."""
+    swarm_busy: float | None = None
+    """The larger median of its share of its core, beside the floor and beside us; only of bursts."""
+
+    @property
+    def is_of_the_swarm(self) -> bool:
+        """Whether the figure may be the swarm's own."""
+        return self.swarm_busy is not None and self.swarm_busy >= SWARM_BUSY_MAX
 
     @property
     def met(self) -> bool:
@@ -56,7 +66,8 @@ class Criterion:
 
 def criteria(rows: Sequence[Row], growths: Sequence[Growth]) -> list[Criterion]:
     """Those that this run measured."""
-    found = [criterion for row in rows for criterion in _of_row(row)]
+    busy = {_place(row): row for row in rows if row.metric == "swarm_busy"}
+    found = [criterion for row in rows for criterion in _of_row(row, busy.get(_place(row)))]
     for each in growths:
         if each.server == DIRECT and (each.fewest, each.most) == GROWTH_LEVELS and each.ratio is not None:
             judged = len(each.exponents) >= REPETITIONS_JUDGED_MIN
@@ -65,14 +76,23 @@ def criteria(rows: Sequence[Row], growths: Sequence[Growth]) -> list[Criterion]:
     return found
 
 
-def _of_row(row: Row) -> list[Criterion]:
+def _place(row: Row) -> tuple[str, str, int]:
+    return row.transport, row.kind, row.subscribers
+
+
+def _of_row(row: Row, swarm: Row | None) -> list[Criterion]:
     enough = IDLE_REPETITIONS_JUDGED_MIN if row.kind == MEMORY else REPETITIONS_JUDGED_MIN
     judged = all(count >= enough for count in row.counts.values())
     found = []
+    busy = None if swarm is None else max(swarm.medians.get(each, 0.0) for each in (FLOOR, DIRECT))
 
     def add(text: str, measured: float | None, limit: float, *, at_least: bool = False) -> None:
         if measured is not None:
-            found.append(_criterion(row.transport, text, measured, limit, at_least=at_least, judged=judged))
+            found.append(
+                _criterion(
+                    row.transport, text, measured, limit, at_least=at_least, judged=judged, swarm_busy=busy
+                )
+            )
 
     level = f"{row.subscribers:,} subscribers"
     if row.kind == PACED and row.subscribers in CPU_LEVELS:
@@ -97,8 +117,15 @@ def _of_row(row: Row) -> list[Criterion]:
 
 
 def _criterion(
-    transport: str, text: str, measured: float, limit: float, *, judged: bool, at_least: bool = False
+    transport: str,
+    text: str,
+    measured: float,
+    limit: float,
+    *,
+    judged: bool,
+    at_least: bool = False,
+    swarm_busy: float | None = None,
 ) -> Criterion:
-    return Criterion(
-        transport, f"{transport_title(transport)}: {text}", measured, limit, at_least, judged=judged
-    )
+    text = f"{transport_title(transport)}: {text}"
+    kept_up = swarm_busy is None or swarm_busy < SWARM_BUSY_MAX
+    return Criterion(transport, text, measured, limit, at_least, judged and kept_up, swarm_busy)

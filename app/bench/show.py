@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.bench.criteria import Criterion
+from app.bench.criteria import SWARM_BUSY_MAX, Criterion
 from app.bench.machine import Cores
 from app.bench.plan import REPETITIONS_JUDGED_MIN, SERVERS, transport_title
 from app.bench.run import BenchRun
@@ -86,12 +86,17 @@ def print_hold(cell: Cell, seconds: int, console: Console) -> None:
 def print_criteria(found: Sequence[Criterion], console: Console) -> None:
     """The promises, each with what was measured."""
     for each in found:
-        mark = "✓" if each.met else "✗"
+        mark = "?" if each.is_of_the_swarm else "✓" if each.met else "✗"
         style = "" if not each.judged else "green" if each.met else "bold red"
         word = "at least" if each.at_least else "at most"
         limit, measured = number_text(each.limit), number_text(each.measured)
         console.print(Text(f"{mark} {each.text}: {measured} ({word} {limit})", style=style))
-    if any(not each.judged for each in found):
+    if any(each.is_of_the_swarm for each in found):
+        _say(
+            console,
+            f"?: the swarm used {SWARM_BUSY_MAX:.0%} of its core or more, and the figure may be its own: no verdict.",
+        )
+    if any(not each.judged and not each.is_of_the_swarm for each in found):
         _say(
             console,
             f"Fewer than {REPETITIONS_JUDGED_MIN} valid repetitions behind some of these: an indication, no verdict.",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from app.bench import criteria, summary
 from app.bench.fit import exponent
 from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
 from app.bench.run import check_swarm
-from app.bench.show import METRIC_WORDS
+from app.bench.show import METRIC_WORDS, print_criteria
 from app.bench.visit import BURST_HTTP, MEMORY, PACED, SWARM, Cell
 
 PLAN = BenchPlan(transports=("sse",))
@@ -104,6 +106,37 @@ def test_fewer_than_five_repetitions_are_no_verdict() -> None:
 
     assert found
     assert not any(each.judged for each in found)
+
+
+def bursts(server: str, p99_ms: float, *, swarm_busy: float) -> list[Cell]:
+    values: dict[str, float | None] = {"deliveries_per_s": 1e5, "p99_ms": p99_ms, "swarm_busy": swarm_busy}
+    return [Cell(BURST_HTTP, server, "sse", 1_000, each, dict(values)) for each in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("of_floor", "of_ours", "judged"), [(0.9, 0.7, True), (0.99, 0.7, False), (0.7, 0.97, False)]
+)
+def test_beside_a_swarm_that_hardly_kept_up_a_burst_is_no_verdict(
+    of_floor: float, of_ours: float, judged: bool
+) -> None:
+    cells = bursts(FLOOR, 10.0, swarm_busy=of_floor) + bursts(DIRECT, 8.0, swarm_busy=of_ours)
+
+    rate, p99 = criteria.criteria(summary.rows(cells, PLAN), [])
+
+    assert (rate.judged, p99.judged) == (judged, judged)
+    assert (rate.met, p99.met) == (False, True)
+
+
+def test_what_may_be_the_swarms_own_figure_is_marked_and_explained() -> None:
+    cells = bursts(FLOOR, 10.0, swarm_busy=0.99) + bursts(DIRECT, 8.0, swarm_busy=0.7)
+    said = io.StringIO()
+
+    print_criteria(criteria.criteria(summary.rows(cells, PLAN), []), Console(file=said, width=200))
+
+    lines = said.getvalue().splitlines()
+    assert [line[0] for line in lines[:2]] == ["?", "?"]
+    assert "no verdict" in lines[2]
+    assert len(lines) == 3
 
 
 def test_the_growth_is_judged_by_the_repetitions_that_count_at_every_level() -> None:
