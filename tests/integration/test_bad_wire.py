@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import socketio, sse, websocket_by_hand
+from tests.support.streams import say_no_more, socketio, sse, websocket_by_hand
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_what_is_left_of_a_refused_body_is_not_taken_for_the_next_request(server
             + b"\r\n\r\n"
             + body
         )
-        sock.shutdown(socket.SHUT_WR)
+        say_no_more(sock)
         answers = read_to_the_end(sock)
 
     assert answers.count(b"HTTP/1.1") == 1
@@ -116,7 +116,7 @@ def test_no_bytes_of_a_stranger_on_an_open_websocket_harm_the_others(
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock, sse(server.port) as good:
         websocket_by_hand(sock)
         sock.sendall(raw)
-        sock.shutdown(socket.SHUT_WR)
+        say_no_more(sock)
         rest = read_to_the_end(sock)
 
         assert b"HTTP/1.1" not in rest, "an HTTP answer was written into an open WebSocket"

@@ -26,6 +26,7 @@ from app.core.clocksync import ClockModel, Tolerances
 from app.core.probing import START_PROBE_COUNT
 from tests.support.clock_process import ANCHOR_US, ENVIRONMENT, TIMEBASE, ClockProcess, ask, start
 from tests.support.patience import PATIENCE_S
+from tests.support.streams import say_no_more
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,7 @@ def test_what_is_not_a_websocket_handshake_is_turned_away_without_a_word_in_the_
 ) -> None:
     with socket.create_connection(("127.0.0.1", clock_process.port), timeout=5) as stranger:
         stranger.sendall(data)
-        stranger.shutdown(socket.SHUT_WR)
+        say_no_more(stranger)
         answer = b"".join(iter(lambda: stranger.recv(4096), b""))
 
     assert b"101 Switching" not in answer
@@ -197,8 +198,7 @@ def test_a_client_that_breaks_the_frame_format_is_closed(clock_process: ClockPro
         with clock_process.connect() as client:
             client.socket.sendall(rng.randbytes(200))
             # The server may have closed by now, or wait for the rest of what looks like a long frame.
-            with contextlib.suppress(OSError):
-                client.socket.shutdown(socket.SHUT_WR)
+            say_no_more(client.socket)
 
     with clock_process.connect() as client:
         assert ask(client, 1)[1]["probe"] == 1

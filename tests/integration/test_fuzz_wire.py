@@ -28,7 +28,14 @@ from tests.support.fanouts import FANOUTS
 from tests.support.fuzz import effort, json_values
 from tests.support.metrics import metric
 from tests.support.server import RunningServer, running_server
-from tests.support.streams import SocketIoReader, SseReader, socketio, sse, websocket_by_hand
+from tests.support.streams import (
+    SocketIoReader,
+    SseReader,
+    say_no_more,
+    socketio,
+    sse,
+    websocket_by_hand,
+)
 
 MASK = b"mask"
 
@@ -81,7 +88,7 @@ def exchange(port: int, data: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_S) as sock:
         with contextlib.suppress(ConnectionError):
             sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
+            say_no_more(sock)
         answer = b""
         with contextlib.suppress(ConnectionError):
             while b"\r\n\r\n" not in answer and (piece := sock.recv(65_536)):
@@ -210,7 +217,7 @@ def talk(stage: Stage, sent: list[bytes]) -> None:
         with contextlib.suppress(ConnectionError):
             for each in sent:
                 sock.sendall(each)
-            sock.shutdown(socket.SHUT_WR)
+            say_no_more(sock)
             while piece := sock.recv(65_536):
                 received += piece
     assert b"HTTP/1.1" not in received, "an HTTP answer was written into an open WebSocket"
@@ -316,7 +323,7 @@ def test_no_bytes_at_the_clock_harm_anybody(
     ):
         with contextlib.suppress(ConnectionError):
             sock.sendall(data if sent is None else HANDSHAKE + b"".join(sent))
-            sock.shutdown(socket.SHUT_WR)
+            say_no_more(sock)
             while sock.recv(65_536):
                 pass
 

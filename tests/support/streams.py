@@ -133,6 +133,12 @@ def websocket_by_hand(sock: socket.socket) -> None:
     read_until(sock, b"0{")
 
 
+def say_no_more(sock: socket.socket) -> None:
+    """End our direction. Whoever was sent nonsense may have broken the connection by now: it is not there to be ended."""
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_WR)
+
+
 def read_until(sock: socket.socket, awaited: bytes) -> bytes:
     """What comes, up to the piece in which this is complete. Fails when the server ends the connection before."""
     received = b""
