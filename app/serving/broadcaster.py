@@ -9,17 +9,15 @@ one write. So a burst costs each connection a few writes, while a single notific
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 
 from app import clock
 from app.serving.loop import Loop
-from app.serving.outlet import CLOSED_LOST, CLOSED_SLOW, WRITE_BYTES_MAX, Outlet
+from app.serving.outlet import CLOSED_SLOW, Outlet
 from app.serving.recording import Recording
 from app.serving.stream import Stream
-
-logger = logging.getLogger("siar.broadcaster")
+from app.serving.writing import write_to
 
 TURN_US = 2_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
@@ -213,7 +211,7 @@ class Broadcaster:
             audience, members, at, left, end = self._round
             while left > 0:
                 some = members[at : at + min(LOOKS_AT_CLOCK_EVERY, left)]
-                _write_to(audience, some)
+                write_to(audience, some)
                 at, left = (at + len(some)) % len(members), left - len(some)
                 self._owed = max(0, self._owed - len(some))
                 written += len(some)
@@ -235,40 +233,3 @@ class Broadcaster:
         self._owed = 0
         self._is_joined = False
         return False
-
-
-def _write_to(audience: Audience, outlets: list[Outlet]) -> None:
-    """The hot path: one `send` for each, of the same bytes for all who stand at the same place.
-
-    Nothing is made for a connection that takes everything: those who stand at the end share the number that says so.
-    """
-    stream, recording = audience.stream, audience.recording
-    end = stream.end
-    data, data_from, data_to, size, handed_ns = b"", -1, -1, 0, 0
-    for outlet in outlets:
-        cursor = outlet.cursor
-        sock = outlet.sock
-        if cursor == end or outlet.is_blocked or sock is None or outlet.audience is not audience:
-            continue
-        if cursor != data_from:
-            data, data_from = stream.read(cursor, WRITE_BYTES_MAX), cursor
-            size = len(data)
-            data_to = end if cursor + size == end else cursor + size
-        if recording is not None:
-            handed_ns = clock.monotonic_ns()
-        try:
-            taken = sock.send(data)
-        except BlockingIOError:
-            taken = 0
-        except OSError:
-            outlet.drop(CLOSED_LOST)
-            continue
-        except Exception:  # One connection's bug must not end the writing to all others, for good.
-            logger.exception("Writing to a connection failed; closed.")
-            outlet.drop(CLOSED_LOST)
-            continue
-        outlet.cursor = data_to if taken == size else cursor + taken
-        if recording is not None:
-            recording.note(outlet, outlet.cursor, handed_ns)
-        if outlet.cursor is not end:
-            outlet.block()

@@ -1,0 +1,166 @@
+"""A lot of connections is written to as one, and yet each is served by what its own kernel buffer does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.serving.broadcaster import Audience, Broadcaster
+from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX
+from app.serving.recording import Recording
+from app.serving.writing import write_to
+from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
+
+FRAMES = (b"<one>", b"<two, which is longer>", b"<three>")
+STREAM = b"".join(FRAMES)
+
+
+class Fate(Enum):
+    """Of a connection, before it is written to or then."""
+
+    RESET = "its peer is gone"
+    BUG = "its send has a bug"
+    BLOCKED = "its kernel buffer was full before"
+    LEFT = "it reads something else now"
+    GONE = "it has ended"
+
+
+class Member(Probe):
+    """Somebody of a lot."""
+
+    __slots__ = ("begins", "kernel", "when_closed")
+
+    def __init__(self, stage: Stage, fate: int | Fate, begins: int) -> None:
+        """`fate`: how much its kernel takes, or one of those above; `begins`: where it stands."""
+        self.kernel = FakeSocket(len(stage.members))
+        super().__init__(stage.broadcaster, self.kernel)
+        self.kernel.room = fate if isinstance(fate, int) else len(STREAM)
+        self.begins = begins
+        self.when_closed: Callable[[], None] = lambda: None
+        self.open()
+        self.join(stage.audience)
+        self.cursor = begins
+        if isinstance(fate, Fate):
+            self._meet(fate)
+
+    def _meet(self, fate: Fate) -> None:
+        if fate in (Fate.RESET, Fate.BUG):
+            failure = ConnectionResetError() if fate is Fate.RESET else ValueError("a bug")
+
+            def fail(_data: bytes) -> int:
+                raise failure
+
+            cast(Any, self.kernel).send = fail
+        elif fate is Fate.BLOCKED:
+            self.block()
+        elif fate is Fate.LEFT:
+            self.cursor = len(STREAM)  # Amid a frame it would keep the frame's rest.
+            self.leave()
+            self.cursor = self.begins
+        else:
+            self.drop(CLOSED_LOST)
+
+    def on_closed(self, reason: str) -> None:
+        super().on_closed(reason)
+        self.when_closed()
+
+
+class Stage:
+    """An audience whose stream has three frames, and a lot of it."""
+
+    def __init__(self, *fates: tuple[int | Fate, int]) -> None:
+        self.broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.audience = Audience()
+        self.members: list[Member] = []
+        for frame in FRAMES:
+            self.audience.stream.append(frame)
+        for fate, begins in fates:
+            self.members.append(Member(self, fate, begins))
+
+    def write(self) -> None:
+        with self.broadcaster.lock:
+            write_to(self.audience, list(self.members))
+
+
+BOUNDARIES = (0, len(FRAMES[0]), len(FRAMES[0] + FRAMES[1]), len(STREAM))
+FATES = st.one_of(st.integers(0, len(STREAM)), st.sampled_from(Fate), st.just(len(STREAM)))
+
+
+@given(st.lists(st.tuples(FATES, st.sampled_from(BOUNDARIES)), min_size=1, max_size=8), st.booleans())
+def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
+    fates: list[tuple[int | Fate, int]], is_recorded: bool
+) -> None:
+    stage = Stage(*fates)
+    recording = Recording(notifications=len(FRAMES), connections=len(fates))
+    stage.audience.recording = recording if is_recorded else None
+
+    stage.write()
+
+    for (fate, begins), member in zip(fates, stage.members, strict=True):
+        wanted = STREAM[begins:]
+        if fate in (Fate.RESET, Fate.BUG) and wanted:
+            assert member.closed == [CLOSED_LOST]
+        elif isinstance(fate, int) or fate in (Fate.RESET, Fate.BUG):
+            assert member.kernel.taken == wanted[: member.kernel.room + len(member.kernel.taken)]
+            assert member.cursor == begins + len(member.kernel.taken)
+            assert member.is_blocked is (member.cursor != len(STREAM))
+        else:
+            assert member.kernel.taken == b""
+    if is_recorded:
+        noted = {(id(outlet), cursor) for outlet, cursor in _rows(recording)}
+        written = {(id(each), each.cursor) for each in stage.members if each.kernel.taken}
+        assert noted == written
+
+
+def _rows(recording: Recording) -> list[tuple[object, int]]:
+    return [(recording._outlets[row], recording._cursors[row]) for row in range(recording.count)]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_whoever_is_told_of_an_end_amid_a_lot_may_publish_and_end_others(at: int) -> None:
+    fates: list[tuple[int | Fate, int]] = [(len(STREAM) + 99, 0)] * 3
+    fates.insert(at, (Fate.RESET, 0))
+    stage = Stage(*fates)
+    others = [each for each in stage.members if each is not stage.members[at]]
+
+    def publish_and_end_the_last() -> None:
+        stage.audience.stream.append(b"<four>")
+        others[-1].drop("ended by another")
+
+    stage.members[at].when_closed = publish_and_end_the_last
+
+    stage.write()
+
+    assert stage.members[at].closed == [CLOSED_LOST]
+    before_it = stage.members.index(others[-1]) < at
+    assert others[-1].kernel.taken == (STREAM if before_it else b"")
+    for each in others[:-1]:
+        # Who had been served before stands where it was; the round goes on with them.
+        assert each.kernel.taken in (STREAM, STREAM + b"<four>")
+        assert each.cursor == len(each.kernel.taken)
+        assert not each.is_blocked
+
+
+def test_all_who_take_everything_share_the_number_that_says_where_they_stand() -> None:
+    stage = Stage(*[(len(STREAM), 0)] * 5)
+
+    stage.write()
+
+    assert {id(each.cursor) for each in stage.members} == {id(stage.audience.stream.end)}
+
+
+def test_what_is_too_much_for_one_write_waits_with_everybody_for_the_loop() -> None:
+    stage = Stage((10 * WRITE_BYTES_MAX, len(STREAM)), (10 * WRITE_BYTES_MAX, len(STREAM)))
+    large = bytes(WRITE_BYTES_MAX)
+    stage.audience.stream.append(large)
+    stage.audience.stream.append(large)
+
+    stage.write()
+
+    assert [each.kernel.taken == large for each in stage.members] == [True, True]
+    assert [each.is_blocked for each in stage.members] == [True, True]
