@@ -27,6 +27,8 @@ class FakeSocket:
         self.incoming: list[bytes] = []
         self.fd = fd
         self.send_count = 0
+        self.failure: Exception | None = None
+        """What `send` raises."""
 
     def fileno(self) -> int:
         return self.fd
@@ -34,6 +36,8 @@ class FakeSocket:
     def send(self, data: bytes) -> int:
         assert not self.is_closed
         self.send_count += 1
+        if self.failure is not None:
+            raise self.failure
         if self.room == 0:
             raise BlockingIOError
         count = min(self.room, len(data))

@@ -50,12 +50,7 @@ class Member(Probe):
 
     def _meet(self, fate: Fate) -> None:
         if fate in (Fate.RESET, Fate.BUG):
-            failure = ConnectionResetError() if fate is Fate.RESET else ValueError("a bug")
-
-            def fail(_data: bytes) -> int:
-                raise failure
-
-            cast(Any, self.kernel).send = fail
+            self.kernel.failure = ConnectionResetError() if fate is Fate.RESET else ValueError("a bug")
         elif fate is Fate.BLOCKED:
             self.block()
         elif fate is Fate.LEFT:
