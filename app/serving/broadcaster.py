@@ -32,7 +32,7 @@ HELP_SHARE = 3
 turn out for that. Publishing faster than is written would make the rounds long and everybody's delay with them; so it
 slows down who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine
 and a fast one. Back to back, a third gives about twice what a plain loop of `send` delivers, with about its p99; a half gives
-1.5 times, and no delay that could be told from a third's. With a fifth the delay is a quarter longer."""
+1.5 times, and no delay that could be told from a third's. With a fifth the delay was a quarter longer (on an earlier bench)."""
 
 HELP_US_MAX = 6_000
 """Of that in a row: with thousands of connections a third of a round would hold up every other request."""
