@@ -41,6 +41,7 @@ stays on one side or the other. Receivers elsewhere wake nobody on the server. D
 and the system's timer slack (`prctl(2)`), 0.05 ms too."""
 
 FEW = 32
+"""Connections. Behind more than that, others have written meanwhile."""
 
 Answer = dict[str, object]
 
