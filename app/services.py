@@ -32,6 +32,7 @@ from app.serving.descriptors import room_for
 from app.serving.engine_limits import IncomingLimits
 from app.serving.engine_server import Compresses
 from app.serving.loop import Loop
+from app.serving.sending import Sender
 from app.serving.takeover import SocketOptions, can_take_over
 from app.settings import Settings
 from app.source import Trials
@@ -126,7 +127,10 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     """Everything that `settings` ask for, on `app`."""
     broker = make_broker(settings)
     broadcaster = Broadcaster(
-        Loop(), frames_max=settings.queue_notifications_max, bytes_max=settings.queue_bytes_max
+        Loop(),
+        frames_max=settings.queue_notifications_max,
+        bytes_max=settings.queue_bytes_max,
+        sender=Sender(at_once=settings.io_uring),
     )
     fanout = Fanout(broker, broadcaster)
     admission = Admission(

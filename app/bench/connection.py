@@ -23,9 +23,6 @@ from app.core.wire import TRANSPORT_SSE
 UNKNOWN = -1
 """As `last`: this connection has seen no notification yet, so that any may be its first."""
 
-READ_BYTES = 65_536
-"""Of one read: more than a merged write of ours."""
-
 _HEAD_END = b"\r\n\r\n"
 _HEAD_BYTES_MAX = 16_384
 
@@ -60,7 +57,7 @@ class Refused(Exception):
 class Connection(Tally):
     """One subscriber."""
 
-    __slots__ = ("fd", "has_head", "is_live", "is_sse", "parse", "receive", "rest", "sock")
+    __slots__ = ("fd", "has_head", "is_live", "is_sse", "parse", "rest", "sock")
 
     def __init__(self, transport: str, host: str, port: int, source_host: str | None) -> None:
         super().__init__(UNKNOWN)
@@ -81,7 +78,6 @@ class Connection(Tally):
             self.close()
             raise OSError(code, os.strerror(code))
         self.fd = self.sock.fileno()
-        self.receive = self.sock.recv
 
     def request(self) -> None:
         """Ask, once the connection stands. Raises `OSError` when it does not."""

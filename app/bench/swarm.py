@@ -10,8 +10,9 @@ import contextlib
 import select
 
 from app import clock
-from app.bench.connection import PONG_FRAME, READ_BYTES, UNKNOWN, Connection, Refused
+from app.bench.connection import PONG_FRAME, UNKNOWN, Connection, Refused
 from app.bench.decoding import Parsed
+from app.bench.receiving import LOT, READ_BYTES, Receiver
 from app.bench.record import Record
 from app.core.errors import MalformedFrame
 
@@ -27,6 +28,7 @@ class Swarm:
 
     def __init__(self) -> None:
         self.poll = select.epoll()
+        self._receiver = Receiver()
         self.table: dict[int, Connection] = {}
         """By descriptor: those under way, and those that are live."""
         self.ready: list[Connection] = []
@@ -74,44 +76,53 @@ class Swarm:
         return behind
 
     def take(self, events: list[tuple[int, int]]) -> None:
-        """Read once from everyone who has something; the hot loop."""
-        table, record = self.table, self.record
-        add_stamp, add_first, add_count = record.stamps_us.append, record.firsts.append, record.counts.append
-        now_us = clock.monotonic_us
-        known = self._known
+        """Read once from everyone who has something."""
+        live = []
         for fd, mask in events:
-            connection = table.get(fd)
+            connection = self.table.get(fd)
             if connection is None:
                 continue
-            if not connection.is_live:
+            if connection.is_live:
+                live.append(connection)
+            else:
                 self._shake_hands(connection, mask)
+        for at in range(0, len(live), LOT):
+            self._read(live[at : at + LOT])
+
+    def _read(self, connections: list[Connection]) -> None:
+        """The hot loop."""
+        record, known = self.record, self._known
+        add_stamp, add_first, add_count = record.stamps_us.append, record.firsts.append, record.counts.append
+        latest: bytes | None = None
+        first = last = count = 0
+        for connection, data, stamp_us in zip(connections, *self._receiver.read(connections), strict=False):
+            if data is None:
                 continue
-            try:
-                data = connection.receive(READ_BYTES)
-            except BlockingIOError:
+            if data == latest and connection.last + 1 == first and not connection.rest:
+                connection.last = last
+                add_stamp(stamp_us)
+                add_first(first)
+                add_count(count)
                 continue
-            except OSError:
-                data = b""
-            stamp_us = now_us()
-            if connection.rest:
-                data = connection.rest + data if data else b""
-            key = (len(data), data[:KEY_BYTES])
+            whole = connection.rest + data if data else data
+            key = (len(whole), whole[:KEY_BYTES])
             entry = known.get(key)
-            if entry is None or entry[0] != data:
-                parsed = self._parsed(connection, data)
+            if entry is None or entry[0] != whole:
+                parsed = self._parsed(connection, whole)
                 if parsed is None:
                     continue
                 if (run := parsed.plain_run) is None:
                     self._account(connection, parsed, stamp_us)
                     continue
-                entry = known[key] = (data, parsed, *run)
-            _data, parsed, first, last = entry
+                entry = known[key] = (whole, parsed, *run)
+            latest, parsed, first, last = entry
+            count = last - first + 1
             if connection.last + 1 == first:
                 connection.rest = b""
                 connection.last = last
                 add_stamp(stamp_us)
                 add_first(first)
-                add_count(last - first + 1)
+                add_count(count)
             else:
                 self._account(connection, parsed, stamp_us)
         if len(known) > KNOWN_MAX:
@@ -150,7 +161,7 @@ class Swarm:
                 connection.request()
                 self.poll.modify(connection.fd, select.EPOLLIN)
                 return
-            data = connection.receive(READ_BYTES)
+            data = connection.sock.recv(READ_BYTES)
             if not data:
                 raise Refused("it closed the connection")
             parsed = connection.advance(data)

@@ -16,8 +16,9 @@ from app import clock
 from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_SLOW, Outlet
 from app.serving.recording import Recording
+from app.serving.sending import Sender
 from app.serving.stream import Stream
-from app.serving.writing import write_to
+from app.serving.writing import LOT, Row, write_to
 
 TURN_US = 2_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
@@ -41,14 +42,11 @@ MERGE_US_MAX = 1_000
 """What was published waits no longer for the broadcaster's own turn: behind a publisher that lets nobody else run, the
 next publish begins to write it. Turns of the loop are mostly shorter, and merge what is published within them."""
 
-LOOKS_AT_CLOCK_EVERY = 32
-"""Connections, of which each costs about 5 to 12 us."""
-
 
 class Audience:
     """One stream and those who read it."""
 
-    __slots__ = ("_order", "_turn", "appended_us", "blocked", "members", "recording", "stream")
+    __slots__ = ("_row", "_turn", "appended_us", "blocked", "members", "recording", "stream")
 
     def __init__(self) -> None:
         self.stream = Stream()
@@ -61,13 +59,13 @@ class Audience:
         self.recording: Recording | None = None
         """Where it is noted when the kernel took what; on only while somebody measures."""
         self._turn = 0
-        self._order: list[Outlet] | None = None
+        self._row: Row | None = None
         """The members as they are written to; made anew when one came or left. A round keeps the one it began with."""
 
     def add(self, outlet: Outlet) -> None:
         """From now on `outlet` reads here."""
         self.members[outlet] = clock.now_us()
-        self._order = None
+        self._row = None
         if outlet.is_blocked:
             self.blocked.add(outlet)
         if self.recording is not None:
@@ -76,7 +74,7 @@ class Audience:
     def remove(self, outlet: Outlet) -> None:
         """It reads no more."""
         self.members.pop(outlet, None)
-        self._order = None
+        self._row = None
         self.blocked.discard(outlet)
 
     def wrote(self, outlet: Outlet, handed_ns: int) -> None:
@@ -84,15 +82,19 @@ class Audience:
         if self.recording is not None:
             self.recording.note(outlet, outlet.cursor, handed_ns)
 
-    def in_turn(self) -> tuple[list[Outlet], int]:
+    def is_settled(self, row: Row) -> bool:
+        """Whether `row` are its members, and the kernel has taken from all of them what it was given."""
+        return row is self._row and not self.blocked
+
+    def in_turn(self) -> tuple[Row, int]:
         """Everyone, and with whom to begin: another one each time, so that over time nobody is always last.
 
         measurement.md section 2: delay grows with the position in a broadcast.
         """
-        if self._order is None:
-            self._order = list(self.members)
+        if self._row is None:
+            self._row = Row(self.members)
         self._turn += 1
-        return self._order, self._turn % len(self._order) if self._order else 0
+        return self._row, self._turn % len(self.members) if self.members else 0
 
     def trim(self, reached: int) -> None:
         """Forget what everyone has, when whoever is not blocked stands at `reached` or further on."""
@@ -116,16 +118,17 @@ class Broadcaster:
     `lock` guards every audience and outlet; it is never held across anything that waits.
     """
 
-    def __init__(self, loop: Loop, *, frames_max: int, bytes_max: int) -> None:
+    def __init__(self, loop: Loop, *, frames_max: int, bytes_max: int, sender: Sender | None = None) -> None:
         self.loop = loop
         self.lock = threading.RLock()
+        self.sender = sender or Sender()
         self._frames_max = frames_max
         self.bytes_max = bytes_max
         """Of what waits for one outlet."""
         self._due: dict[Audience, None] = {}
         self._due_us = 0
         """Since when something has been."""
-        self._round: tuple[Audience, list[Outlet], int, int, int] | None = None
+        self._round: tuple[Audience, Row, int, int, int] | None = None
         """Audience, its members, who is next, how many are left, and the end of the stream when the round began."""
         self._is_joined = False
         """Whether something was published while the round, or the one before it, was under way."""
@@ -206,22 +209,23 @@ class Broadcaster:
             if self._round is None:
                 audience = next(iter(self._due))
                 del self._due[audience]
-                members, at = audience.in_turn()
-                self._round = (audience, members, at, len(members), audience.stream.end)
-            audience, members, at, left, end = self._round
+                row, at = audience.in_turn()
+                self._round = (audience, row, at, len(row.outlets), audience.stream.end)
+            audience, row, at, left, end = self._round
+            total = len(row.outlets)
             while left > 0:
-                some = members[at : at + min(LOOKS_AT_CLOCK_EVERY, left)]
-                write_to(audience, some)
-                at, left = (at + len(some)) % len(members), left - len(some)
-                self._owed = max(0, self._owed - len(some))
-                written += len(some)
+                count = min(LOT, left, total - at)
+                write_to(audience, self.sender, row, at, count)
+                at, left = (at + count) % total, left - count
+                self._owed = max(0, self._owed - count)
+                written += count
                 is_enough = (
-                    not self._owed and written >= LOOKS_AT_CLOCK_EVERY
+                    not self._owed and written >= LOT
                     if is_help
-                    else self._is_joined and written * TURN_SHARE >= len(members)
+                    else self._is_joined and written * TURN_SHARE >= total
                 )
                 if left and (is_enough or clock.monotonic_us() >= until_us):
-                    self._round = (audience, members, at, left, end)
+                    self._round = (audience, row, at, left, end)
                     return True
             self._round = None
             is_last = not self._due

@@ -213,6 +213,8 @@ class Outlet(Place):
             loop.call_once(GOODBYE_US, lambda: self.drop(reason))
 
     def _tell_closed(self, reason: str) -> None:
+        if self.audience is not None:  # Whoever is told may publish, and it is not to be written to then.
+            self.audience.remove(self)
         try:
             self.on_closed(reason)
         except Exception:  # Its bug is not that of who publishes, nor of those who are written to behind it.

@@ -43,6 +43,7 @@ def version() -> flask.Response:
         version=VERSION,
         async_mode=mode.current(),
         fanout=settings.fanout,
+        writes=services().fanout.broadcaster.sender.way,
         broker=", ".join(
             filter(None, [parse_broker_url(settings.broker).kind, services().broker.durability])
         ),

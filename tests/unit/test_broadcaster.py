@@ -9,12 +9,12 @@ import pytest
 from app import clock
 from app.serving.broadcaster import (
     HELP_SHARE,
-    LOOKS_AT_CLOCK_EVERY,
     MERGE_US_MAX,
     TURN_SHARE,
     Audience,
     Broadcaster,
 )
+from app.serving.writing import LOT
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 NO_END_US = 10**12
@@ -22,7 +22,7 @@ NO_END_US = 10**12
 
 FRAME = b"<frame>"
 
-WHOLE_LOTS = 4 * HELP_SHARE * LOOKS_AT_CLOCK_EVERY
+WHOLE_LOTS = 4 * HELP_SHARE * LOT
 """Members of whom a share is whole lots."""
 
 
@@ -70,7 +70,7 @@ def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(membe
 def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
     stage = Stage(WHOLE_LOTS)
     stage.begin_a_round()
-    while stage.broadcaster._take_a_turn(0) and stage.writes < WHOLE_LOTS - LOOKS_AT_CLOCK_EVERY:
+    while stage.broadcaster._take_a_turn(0) and stage.writes < WHOLE_LOTS - LOT:
         pass
     written = stage.writes
 
@@ -113,7 +113,7 @@ def test_help_ends_with_the_last_write() -> None:
 
 def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
     """However fast a machine sends: what comes between two turns joins the round."""
-    members = TURN_SHARE * LOOKS_AT_CLOCK_EVERY * HELP_SHARE
+    members = TURN_SHARE * LOT * HELP_SHARE
     stage = Stage(members)
     broadcaster = stage.broadcaster
     broadcaster._is_rung = True
@@ -150,13 +150,13 @@ def test_what_waits_too_long_for_the_broadcasters_own_turn_is_written_by_the_nex
     stage.broadcaster.write()
 
     assert merged == 0, "back to back: one write later on"
-    assert stage.writes == (members if members < LOOKS_AT_CLOCK_EVERY else 3 * members // HELP_SHARE)
+    assert stage.writes == (members if members < LOT else 3 * members // HELP_SHARE)
     assert stage.sockets[1].taken == FRAME * 3
 
 
 def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
     """No round of a long burst ends with everybody at the stream's end."""
-    stage = Stage(LOOKS_AT_CLOCK_EVERY * 3)
+    stage = Stage(LOT * 3)
     stage.begin_a_round()
     for _ in range(100):
         stage.publish()

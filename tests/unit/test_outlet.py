@@ -372,12 +372,10 @@ def test_an_end_that_fails_is_nobody_elses() -> None:
         def on_closed(self, reason: str) -> None:
             raise RuntimeError(reason)
 
-    class Broken(FakeSocket):
-        def send(self, data: bytes) -> int:
-            raise ConnectionResetError(len(data))
-
     bench = Bench()
-    faulty = Faulty(bench.broadcaster, Broken(8))
+    broken = FakeSocket(8)
+    broken.failure = ConnectionResetError()
+    faulty = Faulty(bench.broadcaster, broken)
     faulty.open()
     faulty.join(bench.audience)
     last = Probe(bench.broadcaster, reads := FakeSocket(9))
