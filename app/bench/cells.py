@@ -113,7 +113,7 @@ def visit_cells(visit: Visit, plan: BenchPlan) -> Iterator[Cell]:
     if visit.subject.name == FLOOR:
         yield burst_cell(visit, SWARM, BLAST_WRITES * BLAST_MERGED, burst)
     for kind in (BURST_HTTP, BURST_INSIDE):
-        yield burst_cell(visit, kind, plan.burst_notifications, burst)
+        yield burst_cell(visit, kind, plan.burst_count(visit.subject.name), burst)
 
 
 def _take_window(cell: Cell, result: WindowResult, behind: int, *, expected: int) -> None:

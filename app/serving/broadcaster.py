@@ -24,19 +24,20 @@ TURN_US = 2_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
 two broadcasts is paid with cold caches (some 50 us)."""
 
-TURN_SHARE = 8
+TURN_SHARE = 16
 """Of a round: more is not written before others have a turn, once somebody publishes while it is under way. On a machine
-that sends fast such a turn is half a round of a thousand: hardly anything would join it."""
+that sends fast a turn of two milliseconds is half a round of a thousand: hardly anything would join it. And whoever
+publishes by HTTP waits for the turn's end first."""
 
-HELP_SHARE = 3
-"""Of a round: whoever publishes while one is under way writes a third of it first, and the broadcaster leaves its own next
-turn out for that. Publishing faster than is written would make the rounds long and everybody's delay with them; so it
-slows down who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine
-and a fast one. Back to back, a third gives about twice what a plain loop of `send` delivers, with about its p99; a half gives
-1.5 times, and no delay that could be told from a third's. With a fifth the delay was a quarter longer (on an earlier bench)."""
+HELP_SHARE = 2.5
+"""Of a round: whoever publishes while one is under way writes two fifths of it first, and the broadcaster leaves its own
+next turn out for that. Publishing faster than is written would make the rounds long and everybody's delay with them; so
+it slows down who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine
+and a fast one. Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with a half
+1.5 to 2.3 times, with a third 2.1 to 3, and each publish that lies within a round makes that longer by what it costs."""
 
 HELP_US_MAX = 6_000
-"""Of that in a row: with thousands of connections a third of a round would hold up every other request."""
+"""Of that in a row: with thousands of connections two fifths of a round would hold up every other request."""
 
 MERGE_US_MAX = 1_000
 """What was published waits no longer for the broadcaster's own turn: behind a publisher that lets nobody else run, the
@@ -150,7 +151,7 @@ class Broadcaster:
         if not self._due:
             self._due_us = audience.appended_us
         self._due[audience] = None
-        self._owed += len(audience.members) // HELP_SHARE
+        self._owed += int(len(audience.members) / HELP_SHARE)
         for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self.bytes_max):
             outlet.drop(CLOSED_SLOW)
 
@@ -204,13 +205,15 @@ class Broadcaster:
     def _take_a_turn(self, turn_us: int, *, is_help: bool = False) -> bool:
         """Write for about `turn_us`, or as help until nothing is owed; whether something is left to write."""
         until_us = clock.monotonic_us() + turn_us
-        written = 0
+        written, is_enough = 0, False
         while self._round is not None or self._due:
             if self._round is None:
                 audience = next(iter(self._due))
                 del self._due[audience]
                 row, at = audience.in_turn()
                 self._round = (audience, row, at, len(row.outlets), audience.stream.end)
+            if is_enough:
+                return True  # With the next round begun: who publishes now joins that.
             audience, row, at, left, end = self._round
             total = len(row.outlets)
             while left > 0:

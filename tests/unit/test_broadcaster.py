@@ -22,7 +22,7 @@ NO_END_US = 10**12
 
 FRAME = b"<frame>"
 
-WHOLE_LOTS = 4 * HELP_SHARE * LOT
+WHOLE_LOTS = int(4 * HELP_SHARE) * LOT
 """Members of whom a share is whole lots."""
 
 
@@ -100,6 +100,26 @@ def test_the_broadcaster_writes_nothing_of_its_own_beside_publishers_that_do_and
     assert [sock.taken for sock in stage.sockets] == [FRAME * 4] * WHOLE_LOTS
 
 
+def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
+    """Else whoever publishes next would find none, and write nothing."""
+    stage = Stage(WHOLE_LOTS)
+    broadcaster = stage.broadcaster
+    broadcaster._is_rung = True
+    stage.begin_a_round()
+    for _ in range(int(2 * HELP_SHARE)):
+        stage.publish()
+        before = stage.writes
+        broadcaster.write()
+        assert stage.writes > before
+        assert broadcaster._round is not None
+
+    while broadcaster._take_own_turn():
+        pass
+
+    assert [sock.taken for sock in stage.sockets] == [FRAME * (int(2 * HELP_SHARE) + 1)] * WHOLE_LOTS
+    assert broadcaster._round is None
+
+
 def test_help_ends_with_the_last_write() -> None:
     stage = Stage(48)
     stage.begin_a_round()
@@ -113,11 +133,12 @@ def test_help_ends_with_the_last_write() -> None:
 
 def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
     """However fast a machine sends: what comes between two turns joins the round."""
-    members = TURN_SHARE * LOT * HELP_SHARE
+    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT
     stage = Stage(members)
     broadcaster = stage.broadcaster
     broadcaster._is_rung = True
     stage.begin_a_round()
+    broadcaster._owed = 0  # Or its share and the next one's are the round.
     stage.publish()
     broadcaster.write()
     helped = stage.writes
@@ -150,7 +171,7 @@ def test_what_waits_too_long_for_the_broadcasters_own_turn_is_written_by_the_nex
     stage.broadcaster.write()
 
     assert merged == 0, "back to back: one write later on"
-    assert stage.writes == (members if members < LOT else 3 * members // HELP_SHARE)
+    assert stage.writes == min(members, 3 * members // HELP_SHARE)
     assert stage.sockets[1].taken == FRAME * 3
 
 

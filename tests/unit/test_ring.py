@@ -1,0 +1,193 @@
+"""A lot of sends or receives by one call answers what as many calls would have, in their order, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import socket
+from array import array
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.serving import ring as ring_module
+from app.serving.ring import LOT_MAX, RECEIVE, SEND, Ring
+from tests.support.kernel_ring import OFFERED, needs_ring
+
+NO_DESCRIPTOR = 1_000_000
+
+
+@contextmanager
+def opened(operation: int) -> Iterator[Ring]:
+    ring = Ring(operation)
+    try:
+        yield ring
+    finally:
+        ring.close()
+
+
+@contextmanager
+def pairs(count: int) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
+    """Ours, which do not wait, and their peers'."""
+    with ExitStack() as stack:
+        made = [socket.socketpair() for _ in range(count)]
+        for ours, theirs in made:
+            ours.setblocking(False)
+            theirs.setblocking(False)
+            stack.enter_context(ours)
+            stack.enter_context(theirs)
+        yield made
+
+
+def point_to(ring: Ring, data: bytes) -> None:
+    address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+    ring.point(array("Q", [address]) * LOT_MAX, array("I", [len(data)]) * LOT_MAX)
+
+
+def send(ring: Ring, sockets: list[socket.socket], data: bytes) -> list[int]:
+    point_to(ring, data)
+    return ring.do(array("i", [each.fileno() for each in sockets]), len(data))
+
+
+def one_send(sock: socket.socket, data: bytes) -> int:
+    """What `send` answers."""
+    try:
+        return sock.send(data)
+    except OSError as error:
+        return -(error.errno or 0)
+
+
+def test_there_is_one_wherever_the_kernel_has_it_for_us() -> None:
+    if OFFERED:
+        Ring(SEND).close()
+    else:
+        with pytest.raises(OSError, match=r".+"):
+            Ring(SEND)
+
+
+@needs_ring
+def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
+    with opened(SEND) as ring, pairs(LOT_MAX) as made:
+        for size in (*range(1, LOT_MAX + 1), 1, LOT_MAX, LOT_MAX - 1):
+            data = b"lot of %d" % size
+            lot = made[LOT_MAX - size :]
+
+            results = send(ring, [ours for ours, _ in lot], data)
+
+            assert results == [len(data)] * size
+            assert [theirs.recv(100) for _, theirs in lot] == [data] * size
+
+
+FATES = st.sampled_from(["reads", "full", "nearly full", "gone", "no descriptor"])
+
+
+@needs_ring
+@given(st.lists(st.lists(FATES, min_size=1, max_size=12), min_size=1, max_size=8))
+def test_each_answers_as_send_would(lots: list[list[str]]) -> None:
+    data = b"x" * 3_000
+    with opened(SEND) as ring:
+        for fates in lots:
+            with pairs(len(fates)) as made, pairs(len(fates)) as twins:
+                fds = []
+                expected = []
+                for fate, (ours, theirs), (twin, twin_peer) in zip(fates, made, twins, strict=True):
+                    for each, peer in ((ours, theirs), (twin, twin_peer)):
+                        _meet(fate, each, peer)
+                    fds.append(ours.fileno() if fate != "no descriptor" else NO_DESCRIPTOR)
+                    expected.append(one_send(twin, data) if fate != "no descriptor" else -errno.EBADF)
+                point_to(ring, data)
+
+                assert ring.do(array("i", fds), len(data)) == expected
+
+
+def _meet(fate: str, ours: socket.socket, theirs: socket.socket) -> None:
+    if fate == "gone":
+        theirs.close()
+    if fate not in ("full", "nearly full"):
+        return
+    try:
+        while True:
+            ours.send(b"y" * 512)
+    except BlockingIOError:
+        if fate == "nearly full":
+            theirs.recv(1_024)
+
+
+@needs_ring
+def test_what_the_kernel_did_not_take_does_not_go_with_the_next_lot() -> None:
+    with opened(SEND) as ring, pairs(8) as made:
+        sockets = [ours for ours, _ in made]
+        enter = ring._enter
+
+        def short(call: int, fd: int, submitted: int, *rest: Any) -> int:
+            taken: int = enter(call, fd, min(submitted, 3), min(submitted, 3), *rest[1:])
+            return taken
+
+        ring._enter = short
+        assert send(ring, sockets, b"first") == [5] * 3
+        ring._enter = enter
+        assert send(ring, sockets[4:6], b"second") == [6] * 2
+
+        received = []
+        for _, theirs in made:
+            try:
+                received.append(theirs.recv(100))
+            except BlockingIOError:
+                received.append(b"")
+        assert received == [b"first"] * 3 + [b""] + [b"second"] * 2 + [b""] * 2
+
+
+@needs_ring
+def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
+    size = 128
+    with opened(RECEIVE) as ring, pairs(5) as made:
+        held = mmap.mmap(-1, LOT_MAX * size)
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(held))
+        ring.point(array("Q", range(begin, begin + LOT_MAX * size, size)), array("I", [size]) * LOT_MAX)
+        made[3][1].close()
+        fds = array("i", [ours.fileno() for ours, _ in made])
+        for number in range(100):  # More than once around.
+            for index in (0, 2, 4):
+                made[index][1].send(b"%d to %d" % (number, index))
+
+            counts = ring.do(fds, len(b"0 to 0"))
+
+            assert counts[1] == -errno.EAGAIN
+            assert counts[3] == 0
+            for index in (0, 2, 4):
+                at = (ring.first + index) % LOT_MAX * size
+                assert held[at : at + counts[index]] == b"%d to %d" % (number, index)
+
+
+@pytest.mark.parametrize(
+    ("platform", "answer", "says"),
+    [
+        ("linux", errno.EPERM, "not permitted"),
+        ("linux", errno.ENOSYS, "not implemented"),
+        ("darwin", 0, "Linux"),
+    ],
+)
+def test_whoever_has_none_is_told_why(
+    platform: str, answer: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Libc:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            self.syscall = Refusal()
+
+    class Refusal:
+        restype: Any = None
+
+        def __call__(self, *_: Any) -> int:
+            ctypes.set_errno(answer)
+            return -1
+
+    monkeypatch.setattr(ring_module.ctypes, "CDLL", Libc)
+    monkeypatch.setattr(ring_module.sys, "platform", platform)
+
+    with pytest.raises(OSError, match=says):
+        Ring(SEND)

@@ -1,0 +1,221 @@
+"""Whether by one call or by one `send` each: everybody gets the same bytes, stands behind what its kernel took, and is told on."""
+
+from __future__ import annotations
+
+import _socket
+import logging
+import socket
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.serving import sending
+from app.serving.broadcaster import Audience, Broadcaster
+from app.serving.outlet import CLOSED_LOST
+from app.serving.recording import Recording
+from app.serving.ring import LOT_MAX
+from app.serving.sending import AT_ONCE, ONE_BY_ONE, STAMPED_LOT, Sender
+from app.serving.writing import LOT
+from tests.support.kernel_ring import OFFERED, needs_ring
+from tests.unit.test_outlet import FakeLoop, Probe
+
+WAYS = [pytest.param(True, marks=needs_ring, id=AT_ONCE), pytest.param(False, id=ONE_BY_ONE)]
+
+MEMBERS = 3 * LOT + 5
+
+
+class Room:
+    """Real sockets whose peers the test has, and a broadcaster that writes to them; its turns are the test's."""
+
+    def __init__(self, members: int, *, at_once: bool) -> None:
+        self.sender = Sender(at_once=at_once)
+        self.broadcaster = Broadcaster(
+            cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000, sender=self.sender
+        )
+        self.audience = Audience()
+        self.peers: list[socket.socket] = []
+        self.members: list[Probe] = []
+        for _ in range(members):
+            ours, theirs = socket.socketpair()
+            theirs.setblocking(False)
+            sock = _socket.socket(fileno=ours.detach())
+            sock.setblocking(False)
+            member = Probe(self.broadcaster, cast(Any, sock))
+            member.open()
+            member.join(self.audience)
+            self.peers.append(theirs)
+            self.members.append(member)
+
+    def publish(self, frame: bytes) -> None:
+        with self.broadcaster.lock:
+            self.broadcaster.append(self.audience, frame)
+            while self.broadcaster._take_a_turn(10**9):
+                pass
+
+    def received(self, index: int) -> bytes:
+        got = b""
+        try:
+            while more := self.peers[index].recv(1 << 20):
+                got += more
+        except BlockingIOError:
+            pass
+        return got
+
+    def close(self) -> None:
+        for member in self.members:
+            member.drop("over")
+        for peer in self.peers:
+            peer.close()
+        if self.sender._ring is not None:
+            self.sender._ring.close()
+
+
+@contextmanager
+def room_of(members: int, *, at_once: bool) -> Iterator[Room]:
+    room = Room(members, at_once=at_once)
+    try:
+        yield room
+    finally:
+        room.close()
+
+
+@pytest.mark.parametrize("at_once", WAYS)
+def test_everybody_gets_every_frame_in_order(at_once: bool) -> None:
+    frames = [b"<%d>" % number for number in range(7)]
+    with room_of(MEMBERS, at_once=at_once) as room:
+        for frame in frames:
+            room.publish(frame)
+
+        assert [room.received(index) for index in range(MEMBERS)] == [b"".join(frames)] * MEMBERS
+        assert room.sender.way == (AT_ONCE if at_once else ONE_BY_ONE)
+
+
+FATES = st.sampled_from(["reads", "is full", "is gone", "leaves", "reads"])
+
+
+@pytest.mark.parametrize("at_once", WAYS)
+@given(fates=st.lists(FATES, min_size=1, max_size=12), is_recorded=st.booleans())
+def test_who_does_not_take_it_hurts_nobody(at_once: bool, fates: list[str], is_recorded: bool) -> None:
+    with room_of(len(fates), at_once=at_once) as room:
+        recording = Recording(notifications=3, connections=len(fates))
+        if is_recorded:
+            room.audience.recording = recording
+        room.publish(b"<one>")
+        filled: dict[int, bytes] = {}
+        for index, fate in enumerate(fates):
+            if fate == "is full":
+                filled[index] = _fill(room.members[index])
+            elif fate == "is gone":
+                room.peers[index].close()
+            elif fate == "leaves":
+                room.members[index].leave()
+
+        room.publish(b"<two>")
+
+        for index, fate in enumerate(fates):
+            member = room.members[index]
+            if fate == "is gone":
+                assert member.closed == [CLOSED_LOST]
+                continue
+            expected = {"reads": b"<one><two>", "leaves": b"<one>"}.get(
+                fate, b"<one>" + filled.get(index, b"")
+            )
+            assert room.received(index) == expected
+            assert member.is_blocked is (fate == "is full")
+            assert member.closed == []
+        if is_recorded:
+            served = sum(fate == "reads" for fate in fates)
+            assert recording.count == len(fates) + served
+
+
+def _fill(member: Probe) -> bytes:
+    filled = b""
+    try:
+        while True:
+            assert member.sock is not None
+            filled += b"y" * member.sock.send(b"y" * 4_096)
+    except BlockingIOError:
+        return filled
+
+
+@needs_ring
+def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = iter(range(1_000_000))
+    monkeypatch.setattr(sending.clock, "monotonic_ns", lambda: next(ticks))
+    with room_of(20, at_once=True) as room:
+        fds = array("i", [each.fd for each in room.members])
+
+        results, stamps_ns = room.sender.send_stamped(room.members, fds, b"data")
+
+        assert results == [4] * 20
+        assert stamps_ns == [index // STAMPED_LOT for index in range(20)]
+
+
+def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = iter(range(1_000_000))
+    monkeypatch.setattr(sending.clock, "monotonic_ns", lambda: next(ticks))
+    with room_of(5, at_once=False) as room:
+        room.peers[2].close()
+
+        results, stamps_ns = room.sender.send_stamped(room.members, array("i"), b"data")
+
+        assert [result > 0 for result in results] == [True, True, False, True, True]
+        assert stamps_ns == sorted(stamps_ns)
+
+
+@needs_ring
+def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with room_of(LOT, at_once=True) as room, caplog.at_level(logging.WARNING):
+        room.publish(b"<one>")
+        ring = room.sender._ring
+        assert ring is not None
+        enter = ring._enter
+        ring._enter = lambda call, fd, count, _least, *rest: enter(
+            call, fd, min(count, 2), min(count, 2), *rest
+        )
+
+        room.publish(b"<two>")
+        room.publish(b"<three>")
+
+        assert [room.received(index) for index in range(LOT)] == [b"<one><two><three>"] * LOT
+    assert len(caplog.records) == 1
+    assert caplog.records[0].getMessage().startswith("io_uring took 2 of ")
+
+
+def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_operation: int) -> None:
+        raise PermissionError(1, "not for you")
+
+    monkeypatch.setattr(sending, "Ring", refuse)
+    with room_of(3, at_once=True) as room, caplog.at_level(logging.INFO):
+        room.publish(b"<one>")
+
+        assert [room.received(index) for index in range(3)] == [b"<one>"] * 3
+        assert room.sender.way == ONE_BY_ONE
+    assert len(caplog.records) == 1
+    assert "not for you" in caplog.records[0].getMessage()
+
+
+def test_a_lot_of_the_writing_fits_into_one_call() -> None:
+    assert LOT <= LOT_MAX
+
+
+def test_the_kernel_is_asked_for_a_ring_by_the_first_use_and_not_before_a_fork() -> None:
+    sender = Sender(at_once=True)
+    assert sender._ring is None
+    assert sender.way == (AT_ONCE if OFFERED else ONE_BY_ONE)
+    if sender._ring is not None:
+        sender._ring.close()
