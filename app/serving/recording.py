@@ -4,7 +4,8 @@
     marks   one for each notification and audience: where in the stream it ends
 
 What was merged into one write has one row, and a notification's time is that of its connection's first row that lies at
-or behind its end. The time is taken right before the `send`: on loopback the peer has the bytes before it returns.
+or behind its end. The time is taken right before the `send`, or before the call that sends to several (as many as
+`sending.STAMPED_LOT`): on loopback the peer has the bytes before it returns.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fanouts import FANOUTS, fanout_settings
+from tests.support.fanouts import WAYS_OF_WRITING, fanout_settings
 from tests.support.moods import MOODS, Moody
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
@@ -36,7 +36,7 @@ PUBLISHERS = 4
 CATCH_UP_S = 30.0
 
 
-@pytest.fixture(params=FANOUTS)
+@pytest.fixture(params=WAYS_OF_WRITING)
 def fanout(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.support.kernel_ring import OFFERED
 from tests.support.metrics import await_metric, metric
 from tests.support.patience import PATIENCE_S
 from tests.support.server import free_port, running_server
@@ -33,6 +35,24 @@ def test_connections_are_written_to_directly(backend: str, tmp_path: Path) -> No
 
         assert answer["recipients"] == {"sse": 1, "socketio": 1}
         assert stream.next_notification() == channel.next_notification()
+    assert "Traceback" not in server.log(), server.log()
+
+
+@pytest.mark.parametrize("io_uring", ["true", "false"])
+def test_one_call_writes_to_many_where_the_kernel_offers_it_and_otherwise_each_has_its_own(
+    io_uring: str, tmp_path: Path
+) -> None:
+    with (
+        running_server(tmp_path, io_uring=io_uring, recorder=0) as server,
+        ExitStack() as stack,
+    ):
+        wanted = "io_uring" if io_uring == "true" and OFFERED else "send"
+        assert server.request("GET", "/version")[1]["writes"] == wanted
+        clients = [stack.enter_context(join(server.port)) for join in (sse, socketio) for _ in range(40)]
+        published = [server.publish(f"number {number}")["offset"] for number in range(5)]
+
+        for client in clients:
+            assert [client.next_notification()["offset"] for _ in published] == published
     assert "Traceback" not in server.log(), server.log()
 
 
