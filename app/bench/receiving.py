@@ -50,6 +50,8 @@ class Receiver:
                 stamps_us.append(clock.monotonic_us())
             return reads, stamps_us
         counts = self._ring.do(array("i", [each.fd for each in connections]), self._expected)
+        if counts is None:
+            counts = [self._expected] * len(connections)
         stamps_us = [clock.monotonic_us()] * len(counts)
         self._expected = counts[0] if counts else 0
         first, held = self._ring.first, self._bytes

@@ -44,31 +44,39 @@ class Sender:
         """`AT_ONCE` or `ONE_BY_ONE`."""
         return ONE_BY_ONE if self._opened() is None else AT_ONCE
 
-    def send(self, outlets: Sequence[Outlet], fds: array[int], data: bytes) -> list[int]:
-        """`data` to each, `LOT_MAX` at most, none of which has ended."""
+    def send(self, outlets: Sequence[Outlet], fds: array[int], data: bytes) -> list[int] | None:
+        """`data` to each, `LOT_MAX` at most, none of which has ended; `None`: each took all of it."""
         ring = self._opened()
         if ring is None:
-            return _one_by_one(outlets, data)
+            return _shortened(_one_by_one(outlets, data), data)
         if data is not self._data:
             address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
             ring.point(array("Q", [address]) * LOT_MAX, array("I", [len(data)]) * LOT_MAX)
             self._data = data
         results = ring.do(fds, len(data))
-        return results if len(results) == len(outlets) else self._with_rest(results, outlets, data)
+        if results is None or len(results) == len(outlets):
+            return results
+        if not self._has_fallen_short:
+            self._has_fallen_short = True
+            logger.warning(
+                "io_uring took %d of %d sends; the rest goes one by one.", len(results), len(outlets)
+            )
+        return results + _one_by_one(outlets[len(results) :], data)
 
     def send_stamped(
         self, outlets: Sequence[Outlet], fds: array[int], data: bytes
-    ) -> tuple[list[int], list[int]]:
+    ) -> tuple[list[int] | None, list[int]]:
         """The same, and the time (`clock.monotonic_ns`) right before each send, or before the call that brings several."""
         if self._opened() is None:
-            return _one_by_one_stamped(outlets, data)
-        results: list[int] = []
-        stamps_ns: list[int] = []
+            results, stamps_ns = _one_by_one_stamped(outlets, data)
+            return _shortened(results, data), stamps_ns
+        results, stamps_ns = [], []
         for at in range(0, len(outlets), STAMPED_LOT):
             some = outlets[at : at + STAMPED_LOT]
             stamps_ns += [clock.monotonic_ns()] * len(some)
-            results += self.send(some, fds[at : at + STAMPED_LOT], data)
-        return results, stamps_ns
+            of_these = self.send(some, fds[at : at + STAMPED_LOT], data)
+            results += [len(data)] * len(some) if of_these is None else of_these
+        return _shortened(results, data), stamps_ns
 
     def _opened(self) -> Ring | None:
         if self._wants_ring:
@@ -79,13 +87,9 @@ class Sender:
                 logger.info("No io_uring here (%s); every connection has a `send` of its own.", error)
         return self._ring
 
-    def _with_rest(self, results: list[int], outlets: Sequence[Outlet], data: bytes) -> list[int]:
-        if not self._has_fallen_short:
-            self._has_fallen_short = True
-            logger.warning(
-                "io_uring took %d of %d sends; the rest goes one by one.", len(results), len(outlets)
-            )
-        return results + _one_by_one(outlets[len(results) :], data)
+
+def _shortened(results: list[int], data: bytes) -> list[int] | None:
+    return None if results.count(len(data)) == len(results) else results
 
 
 def _one_by_one(outlets: Sequence[Outlet], data: bytes) -> list[int]:
