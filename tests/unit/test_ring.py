@@ -85,6 +85,17 @@ def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
             assert [theirs.recv(100) for _, theirs in lot] == [data] * size
 
 
+@needs_ring
+def test_notifications_of_many_lengths_leave_no_more_behind_than_some() -> None:
+    with opened(SEND) as ring, pairs(2) as made:
+        for size in range(1, 3 * ring_module._USUAL_MAX):
+            results = send(ring, [ours for ours, _ in made], b"x" * size)
+
+            assert results in (None, [size] * 2)
+            assert [theirs.recv(1_000) for _, theirs in made] == [b"x" * size] * 2
+        assert len(ring._usual) <= ring_module._USUAL_MAX
+
+
 FATES = st.sampled_from(["reads", "full", "nearly full", "gone", "no descriptor"])
 
 
