@@ -97,7 +97,7 @@ class Settings:
     a queue and a green thread for each client, as libraries do it: to see what that costs."""
     io_uring: bool = True
     """Whether a broadcast hands the kernel the writes to many connections by one call, where it has `io_uring` and lets us
-    (Linux 5.18; most containers do not); else, and with `false`, each has a `send` of its own."""
+    (Linux 5.18; most containers do not); else, and with `0`, each has a `send` of its own."""
     queue_notifications_max: int = 1000
     """Notifications that may wait for one slow connection; beyond it the connection is closed and resumes."""
     queue_bytes_max: int = 1024 * 1024

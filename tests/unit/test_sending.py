@@ -176,7 +176,7 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails(
 def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with room_of(LOT, at_once=True) as room, caplog.at_level(logging.WARNING):
+    with room_of(LOT, at_once=True) as room, caplog.at_level(logging.WARNING, logger="siar.sending"):
         room.publish(b"<one>")
         ring = room.sender._ring
         assert ring is not None
@@ -200,7 +200,7 @@ def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
         raise PermissionError(1, "not for you")
 
     monkeypatch.setattr(sending, "Ring", refuse)
-    with room_of(3, at_once=True) as room, caplog.at_level(logging.INFO):
+    with room_of(3, at_once=True) as room, caplog.at_level(logging.INFO, logger="siar.sending"):
         room.publish(b"<one>")
 
         assert [room.received(index) for index in range(3)] == [b"<one>"] * 3
