@@ -9,7 +9,10 @@ from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 FLOOR = "floor"
 STOCK = "stock"
 DIRECT = "direct"
+SEND = "send"
 SERVERS = (FLOOR, STOCK, DIRECT)
+SERVERS_TO_NAME = (*SERVERS, SEND)
+"""The last one only where it is asked for: `direct` with a `send` for each connection, without io_uring."""
 
 PARTS = ("paced", "burst", "memory", "connect", "cost")
 
@@ -24,9 +27,9 @@ IDLE_REPETITIONS_JUDGED_MIN = 2
 
 STOCK_BURST_PART = 4
 
-_START_S = {FLOOR: 0.4, STOCK: 2.0, DIRECT: 2.0}
+_START_S = {FLOOR: 0.4, STOCK: 2.0, DIRECT: 2.0, SEND: 2.0}
 _CONNECTS_PER_S = 4_000
-_BURST_RATE = {FLOOR: 150_000, STOCK: 25_000, DIRECT: 250_000}
+_BURST_RATE = {FLOOR: 150_000, STOCK: 25_000, DIRECT: 250_000, SEND: 250_000}
 _COMMAND_S = 0.25
 """What a cell costs beside its own time: warm-up, edges, closing of connections."""
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from app.bench.criteria import SWARM_BUSY_MAX, Criterion
 from app.bench.machine import Cores
-from app.bench.plan import REPETITIONS_JUDGED_MIN, SERVERS, transport_title
+from app.bench.plan import REPETITIONS_JUDGED_MIN, SEND, SERVERS, SERVERS_TO_NAME, transport_title
 from app.bench.run import BenchRun
 from app.bench.summary import PAIRS, Growth, Row
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
@@ -44,14 +44,16 @@ def print_result(
     console: Console,
 ) -> None:
     """Everything, once the run is over."""
+    servers = SERVERS_TO_NAME if SEND in done.plan.servers else SERVERS
+    pairs = [pair for pair in PAIRS if set(pair) <= set(servers)]
     for transport in done.plan.transports:
         table = table_of(
             f"{transport_title(transport)}: medians, and their ratios",
-            ("what", "subscribers", "figure", *SERVERS, *(f"{of}/{to}" for of, to in PAIRS)),
+            ("what", "subscribers", "figure", *servers, *(f"{of}/{to}" for of, to in pairs)),
         )
         for row in rows:
             if row.transport == transport:
-                table.add_row(*_cells(row))
+                table.add_row(*_cells(row, servers, pairs))
         console.print(table)
     if growths:
         table = table_of(
@@ -122,14 +124,14 @@ def cores_sentence(cores: Cores) -> str:
     return "Server, swarm and publisher share what cores there are: they take each other's time, and ratios suffer."
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    medians = (row.medians.get(server) for server in SERVERS)
+def _cells(row: Row, servers: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    medians = (row.medians.get(server) for server in servers)
     return (
         KIND_WORDS[row.kind],
         f"{row.subscribers:,}",
         METRIC_WORDS[row.metric],
         *(number_text(each) for each in medians),
-        *(_ratio(row.ratio(of, to)) for of, to in PAIRS),
+        *(_ratio(row.ratio(of, to)) for of, to in pairs),
     )
 
 

@@ -1,4 +1,4 @@
-"""A server under test: the floor, or ours with one of its two ways to fan out. On its own core where there are two."""
+"""A server under test: the floor, or ours with one of its ways to fan out. On its own core where there are two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from app.bench.machine import Cores
 from app.bench.own_redis import RedisHere
-from app.bench.plan import DIRECT, FLOOR, STOCK
+from app.bench.plan import DIRECT, FLOOR, SEND, STOCK
 from app.core.errors import Unfit
 from app.experiment import processes, server_process
 from app.settings import Settings
@@ -46,7 +46,11 @@ def running(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Su
 
     Raises `Unfit` when it does not start.
     """
-    with _floor(cores) if name == FLOOR else _ours(name, name, cores, settings) as subject:
+    if name == SEND:
+        chosen = _ours(name, DIRECT, cores, {"SIAR_IO_URING": "0", **settings})
+    else:
+        chosen = _floor(cores) if name == FLOOR else _ours(name, name, cores, settings)
+    with chosen as subject:
         yield subject
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.bench.fit import exponent
-from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan
+from app.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
 
 METRICS: dict[str, tuple[str, ...]] = {
@@ -19,8 +19,8 @@ METRICS: dict[str, tuple[str, ...]] = {
     MEMORY: ("bytes_per_connection",),
 }
 
-PAIRS = ((DIRECT, FLOOR), (STOCK, FLOOR), (STOCK, DIRECT))
-"""Ratios that are shown; what is measured by the first over the second."""
+PAIRS = ((DIRECT, FLOOR), (STOCK, FLOOR), (STOCK, DIRECT), (DIRECT, SEND))
+"""Ratios, of what is measured by the first over the second; the last one is shown only where it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

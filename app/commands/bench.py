@@ -29,6 +29,7 @@ from app.core.errors import Malformed, Unfit
 from app.core.wire import TRANSPORTS
 from app.measure import host
 from app.report.files import write_atomically
+from app.serving.sending import Sender
 from app.settings import Settings
 
 EXIT_OK = 0
@@ -57,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--subscribers", metavar="N,N", help="levels (default: 100,1000,5000,10000)")
     parser.add_argument("--transports", metavar="A,B", help=f"of {', '.join(TRANSPORTS)} (default: all)")
-    parser.add_argument("--servers", metavar="A,B", help=f"of {', '.join(plan.SERVERS)} (default: all)")
+    parser.add_argument(
+        "--servers", metavar="A,B", help=f"of {', '.join(plan.SERVERS_TO_NAME)} (default: all but the last)"
+    )
     parser.add_argument("--only", metavar="A,B", help=f"of {', '.join(plan.PARTS)} (default: all)")
     parser.add_argument(
         "--hold",
@@ -176,7 +179,8 @@ def _several_plan(arguments: argparse.Namespace) -> SeveralPlan:
 
 
 def _conditions(*, is_awake: bool) -> dict[str, object]:
-    return {**host.conditions(settings={}, server={}), "processors_kept_awake": is_awake}
+    own = {"processors_kept_awake": is_awake, "writes": Sender(at_once=Settings().io_uring).way}
+    return {**host.conditions(settings={}, server={}), **own}
 
 
 def _console() -> Console:
@@ -226,7 +230,7 @@ def _plan(arguments: argparse.Namespace) -> BenchPlan:
     return replace(
         wanted,
         transports=_named(arguments.transports, TRANSPORTS, "transport"),
-        servers=_named(arguments.servers, plan.SERVERS, "server"),
+        servers=_named(arguments.servers, plan.SERVERS_TO_NAME, "server", usual=plan.SERVERS),
         parts=_named(arguments.only, plan.PARTS, "part of the bench"),
     )
 
@@ -235,9 +239,11 @@ def _listed(text: str) -> list[str]:
     return list(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
 
 
-def _named(text: str | None, known: Sequence[str], what: str) -> tuple[str, ...]:
+def _named(
+    text: str | None, known: Sequence[str], what: str, *, usual: Sequence[str] | None = None
+) -> tuple[str, ...]:
     if text is None:
-        return tuple(known)
+        return tuple(known if usual is None else usual)
     names = _listed(text)
     for name in names:
         if name not in known:

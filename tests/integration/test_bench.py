@@ -19,12 +19,13 @@ from app.bench import subject, wire
 from app.bench.cells import paced_cell
 from app.bench.crowd import Member, crowd
 from app.bench.machine import Cores
-from app.bench.plan import DIRECT, FLOOR, STOCK, Level
+from app.bench.plan import DIRECT, FLOOR, SEND, STOCK, Level
 from app.bench.visit import Visit, publisher_of
 from app.core.errors import Unfit
 from app.core.event_stream import encode_prelude
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 from tests.components import require_tool
+from tests.support.kernel_ring import OFFERED
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,7 +98,26 @@ def test_a_small_bench_compares_every_server_and_writes_what_it_measured(tmp_pat
     assert set(row["medians"]) == {FLOOR, STOCK, DIRECT}
     assert row["ratios"]["direct/floor"] == pytest.approx(row["medians"][DIRECT] / row["medians"][FLOOR])
     assert "direct/floor" in done.stdout
+    assert "direct/send" not in done.stdout
     assert "about" in done.stderr.splitlines()[0]
+
+
+def test_what_one_call_for_many_brings_is_measured_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+
+    done = bench(
+        *("--quick", "--subscribers", "20", "--transports", "sse", "--only", "paced"),
+        *("--servers", "send,direct", "--json", str(path)),
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(path.read_text(encoding="utf-8"))
+    row = row_of(document, "paced", 20, "cpu_us")
+    assert set(row["medians"]) == {DIRECT, SEND}
+    assert row["ratios"]["direct/send"] == pytest.approx(row["medians"][DIRECT] / row["medians"][SEND])
+    assert "direct/send" in done.stdout
+    assert document["conditions"]["writes"] == ("io_uring" if OFFERED else "send")
 
 
 def other_than_the_swarm(cell: dict[str, Any]) -> list[str]:
@@ -113,7 +133,7 @@ def row_of(document: dict[str, Any], kind: str, subscribers: int, metric: str) -
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("server", [FLOOR, STOCK, DIRECT])
+@pytest.mark.parametrize("server", [FLOOR, STOCK, DIRECT, SEND])
 def test_every_delivery_is_accounted_for_on_every_server(server: str, transport: str) -> None:
     with (
         subject.running(server, ANYWHERE, {}) as running,
