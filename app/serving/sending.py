@@ -126,6 +126,3 @@ def _number_of(error: Exception) -> int:
     if not isinstance(error, OSError):
         logger.error("Writing to a connection failed; closed.", exc_info=error)
     return -(getattr(error, "errno", None) or errno.EIO)
-
-
-assert STAMPED_LOT <= LOT_MAX
