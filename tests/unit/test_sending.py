@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import itertools
 import logging
 import socket
 from array import array
@@ -143,12 +144,16 @@ def _fill(member: Probe) -> bytes:
         return filled
 
 
-@needs_ring
-def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ticks = iter(range(1_000_000))
+@pytest.fixture
+def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock is one later than the last."""
+    ticks = itertools.count()
     monkeypatch.setattr(sending.clock, "monotonic_ns", lambda: next(ticks))
+
+
+@needs_ring
+@pytest.mark.usefixtures("_ticks")
+def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one() -> None:
     with room_of(20, at_once=True) as room:
         fds = array("i", [each.fd for each in room.members])
 
@@ -158,11 +163,8 @@ def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one(
         assert stamps_ns == [index // STAMPED_LOT for index in range(20)]
 
 
-def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ticks = iter(range(1_000_000))
-    monkeypatch.setattr(sending.clock, "monotonic_ns", lambda: next(ticks))
+@pytest.mark.usefixtures("_ticks")
+def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> None:
     with room_of(5, at_once=False) as room:
         room.peers[2].close()
 
