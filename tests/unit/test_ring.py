@@ -8,7 +8,7 @@ import mmap
 import socket
 from array import array
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
@@ -20,15 +20,6 @@ from app.serving.ring import LOT_MAX, RECEIVE, SEND, Ring
 from tests.support.kernel_ring import OFFERED, needs_ring
 
 NO_DESCRIPTOR = 1_000_000
-
-
-@contextmanager
-def opened(operation: int) -> Iterator[Ring]:
-    ring = Ring(operation)
-    try:
-        yield ring
-    finally:
-        ring.close()
 
 
 @contextmanager
@@ -72,7 +63,7 @@ def test_there_is_one_wherever_the_kernel_has_it_for_us() -> None:
 
 @needs_ring
 def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
-    with opened(SEND) as ring, pairs(LOT_MAX) as made:
+    with closing(Ring(SEND)) as ring, pairs(LOT_MAX) as made:
         for size in (*range(1, LOT_MAX + 1), 1, LOT_MAX, LOT_MAX - 1):
             data = b"lot of %d" % size
             lot = made[LOT_MAX - size :]
@@ -87,7 +78,7 @@ def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
 
 @needs_ring
 def test_notifications_of_many_lengths_leave_no_more_behind_than_some() -> None:
-    with opened(SEND) as ring, pairs(2) as made:
+    with closing(Ring(SEND)) as ring, pairs(2) as made:
         for size in range(1, 3 * ring_module._USUAL_MAX):
             results = send(ring, [ours for ours, _ in made], b"x" * size)
 
@@ -103,7 +94,7 @@ FATES = st.sampled_from(["reads", "full", "nearly full", "gone", "no descriptor"
 @given(st.lists(st.lists(FATES, min_size=1, max_size=12), min_size=1, max_size=8))
 def test_each_answers_as_send_would(lots: list[list[str]]) -> None:
     data = b"x" * 3_000
-    with opened(SEND) as ring:
+    with closing(Ring(SEND)) as ring:
         for fates in lots:
             with pairs(len(fates)) as made, pairs(len(fates)) as twins:
                 fds = []
@@ -135,7 +126,7 @@ def _meet(fate: str, ours: socket.socket, theirs: socket.socket) -> None:
 
 @needs_ring
 def test_what_the_kernel_did_not_take_does_not_go_with_the_next_lot() -> None:
-    with opened(SEND) as ring, pairs(8) as made:
+    with closing(Ring(SEND)) as ring, pairs(8) as made:
         sockets = [ours for ours, _ in made]
         enter = ring._enter
 
@@ -160,7 +151,7 @@ def test_what_the_kernel_did_not_take_does_not_go_with_the_next_lot() -> None:
 @needs_ring
 def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
     size = 128
-    with opened(RECEIVE) as ring, pairs(5) as made:
+    with closing(Ring(RECEIVE)) as ring, pairs(5) as made:
         held = mmap.mmap(-1, LOT_MAX * size)
         begin = ctypes.addressof(ctypes.c_char.from_buffer(held))
         ring.point(array("Q", range(begin, begin + LOT_MAX * size, size)), array("I", [size]) * LOT_MAX)
