@@ -15,7 +15,7 @@ import os
 import sys
 import termios
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app import clock, settings
 from app.core.forwarded import exempt_from_shares
-from app.serving import door, plain_request, short_head
+from app.serving import door, plain_request, repeats
 from app.serving.door import Door
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
@@ -68,7 +68,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Bound what is read, and show the application its door."""
-        short_head.use()
+        repeats.use(self.cfg)
         door.use(self.door)
         super().init_process()
 
@@ -161,7 +161,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             del self._visitors[green]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
-        """One request; while leaving, the last one of its connection."""
+        """One request, and the same again as often as it comes; while leaving, the last one of its connection."""
         if not has_come(req.body.reader):
             req.body.reader = TimedReader(
                 req.body.reader,
@@ -170,10 +170,21 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
                 limit=self.within,
                 give_way=self.give_way,
             )
+        handle = super().handle_request
+        again = self._answer(lambda: bool(handle(listener_name, req, sock, addr)), req, sock)
+        while again and repeats.can_come_again(req) and self._comes_again(req):
+            again = self._answer(lambda: self._handle_again(req, sock), req, sock)
+        return again
+
+    def _handle_again(self, req: Any, sock: Any) -> bool:
+        return not self.is_already_handled(repeats.answer(self.wsgi, req, sock))
+
+    def _answer(self, handle: Callable[[], bool], req: Any, sock: Any) -> bool:
+        """Around a request's answer; whether the connection stays."""
         sock.settimeout(SEND_IDLE_S)
         with contextlib.nullcontext() if self.cfg.is_ssl else offered(sock, req.unreader):
             try:
-                again = super().handle_request(listener_name, req, sock, addr)
+                again = handle()
             except TimeoutError:  # gunicorn would log it with a traceback.
                 raise ConnectionResetError(
                     errno.ECONNRESET, "The client took nothing for too long."
@@ -185,7 +196,21 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             # A client that asks again before it is answered never has its thread wait. Without this it held everything
             # else up, the writing of what it publishes first of all.
             self._let_others_run()
-        return bool(again)
+        return again
+
+    def _comes_again(self, req: Any) -> bool:
+        """Wait for the connection's next request; whether it is `req` again. Any other is left to gunicorn."""
+        data = b""
+        with self.timeout_ctx():
+            data = req.unreader.read()
+        if not data:
+            raise StopIteration  # Nobody asks any more, or not in time.
+        if self.alive and repeats.is_again(req, data):
+            return True
+        req.unreader.unread(data)
+        _sock, address = self._visitors[self.current()]
+        self.door.refund(address)  # gunicorn waits for it once more, and it is one request.
+        return False
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
         """A connection that was taken over leaves the request loop."""
