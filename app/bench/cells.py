@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from app import clock
 from app.bench.cpu_window import CpuWindow
 from app.bench.plan import FLOOR, BenchPlan, Level
-from app.bench.record import WindowResult
+from app.bench.record import WindowResult, quantile_ms
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, PACED, SWARM, Cell, Visit
 from app.measure.cpu import CpuSampler, difference
 
@@ -63,7 +63,8 @@ def paced_cell(visit: Visit, level: Level, kind: str = PACED) -> Cell:
     last = published[-1].offset
     visit.crowd.wait_for(last, timeout_s=DRAIN_S)
     window.close()
-    result = visit.crowd.end(offset=last, starts_us=[each.started_us for each in published])
+    starts_us = [each.started_us for each in published]
+    result = visit.crowd.end(offset=last, starts_us=starts_us, merges=visit.subject.merges)
     _take_window(cell, result, behind, expected=level.subscribers * level.notifications)
     use = window.server.use
     cell.values |= window.values(result.delivered)
@@ -91,7 +92,8 @@ def burst_cell(visit: Visit, kind: str, count: int, subscribers: int) -> Cell:
         starts_us, last = visit.publisher.blast(count, merged=BLAST_MERGED)
     visit.crowd.wait_for(last, timeout_s=DRAIN_S)
     window.close()
-    result = visit.crowd.end(offset=last, starts_us=starts_us)
+    merges = visit.subject.merges or kind == SWARM
+    result = visit.crowd.end(offset=last, starts_us=starts_us, merges=merges)
     _take_window(cell, result, behind, expected=subscribers * len(starts_us))
     wall_us = max(1, result.last_read_us - starts_us[0])
     cell.values["deliveries_per_s"] = result.delivered * 1e6 / wall_us
@@ -117,8 +119,10 @@ def visit_cells(visit: Visit, plan: BenchPlan) -> Iterator[Cell]:
 
 
 def _take_window(cell: Cell, result: WindowResult, behind: int, *, expected: int) -> None:
-    cell.values["p50_ms"] = result.quantile_ms(0.50)
-    cell.values["p99_ms"] = result.quantile_ms(0.99)
+    cell.values["p50_ms"] = quantile_ms(result.delays, 0.50)
+    cell.values["p99_ms"] = quantile_ms(result.delays, 0.99)
+    cell.values["read_p99_ms"] = quantile_ms(result.read_delays, 0.99)
+    cell.values["unstamped"], cell.values["stamp_shared"] = result.unstamped, result.shared
     cell.values["deliveries"] = result.delivered
     cell.values["reads"], cell.values["idle_traffic"] = result.reads, result.idle
     cell.values["swarm_busy"] = result.busy

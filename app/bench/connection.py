@@ -19,6 +19,7 @@ from app.bench.tally import Tally
 from app.core.errors import MalformedFrame
 from app.core.frames import handshake_key, handshake_request
 from app.core.wire import TRANSPORT_SSE
+from app.measure import kernel_stamps
 
 UNKNOWN = -1
 """As `last`: this connection has seen no notification yet, so that any may be its first."""
@@ -70,6 +71,7 @@ class Connection(Tally):
         self.sock.setblocking(False)  # noqa: FBT003 - the standard library's signature
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        kernel_stamps.ask_for(self.sock)
         if source_host is not None:
             self.sock.setsockopt(socket.IPPROTO_IP, _NO_PORT, 1)
             self.sock.bind((source_host, 0))

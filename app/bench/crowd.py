@@ -139,12 +139,16 @@ class Crowd:
         answers = self._hear(timeout_s)
         return sum(answer["idle"] for answer in answers), sum(answer["disconnects"] for answer in answers)
 
-    def end(self, *, offset: int, starts_us: Sequence[int]) -> WindowResult:
-        """The window's result. `offset`: the last one; `starts_us`: when each publish began."""
+    def end(self, *, offset: int, starts_us: Sequence[int], merges: bool) -> WindowResult:
+        """The window's result.
+
+        `offset`: the last one; `starts_us`: when each publish began; `merges`: whether one write of the server may have
+        several notifications.
+        """
         result = WindowResult()
         first = offset - len(starts_us) + 1
         for swarm in self._swarms:
-            swarm.tell("end", offset=offset, first=first, starts_us=list(starts_us))
+            swarm.tell("end", offset=offset, first=first, starts_us=list(starts_us), merges=merges)
         for answer in self._hear(self.count * len(starts_us) * END_US_PER_READ / 1e6):
             result.add(answer)
         return result

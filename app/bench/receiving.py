@@ -1,26 +1,27 @@
 """How a swarm reads from many connections: by one call of the kernel where it has io_uring (serving/ring.py), else one by one.
 
 A read by itself is a system call and Python's way into it, a fifth of what it costs; and a swarm that is nearly as busy as the
-server that it measures adds its own queue to every delay.
+server that it measures adds its own queue to every reading. So each read has two stamps: when the kernel had its last byte,
+and when it had been read.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import mmap
 from array import array
 from collections.abc import Sequence
 
 from app import clock
 from app.bench.connection import Connection
-from app.serving.ring import LOT_MAX, RECEIVE, Ring
+from app.bench.messages import Messages
+from app.measure import kernel_stamps
+from app.serving.ring import LOT_MAX, RECEIVE_MESSAGE, Ring
 
 READ_BYTES = 8_192
 """Of one read: more than a merged write of ours."""
 
 LOT = 16
-"""Connections by one call: they share a stamp, for the first of them some 40 us late."""
+"""Connections by one call: they share the stamp of their reading, for the first of them some 40 us late."""
 
 Read = bytes | None
 """`None`: there was nothing. Empty: the connection has ended."""
@@ -30,45 +31,77 @@ class Receiver:
     """Where the bytes go."""
 
     def __init__(self) -> None:
+        self.begin()
         try:
-            self._ring: Ring | None = Ring(RECEIVE)
+            self._messages = Messages(READ_BYTES)
+            self._ring: Ring | None = Ring(RECEIVE_MESSAGE)
         except OSError:
             self._ring = None
             return
-        self._bytes = mmap.mmap(-1, LOT_MAX * READ_BYTES)
-        begin = ctypes.addressof(ctypes.c_char.from_buffer(self._bytes))
-        places = range(begin, begin + LOT_MAX * READ_BYTES, READ_BYTES)
-        self._ring.point(array("Q", places), array("I", [READ_BYTES]) * LOT_MAX)
+        self._ring.point(self._messages.addresses, array("I", [1]) * LOT_MAX)
         self._expected = 0
 
-    def read(self, connections: Sequence[Connection]) -> tuple[list[Read], list[int]]:
-        """What each has, `LOT` at most, and when it had been read (`clock.monotonic_us`)."""
+    def begin(self) -> None:
+        """A window begins."""
+        self.unstamped = 0
+        """Reads with bytes of which the kernel did not say when they had come: then it is when they had been read."""
+        self._to_monotonic_us = round(clock.kernel_offset_us())
+
+    def clock_step_us(self) -> int:
+        """How far the clock that the kernel stamps with was set since the window began."""
+        return abs(round(clock.kernel_offset_us()) - self._to_monotonic_us)
+
+    def read(self, connections: Sequence[Connection]) -> tuple[list[Read], list[int], list[int]]:
+        """What each has, `LOT` at most; when it had come, and when it had been read (`clock.monotonic_us`)."""
         if self._ring is None:
-            reads, stamps_us = [], []
-            for each in connections:
-                reads.append(_read(each))
-                stamps_us.append(clock.monotonic_us())
-            return reads, stamps_us
+            return self._one_by_one(connections)
+        messages = self._messages
+        messages.forget()
         counts = self._ring.do(array("i", [each.fd for each in connections]), self._expected)
         if counts is None:
             counts = [self._expected] * len(connections)
-        stamps_us = [clock.monotonic_us()] * len(counts)
+        read_us = clock.monotonic_us()
         self._expected = counts[0] if counts else 0
-        first, held = self._ring.first, self._bytes
-        reads = []
+        first, held, bytes_max = self._ring.first, messages.data, messages.bytes_max
+        reads: list[Read] = []
         for place, count in enumerate(counts, first):
             if count > 0:
-                at = place % LOT_MAX * READ_BYTES
+                at = place % LOT_MAX * bytes_max
                 reads.append(held[at : at + count])
             else:
                 reads.append(None if count == -errno.EAGAIN else b"")
-        return reads, stamps_us
+        to_us = self._to_monotonic_us
+        seconds, nanoseconds = messages.stamps(first, len(counts))
+        arrivals_us = [
+            second * 1_000_000 + nanosecond // 1000 + to_us
+            for second, nanosecond in zip(seconds, nanoseconds, strict=True)
+        ]
+        if 0 in seconds:
+            for index, (second, read) in enumerate(zip(seconds, reads, strict=True)):
+                if not second:
+                    self.unstamped += bool(read)
+                    arrivals_us[index] = read_us
+        return reads, arrivals_us, [read_us] * len(reads)
+
+    def _one_by_one(self, connections: Sequence[Connection]) -> tuple[list[Read], list[int], list[int]]:
+        reads: list[Read] = []
+        arrivals_us, reads_us = [], []
+        for each in connections:
+            read, told_ns = _read(each)
+            read_us = clock.monotonic_us()
+            self.unstamped += bool(read) and told_ns is None
+            reads.append(read)
+            reads_us.append(read_us)
+            arrivals_us.append(read_us if told_ns is None else told_ns // 1000 + self._to_monotonic_us)
+        return reads, arrivals_us, reads_us
 
 
-def _read(connection: Connection) -> Read:
+def _read(connection: Connection) -> tuple[Read, int | None]:
+    """With the kernel's stamp, where it tells."""
     try:
-        return connection.sock.recv(READ_BYTES)
+        data, ancillary, _, _ = connection.sock.recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
     except BlockingIOError:
-        return None
+        return None, None
     except OSError:
-        return b""
+        return b"", None
+    return data, kernel_stamps.told_ns(ancillary)

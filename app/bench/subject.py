@@ -39,6 +39,11 @@ class Subject:
     redis_pid: int | None = None
     """Of the Redis that it works over."""
 
+    @property
+    def merges(self) -> bool:
+        """Whether one write of it may have several notifications."""
+        return self.path == DIRECT
+
 
 @contextlib.contextmanager
 def running(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Subject]:

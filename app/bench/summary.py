@@ -11,9 +11,9 @@ from app.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
 
 METRICS: dict[str, tuple[str, ...]] = {
-    PACED: ("cpu_us", "p50_ms", "p99_ms"),
-    BURST_HTTP: ("deliveries_per_s", "cpu_us", "p99_ms", "swarm_busy"),
-    BURST_INSIDE: ("deliveries_per_s", "cpu_us", "p99_ms", "swarm_busy"),
+    PACED: ("cpu_us", "p50_ms", "p99_ms", "read_p99_ms"),
+    BURST_HTTP: ("deliveries_per_s", "cpu_us", "p99_ms", "read_p99_ms", "swarm_busy"),
+    BURST_INSIDE: ("deliveries_per_s", "cpu_us", "p99_ms", "read_p99_ms", "swarm_busy"),
     SWARM: ("deliveries_per_s",),
     CONNECT: ("connections_per_s", "cpu_us"),
     MEMORY: ("bytes_per_connection",),

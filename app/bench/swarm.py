@@ -1,7 +1,7 @@
 """Thousands of subscribers in one thread: the loop that reads them all.
 
 It must cost little beside the server that it measures: bytes that were read before are not parsed again, which is
-most of them, as all subscribers get the same. Every read is stamped once, right behind it.
+most of them, as all subscribers get the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Swarm:
 
     def __init__(self) -> None:
         self.poll = select.epoll()
-        self._receiver = Receiver()
+        self.receiver = Receiver()
         self.table: dict[int, Connection] = {}
         """By descriptor: those under way, and those that are live."""
         self.ready: list[Connection] = []
@@ -64,6 +64,7 @@ class Swarm:
     def begin(self, offset: int) -> int:
         """A window begins. Answers how many do not stand at `offset`."""
         self.record = Record()
+        self.receiver.begin()
         self.disconnects = self.idle = 0
         self.failures.clear()
         self.ready = [each for each in self.ready if each.is_live]
@@ -92,15 +93,18 @@ class Swarm:
     def _read(self, connections: list[Connection]) -> None:
         """The hot loop."""
         record, known = self.record, self._known
-        add_stamp, add_first, add_count = record.stamps_us.append, record.firsts.append, record.counts.append
+        add_arrival, add_read = record.arrivals_us.append, record.reads_us.append
+        add_first, add_count = record.firsts.append, record.counts.append
         latest: bytes | None = None
         first = last = count = 0
-        for connection, data, stamp_us in zip(connections, *self._receiver.read(connections), strict=False):
+        lot = zip(connections, *self.receiver.read(connections), strict=False)
+        for connection, data, arrival_us, read_us in lot:
             if data is None:
                 continue
             if data == latest and connection.last + 1 == first and not connection.rest:
                 connection.last = last
-                add_stamp(stamp_us)
+                add_arrival(arrival_us)
+                add_read(read_us)
                 add_first(first)
                 add_count(count)
                 continue
@@ -112,7 +116,7 @@ class Swarm:
                 if parsed is None:
                     continue
                 if (run := parsed.plain_run) is None:
-                    self._account(connection, parsed, stamp_us)
+                    self._account(connection, parsed, arrival_us, read_us)
                     continue
                 entry = known[key] = (whole, parsed, *run)
             latest, parsed, first, last = entry
@@ -120,11 +124,12 @@ class Swarm:
             if connection.last + 1 == first:
                 connection.rest = b""
                 connection.last = last
-                add_stamp(stamp_us)
+                add_arrival(arrival_us)
+                add_read(read_us)
                 add_first(first)
                 add_count(count)
             else:
-                self._account(connection, parsed, stamp_us)
+                self._account(connection, parsed, arrival_us, read_us)
         if len(known) > KNOWN_MAX:
             known.clear()
 
@@ -138,14 +143,14 @@ class Swarm:
         self._forget(connection)
         return None
 
-    def _account(self, connection: Connection, parsed: Parsed, stamp_us: int) -> None:
+    def _account(self, connection: Connection, parsed: Parsed, arrival_us: int, read_us: int) -> None:
         """Anything but a plain run that continues what this connection has seen."""
         connection.rest = parsed.rest
         if parsed.offsets:
             if connection.last == UNKNOWN:
                 connection.last = parsed.offsets[0] - 1
             connection.take(parsed.offsets)
-            self.record.add_each(stamp_us, parsed.offsets)
+            self.record.add_each(arrival_us, read_us, parsed.offsets)
         if parsed.idle:
             self.idle += parsed.idle
             if not connection.is_sse:
@@ -172,7 +177,8 @@ class Swarm:
         if parsed is not None:
             self.ready.append(connection)
             if parsed.offsets:
-                self._account(connection, parsed, clock.monotonic_us())
+                now_us = clock.monotonic_us()
+                self._account(connection, parsed, now_us, now_us)
 
     def _forget(self, connection: Connection) -> None:
         self.poll.unregister(connection.fd)

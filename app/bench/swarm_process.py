@@ -7,7 +7,7 @@
     begin   {offset}                    a window: all stand at `offset`
     await   {offset, timeout_s}         answered when all have got it
     idle    {count, timeout_s}          answered when that many heartbeats or pings have come
-    end     {offset, first, starts_us}  the window's result
+    end     {offset, first, starts_us, merges}                                  the window's result
 
 It ends with its standard input.
 """
@@ -37,8 +37,8 @@ LOOK_AGAIN_S = 0.005
 REST_S = 0.000_05
 """Within a window, behind a turn that read from few. A swarm that waits for each message anew is woken by each `send`,
 inside it, which makes that half as dear again, and about as often as not: depending on who is a little faster, a burst
-stays on one side or the other. Receivers elsewhere wake nobody on the server. Delays are read this much too long at most,
-and the system's timer slack (`prctl(2)`), 0.05 ms too."""
+stays on one side or the other. Receivers elsewhere wake nobody on the server. It reads this much later at most, and by the
+system's timer slack (`prctl(2)`), 0.05 ms too."""
 
 FEW = 32
 """Connections. Behind more than that, others have written meanwhile."""
@@ -151,8 +151,12 @@ class Commands:
             yield None
         yield {"idle": self._swarm.idle, "disconnects": self._swarm.disconnects}
 
-    def do_end(self, *, offset: int, first: int, starts_us: list[int]) -> Answer:
-        """The window's result. `offset`: the last one published; `starts_us`: when each publish began, from `first`."""
+    def do_end(self, *, offset: int, first: int, starts_us: list[int], merges: bool) -> Answer:
+        """The window's result.
+
+        `offset`: the last one published; `starts_us`: when each publish began, from `first`; `merges`: whether one write of
+        the server may have several notifications.
+        """
         self._is_open = False
         used_s, wall_us = time.process_time() - self._began_cpu_s, clock.monotonic_us() - self._began_us
         record = self._swarm.record
@@ -164,10 +168,13 @@ class Commands:
             "disconnects": self._swarm.disconnects,
             "idle": self._swarm.idle,
             "failures": self._swarm.failures[:3],
-            "reads": len(record.stamps_us),
-            "last_read_us": record.stamps_us[-1] if record.stamps_us else 0,
+            "reads": len(record.reads_us),
+            "unstamped": self._swarm.receiver.unstamped,
+            "clock_step_us": self._swarm.receiver.clock_step_us(),
+            "last_read_us": record.reads_us[-1] if record.reads_us else 0,
             "busy": used_s * 1e6 / wall_us,
-            "delays": record.delays(first, starts_us),
+            "delays": record.delays(first, starts_us, merges=merges),
+            "read_delays": record.read_delays(first, starts_us),
         }
 
 

@@ -14,24 +14,18 @@ import heapq
 import itertools
 import selectors
 import socket
-import struct
-import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app import clock
 from app.core.encryption import Encryption
+from app.measure import kernel_stamps
 
 READ_BYTES = 65_536
 
 UNDECODED_MAX = 1_024
 """Chunks that may wait; beyond it decoding comes first, and the kernel's buffers hold the rest."""
-
-_SO_TIMESTAMPNS = 35
-"""`asm-generic/socket.h`; Python names it from version 3.14 on. The control message has the same number."""
-
-_TIMESPEC = struct.Struct("@qq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +68,7 @@ class Link:
         try:
             self.socket.settimeout(0)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if sys.platform == "linux":
-                with contextlib.suppress(OSError):
-                    self.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-                    self._stamped = True
+            self._stamped = kernel_stamps.ask_for(self.socket)
             with contextlib.suppress(BlockingIOError):
                 self.socket.connect(address)
         except OSError:
@@ -102,17 +93,13 @@ class Link:
             if not self._stamped:
                 data = self.socket.recv(READ_BYTES)
                 return Chunk(data, clock.monotonic_us(), None)
-            data, ancillary, _, _ = self.socket.recvmsg(READ_BYTES, 64)
+            data, ancillary, _, _ = self.socket.recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
             read_us = clock.monotonic_us()
         except (BlockingIOError, InterruptedError):
             return None
         except OSError:
             return Chunk(b"", clock.monotonic_us(), None)
-        for level, kind, value in ancillary:
-            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(value) >= _TIMESPEC.size:
-                seconds, nanoseconds = _TIMESPEC.unpack_from(value)
-                return Chunk(data, read_us, seconds * 1_000_000_000 + nanoseconds)
-        return Chunk(data, read_us, None)
+        return Chunk(data, read_us, kernel_stamps.told_ns(ancillary))
 
     def _decrypted(self, chunk: Chunk, encryption: Encryption) -> Chunk | None:
         """What the read meant, with its stamps; `None` while nothing is whole."""

@@ -23,8 +23,8 @@ from array import array
 LOT_MAX = 64
 """Descriptors by one call; a power of two."""
 
-SEND, RECEIVE = 26, 27
-"""IORING_OP_SEND, IORING_OP_RECV."""
+SEND, RECEIVE_MESSAGE = 26, 10
+"""IORING_OP_SEND, IORING_OP_RECVMSG."""
 
 _SYS_SETUP, _SYS_ENTER = 425, 426
 
@@ -56,7 +56,7 @@ _U32 = 0xFFFF_FFFF
 
 
 class Ring:
-    """For lots of one operation, `SEND` or `RECEIVE`.
+    """For lots of one operation, `SEND` or `RECEIVE_MESSAGE`.
 
     Raises `OSError` where there is none: not Linux, older than 5.18, switched off, or not for us (as in most containers).
     """
@@ -111,7 +111,9 @@ class Ring:
         self._whose = answers.cast("Q")[::2]
 
     def point(self, addresses: array[int], sizes: array[int]) -> None:
-        """Where the bytes of each place are, from now on, and how many; of types `Q` and `I`, `LOT_MAX` of each.
+        """Where the bytes of each place are, from now on, and how many, or the `struct msghdr` that says it, and 1.
+
+        Of types `Q` and `I`, `LOT_MAX` of each.
 
         Whoever calls keeps that memory, and keeps it where it is.
         """

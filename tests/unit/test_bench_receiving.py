@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import socket
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from app import clock
 from app.bench import receiving
 from app.bench.receiving import LOT, READ_BYTES, Receiver
+from app.measure import kernel_stamps
 from tests.support.kernel_ring import needs_ring
+
+LATE_S = 0.02
+CONVERTED_US = 50
+"""By which two clocks, read one after the other, may seem apart."""
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the swarm stands on epoll and SO_TIMESTAMPNS"
+)
 
 
 @pytest.fixture(params=[pytest.param(True, marks=needs_ring, id="io_uring"), pytest.param(False, id="recv")])
@@ -47,11 +60,11 @@ def test_each_has_its_own_in_order_and_nothing_and_its_end(receiver: Receiver) -
                 theirs.send(data)
                 expected.append(data)
 
-        reads, stamps_us = receiver.read(cast(Any, connections))
+        reads, arrivals_us, reads_us = receiver.read(cast(Any, connections))
 
         assert reads == expected
-        assert len(stamps_us) == LOT
-        assert stamps_us == sorted(stamps_us)
+        assert len(arrivals_us) == len(reads_us) == LOT
+        assert reads_us == sorted(reads_us)
     for ours, theirs in pairs:
         ours.close()
         theirs.close()
@@ -69,3 +82,83 @@ def test_what_is_longer_than_a_read_comes_with_the_next(receiver: Receiver) -> N
     assert pieces == [data[:READ_BYTES], data[READ_BYTES : 2 * READ_BYTES], b"end", None]
     ours.close()
     theirs.close()
+
+
+@contextmanager
+def subscribers(count: int, *, stamped: bool = True) -> Iterator[tuple[list[Any], list[socket.socket]]]:
+    """TCP connections as a swarm has them, and their server's ends."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        ours, theirs = [], []
+        for _ in range(count):
+            sock = stack.enter_context(socket.create_connection(listener.getsockname()))
+            sock.setblocking(False)
+            if stamped:
+                assert kernel_stamps.ask_for(sock)
+            ours.append(SimpleNamespace(sock=sock, fd=sock.fileno()))
+            theirs.append(stack.enter_context(listener.accept()[0]))
+        yield ours, theirs
+
+
+def send_until_told(receiver: Receiver, ours: list[Any], theirs: list[socket.socket]) -> None:
+    """The first stamps are missing while the kernel switches them on."""
+    deadline_us = clock.monotonic_us() + 5_000_000
+    while True:
+        receiver.begin()
+        theirs[0].send(b"x")
+        if not all(receiver.read(ours[:1])[0]):
+            continue
+        if not receiver.unstamped:
+            return
+        assert clock.monotonic_us() < deadline_us
+
+
+def test_who_reads_late_learns_when_each_had_come(receiver: Receiver) -> None:
+    with subscribers(2 * LOT) as (ours, theirs):
+        send_until_told(receiver, ours, theirs)
+        for turn in range(6):  # More than once around the places.
+            sent_us = []
+            for index, each in enumerate(theirs):
+                if index % 5:
+                    sent_us.append(clock.monotonic_us())
+                    each.send(b"%d" % (index + turn))
+                    time.sleep(0.000_2)
+            time.sleep(LATE_S)
+            begin_us = clock.monotonic_us()
+            found = [receiver.read(ours[at : at + step]) for at, step in ((0, 13), (13, LOT), (13 + LOT, 3))]
+
+            arrivals_us = [arrival for one in found for read, arrival in zip(*one[:2], strict=True) if read]
+            reads_us = [
+                read_us for one in found for read, read_us in zip(one[0], one[2], strict=True) if read
+            ]
+            assert all(each >= begin_us for each in reads_us)
+            assert receiver.unstamped == 0
+            # No later than the next was sent, nor earlier than it was: between them lie 0.2 ms.
+            for sent, arrived, following in zip(sent_us, arrivals_us, [*sent_us[1:], begin_us], strict=True):
+                assert sent - CONVERTED_US <= arrived <= following + CONVERTED_US
+
+
+def test_a_kernel_that_does_not_tell_is_counted_and_then_it_is_the_reading(receiver: Receiver) -> None:
+    with subscribers(3, stamped=False) as (ours, theirs):
+        for each in theirs[:2]:
+            each.send(b"data")
+
+        reads, arrivals_us, reads_us = receiver.read(ours)
+
+        assert reads == [b"data", b"data", None]
+        assert arrivals_us[:2] == reads_us[:2]
+        assert receiver.unstamped == 2
+        receiver.begin()
+        assert receiver.unstamped == 0
+
+
+def test_a_clock_that_was_set_within_a_window_is_noticed(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.begin()
+    assert receiver.clock_step_us() < CONVERTED_US
+    true_us = clock.kernel_offset_us()
+
+    monkeypatch.setattr(clock, "kernel_offset_us", lambda: true_us - 2_500.0)
+
+    assert receiver.clock_step_us() == pytest.approx(2_500, abs=CONVERTED_US)

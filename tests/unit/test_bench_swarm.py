@@ -15,13 +15,14 @@ import pytest
 
 from app.bench import swarm_process
 from app.bench.connection import RECEIVE_BUFFER_BYTES, Connection
+from app.bench.receiving import Receiver
 from app.bench.record import Record
 from app.core.wire import TRANSPORTS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the swarm stands on epoll")
 
 BEGIN = json.dumps({"do": "begin", "offset": 0})
-END = json.dumps({"do": "end", "offset": 0, "first": 1, "starts_us": []})
+END = json.dumps({"do": "end", "offset": 0, "first": 1, "starts_us": [], "merges": True})
 FEW = swarm_process.FEW
 
 
@@ -54,6 +55,7 @@ class ScriptedSwarm:
         self.poll = poll
         self.ready: list[Connection] = []
         self.record = Record()
+        self.receiver = Receiver()
         self.disconnects = self.idle = 0
         self.failures: list[str] = []
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench.record import RESOLUTION_US, Record, WindowResult
+from app.bench.record import RESOLUTION_US, Record, WindowResult, quantile_ms
 from app.bench.tally import Tally
 
 
@@ -58,21 +58,33 @@ def test_a_new_window_forgets_the_faults_of_the_one_before() -> None:
 
 def test_a_merged_read_gives_each_notification_its_own_delay() -> None:
     record = Record()
-    record.stamps_us.append(1_000)
-    record.firsts.append(7)
-    record.counts.append(3)
-    record.add_each(2_000, [10])
+    record.add_each(1_000, 1_050, [7, 8, 9])
+    record.add_each(2_000, 2_010, [10])
 
-    found = record.delays(7, [100, 200, 300, 400])
+    arrivals = record.delays(7, [100, 200, 300, 400], merges=True)
+    reads = record.read_delays(7, [100, 200, 300, 400])
 
-    assert sorted(found.elements()) == [each // RESOLUTION_US for each in (700, 800, 900, 1_600)]
+    assert sorted(arrivals.elements()) == [each // RESOLUTION_US for each in (700, 800, 900, 1_600)]
+    assert sorted(reads.elements()) == [each // RESOLUTION_US for each in (750, 850, 950, 1_610)]
+
+
+def test_what_waited_unread_for_a_later_write_has_no_arrival_of_its_own() -> None:
+    """The kernel tells of a read only when its last byte came: earlier ones would seem later than they were."""
+    record = Record()
+    record.add_each(1_000, 1_050, [7, 8, 9])
+    record.add_each(2_000, 2_010, [10, 12])
+
+    found = record.delays(7, [100, 200, 300, 400, 500, 600], merges=False)
+
+    assert sorted(found.elements()) == [each // RESOLUTION_US for each in (700, 1_400, 1_600)]
+    assert record.read_delays(7, [100, 200, 300, 400, 500, 600]).total() == 5
 
 
 def test_deliveries_outside_of_the_window_have_no_delay() -> None:
     record = Record()
-    record.add_each(1_000, [6, 7, 8])
+    record.add_each(1_000, 1_000, [6, 7, 8])
 
-    assert record.delays(7, [500]).total() == 1
+    assert record.delays(7, [500], merges=True).total() == record.read_delays(7, [500]).total() == 1
 
 
 @pytest.mark.parametrize(("share", "expected_ms"), [(0.5, 5.0), (0.99, 10.0), (0.1, 1.0)])
@@ -81,30 +93,39 @@ def test_a_quantile_is_the_smallest_delay_that_the_share_does_not_exceed(
 ) -> None:
     steps = Counter({round(each * 1000 / RESOLUTION_US): 1 for each in range(1, 11)})
 
-    assert WindowResult(delays=steps).quantile_ms(share) == expected_ms
+    assert quantile_ms(steps, share) == expected_ms
 
 
 def test_nothing_delivered_has_no_quantile() -> None:
-    assert WindowResult().quantile_ms(0.99) is None
+    assert quantile_ms(Counter(), 0.99) is None
 
 
 def test_the_answers_of_several_swarms_add_up() -> None:
     result = WindowResult()
     one = {"connections": 2, "lost": 1, "duplicates": 0, "out_of_order": 0, "disconnects": 1, "idle": 4}
     rest = {"reads": 5, "last_read_us": 90, "busy": 0.25, "delays": {"3": 2}, "failures": []}
+    rest |= {"unstamped": 0, "clock_step_us": 3, "read_delays": {"3": 2, "5": 1}}
 
     result.add({**one, **rest})
     result.add({**one, **rest, "lost": 0, "disconnects": 0, "last_read_us": 80, "delays": {"3": 1, "4": 1}})
 
     assert (result.connections, result.lost, result.last_read_us) == (4, 1, 90)
     assert result.delays == Counter({3: 3, 4: 1})
+    assert (result.delivered, result.shared) == (6, 2)
     assert result.problems() == ["1 lost", "1 disconnected"]
 
 
 def test_a_frame_that_is_none_is_told_in_its_own_words_and_once() -> None:
     """Otherwise it would look like a server that hung up."""
     clean = {"connections": 1, "lost": 0, "duplicates": 0, "out_of_order": 0, "disconnects": 0, "idle": 0}
-    clean |= {"reads": 0, "last_read_us": 0, "busy": 0.0}
+    clean |= {
+        "reads": 0,
+        "last_read_us": 0,
+        "busy": 0.0,
+        "unstamped": 0,
+        "clock_step_us": 0,
+        "read_delays": {},
+    }
     result = WindowResult()
 
     for _ in range(2):
@@ -114,3 +135,21 @@ def test_a_frame_that_is_none_is_told_in_its_own_words_and_once() -> None:
         "2 disconnected",
         "what cannot be read came: a frame of 9 bytes ends early",
     ]
+
+
+@pytest.mark.parametrize(
+    ("unstamped", "step_us", "problems"),
+    [
+        (1, 100, []),
+        (2, 0, ["the kernel did not say when 2 of 100 reads had come"]),
+        (100, 0, []),
+        (0, 101, ["the clock was set by 0.101 ms"]),
+    ],
+    ids=["few", "some", "a kernel that never says it", "a clock that was set"],
+)
+def test_times_of_arrival_that_are_none_make_a_window_invalid(
+    unstamped: int, step_us: int, problems: list[str]
+) -> None:
+    result = WindowResult(reads=100, unstamped=unstamped, clock_step_us=step_us)
+
+    assert result.problems() == problems

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import mmap
 import socket
 from array import array
 from collections.abc import Iterator
@@ -15,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.bench.messages import Messages
 from app.serving import ring as ring_module
-from app.serving.ring import LOT_MAX, RECEIVE, SEND, Ring
+from app.serving.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
 from tests.support.kernel_ring import OFFERED, needs_ring
 
 NO_DESCRIPTOR = 1_000_000
@@ -151,10 +151,9 @@ def test_what_the_kernel_did_not_take_does_not_go_with_the_next_lot() -> None:
 @needs_ring
 def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
     size = 128
-    with closing(Ring(RECEIVE)) as ring, pairs(5) as made:
-        held = mmap.mmap(-1, LOT_MAX * size)
-        begin = ctypes.addressof(ctypes.c_char.from_buffer(held))
-        ring.point(array("Q", range(begin, begin + LOT_MAX * size, size)), array("I", [size]) * LOT_MAX)
+    with closing(Ring(RECEIVE_MESSAGE)) as ring, pairs(5) as made:
+        messages = Messages(size)
+        ring.point(messages.addresses, array("I", [1]) * LOT_MAX)
         made[3][1].close()
         fds = array("i", [ours.fileno() for ours, _ in made])
         for number in range(100):  # More than once around.
@@ -167,7 +166,7 @@ def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
             assert counts[3] == 0
             for index in (0, 2, 4):
                 at = (ring.first + index) % LOT_MAX * size
-                assert held[at : at + counts[index]] == b"%d to %d" % (number, index)
+                assert messages.data[at : at + counts[index]] == b"%d to %d" % (number, index)
 
 
 @pytest.mark.parametrize(
