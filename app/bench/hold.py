@@ -25,8 +25,8 @@ SWARMS_PER_TRANSPORT = 2
 BOTH = "+".join(TRANSPORTS)
 """What stands for the transport of a cell that has both."""
 
-READS_MAX = 50_000_000
-"""Of a hold, over all connections: swarms keep `ROW_BYTES` of each until its end, 1.2 GB of so many."""
+READS_MAX = 40_000_000
+"""Of a hold, over all connections: swarms keep `ROW_BYTES` of each until its end, 1.3 GB of so many."""
 
 CONNECT_TIMEOUT_S = 300.0
 

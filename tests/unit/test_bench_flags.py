@@ -29,7 +29,7 @@ from app.experiment.processes import environment
         (("--hold", "--transports", "sse"), "--transports"),
         (("--hold", "--servers", "floor"), "--servers and --only out"),
         (("--hold", "--only", "memory"), "--servers and --only out"),
-        (("--hold", "--subscribers", "18000", "--hold-s", "3600"), "may be held for 2,777 s"),
+        (("--hold", "--subscribers", "18000", "--hold-s", "3600"), "may be held for 2,222 s"),
         (("--hold", "--subscribers", "60001"), "is not a whole number from 1 to 60000"),
         (("--subscribers", "100,20001"), "at most 20,000 connections"),
         (("--processes", "1", "--subscribers", "20001"), "at most 20,000 connections"),
