@@ -37,6 +37,13 @@ _WATCHERS = (
 )
 """gunicorn's settings by which somebody wants to hear of every request: then all go through it."""
 
+_CHANGERS = ("errorlog", "proxy_protocol")
+"""Likewise those by which the same head is not the same request: a log file that is rotated is another `wsgi.errors`, and
+what a proxy says of a connection stands before its first head, and nowhere else."""
+
+_PLAINEST = ("200 ", "201 ")
+"""Of the statuses of answers that have a body."""
+
 _create = wsgi.create
 
 
@@ -47,6 +54,8 @@ class RepeatableRequest(ShortHeadRequest):
     """As it came, with the empty line at its end; empty where that took more than one read."""
     environ: dict[str, Any] | None = None
     """As gunicorn made it, before the application saw it; of one that may come again."""
+    content = b""
+    """Its body, where it came again."""
 
     def parse(self, unreader: Any) -> bytes:
         """gunicorn's, which keeps nothing of what it has read."""
@@ -62,7 +71,7 @@ class RepeatableRequest(ShortHeadRequest):
 def use(cfg: Any) -> None:
     """From now on this process' workers keep what they need to know a request again."""
     RequestParser.mesg_class = RepeatableRequest
-    is_watched = any(cfg.settings[name].get() != cfg.settings[name].default for name in _WATCHERS)
+    is_watched = any(cfg.settings[name].get() != cfg.settings[name].default for name in _WATCHERS + _CHANGERS)
     wsgi.create = _create if is_watched else create
 
 
@@ -84,10 +93,7 @@ def create(request: Any, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]
 
 def can_come_again(request: Any) -> bool:
     """Whether to compare what its connection brings next: of the answered request nothing must be left there."""
-    if getattr(request, "environ", None) is None:
-        return False
-    reader = getattr(request.body, "reader", None)
-    return reader is None or getattr(reader, "length", None) == 0
+    return getattr(request, "environ", None) is not None and getattr(request.body.reader, "length", None) == 0
 
 
 def is_again(request: Any, data: bytes) -> bool:
@@ -95,34 +101,78 @@ def is_again(request: Any, data: bytes) -> bool:
     begin = len(request.head)
     if len(data) != begin + int(request.environ["CONTENT_LENGTH"]) or not data.startswith(request.head):
         return False
-    request.body = io.BytesIO(data[begin:])
+    request.content = data[begin:]
     return True
 
 
-def answer(app: WsgiApp, request: Any, sock: Any) -> Iterable[bytes]:
-    """Have `app` answer a request that came again, and write that; what it returned.
+def answer(app: WsgiApp, request: Any, sock: Any, is_handled: Callable[[Any], bool]) -> bool:
+    """Have `app` answer a request that came again, and write that, as gunicorn does in its `handle_request`.
 
-    Raises `StopIteration` where the connection must not go on, as gunicorn has it.
+    Whether the connection is still the request loop's. Raises `StopIteration` where it must not go on, as gunicorn has it.
     """
-    given: list[Any] = []
+    response = _Response(request, sock, request.cfg)
+    environ = {**request.environ, "wsgi.input": io.BytesIO(request.content)}
+    try:
+        parts = app(environ, response.start_response)
+        if is_handled(parts):
+            return False
+        try:
+            response.send(parts)
+        finally:
+            if hasattr(parts, "close"):
+                parts.close()
+    except (StopIteration, OSError):
+        raise
+    except (Exception, SystemExit):  # A worker that is aborted exits wherever it is.
+        if not response.headers_sent:
+            raise
+        logger.exception("An answer broke off; its connection ends.")
+        raise StopIteration from None
+    return True
 
-    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
-        given[:] = status, headers, exc_info
 
-    parts = app({**request.environ, "wsgi.input": request.body}, start_response)
-    if not given:
-        return parts  # It took the connection over.
-    status, headers, _ = given
-    if (
-        type(parts) is list
-        and len(parts) == 1
-        and status.startswith("2")
-        and ("Content-Length", str(len(parts[0]))) in headers
-    ):
-        sock.sendall(_head(status, tuple(headers), clock.now_us() // 1_000_000) + parts[0])
-    else:
-        _write(wsgi.Response(request, sock, request.cfg), given, parts)
-    return parts
+class _Response(wsgi.Response):  # type: ignore[misc]
+    """gunicorn's, but for the plainest answers, whose head may have been written before."""
+
+    _noted: tuple[str, list[tuple[str, str]]] | None = None
+    """What the application said first, until gunicorn has to hear of it."""
+
+    def start_response(
+        self, status: str, headers: list[tuple[str, str]], exc_info: Any = None
+    ) -> Callable[[bytes], None]:
+        """As PEP 3333 has it."""
+        if self.status is None and (self._noted is None or exc_info):
+            self._noted = status, headers
+        else:
+            self._tell()
+            super().start_response(status, headers, exc_info)
+        return self.write
+
+    def write(self, data: bytes) -> None:
+        """A part of the answer."""
+        self._tell()
+        super().write(data)
+
+    def send(self, parts: Iterable[bytes]) -> None:
+        """All of what the application returned. Raises `StopIteration` where the connection ends with it."""
+        if type(parts) is list and len(parts) == 1 and self._noted is not None:
+            status, headers = self._noted
+            if status.startswith(_PLAINEST) and ("Content-Length", str(len(parts[0]))) in headers:
+                data = _head(status, tuple(headers), clock.now_us() // 1_000_000) + parts[0]
+                self.headers_sent = True
+                self.sock.sendall(data)
+                return
+        for part in parts:
+            self.write(part)
+        self._tell()
+        self.close()
+        if self.should_close():
+            raise StopIteration
+
+    def _tell(self) -> None:
+        noted, self._noted = self._noted, None
+        if noted is not None:
+            super().start_response(*noted)
 
 
 class _Noted:
@@ -148,24 +198,3 @@ def _head(status: str, headers: tuple[tuple[str, str], ...], _second: int) -> by
     response.start_response(status, list(headers))
     response.send_headers()
     return noted.data
-
-
-def _write(response: Any, given: list[Any], parts: Iterable[bytes]) -> None:
-    """As gunicorn does in the midst of its `handle_request`."""
-    try:
-        response.start_response(*given)
-        for part in parts:
-            response.write(part)
-        response.close()
-    except OSError:
-        raise
-    except Exception:
-        if not response.headers_sent:
-            raise
-        logger.exception("An answer broke off; its connection ends.")
-        raise StopIteration from None
-    finally:
-        if hasattr(parts, "close"):
-            parts.close()
-    if response.should_close():
-        raise StopIteration

@@ -177,7 +177,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         return again
 
     def _handle_again(self, req: Any, sock: Any) -> bool:
-        return not self.is_already_handled(repeats.answer(self.wsgi, req, sock))
+        return repeats.answer(self.wsgi, req, sock, self.is_already_handled)
 
     def _answer(self, handle: Callable[[], bool], req: Any, sock: Any) -> bool:
         """Around a request's answer; whether the connection stays."""
