@@ -61,6 +61,8 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self._turns = Turns()
         self._newcomers: set[Any] = set()
         """Green threads whose connection has not brought a request yet."""
+        self._begun: set[Any] = set()
+        """Green threads that have read of a request what gunicorn is to read once more: the door has counted it."""
         given = settings.read(os.environ)
         self.body_bytes_max = wire_bytes_max(given.publish_body_bytes_max, given.packet_bytes_max)
         """Read of one request's body, by whomever."""
@@ -103,7 +105,8 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         if waiting in self._newcomers:
             self._let_others_run()
         sock, address = self._visitors[waiting]
-        wait_s = self.door.wait_s(address)
+        wait_s = 0.0 if waiting in self._begun else self.door.wait_s(address)
+        self._begun.discard(waiting)
         if wait_s:
             self.pause(wait_s)
             if not self.alive:
@@ -158,6 +161,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             yield
         finally:
             self._newcomers.discard(green)
+            self._begun.discard(green)
             del self._visitors[green]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> bool:
@@ -208,8 +212,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         if self.alive and repeats.is_again(req, data):
             return True
         req.unreader.unread(data)
-        _sock, address = self._visitors[self.current()]
-        self.door.refund(address)  # gunicorn waits for it once more, and it is one request.
+        self._begun.add(self.current())
         return False
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:

@@ -1,0 +1,121 @@
+"""Repeated requests in the worker's request loop: the door, the others' turns, the time to write, the drain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.serving.door import Door
+from app.serving.worker import FIRST_REQUEST_S, SEND_IDLE_S
+from tests.support.blocking_worker import REQUEST, BlockingWorker, Noting, Start, undated
+
+OTHER = REQUEST.replace(b"localhost", b"localhost:80")
+CLOSES = b"\r\nConnection: close\r\n"
+
+
+def fine(start: Start) -> list[bytes]:
+    start("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+
+
+def strict_door() -> Door:
+    """One request in eight seconds, three at once, on a day on which no time passes."""
+    return Door(count_max=10, per_address_max=1, is_exempt=lambda address: False, now_us=lambda: 1_000_000)
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [REQUEST] * 5,
+        [REQUEST, OTHER] * 2 + [REQUEST],
+        [REQUEST, REQUEST[:30], REQUEST[30:], REQUEST, REQUEST[:-2], REQUEST[-2:], REQUEST],
+        [REQUEST.replace(b"POST", b"GET")] * 5,
+    ],
+    ids=["the same", "by turns", "in pieces", "never repeated"],
+)
+def test_the_door_counts_each_request_once_whichever_way_it_goes(requests: list[bytes]) -> None:
+    worker = BlockingWorker(Noting(fine))
+    worker.door = strict_door()
+
+    writes = worker.converse(*requests)
+
+    assert b"".join(writes).count(b"HTTP/1.1 200 OK\r\n") == 5
+    assert worker.pauses_s == [4.0, 12.0, 20.0]  # Before the fourth, the fifth, and the end.
+    assert not worker.door.idle_sockets()
+
+
+def test_a_connection_is_waited_for_once_for_each_of_its_requests_and_for_its_end() -> None:
+    worker = BlockingWorker(Noting(fine), keepalive=75)
+
+    worker.converse(*[REQUEST] * 3)
+
+    assert worker.limits_s == [FIRST_REQUEST_S, 75, 75, 75]
+
+
+def test_others_have_their_turn_between_repeats_that_are_there_already() -> None:
+    app = Noting(fine)
+    worker = BlockingWorker(app)
+    answered: list[int] = []
+    worker.on_give_way = lambda: answered.append(len(app.again))
+
+    worker.converse(*[REQUEST] * 4)
+
+    assert app.again == [False, True, True, True]
+    assert {1, 2, 3} <= set(answered)
+
+
+def test_a_client_that_takes_nothing_of_an_answer_has_as_long_for_a_repeated_one() -> None:
+    timeouts: list[Any] = []
+
+    def app(environ: dict[str, Any], start: Start) -> list[bytes]:
+        environ["wsgi.input"].read()
+        timeouts.append(environ["gunicorn.socket"].gettimeout())
+        if len(timeouts) == 3:
+            raise TimeoutError
+        return fine(start)
+
+    writes = BlockingWorker(app).converse(*[REQUEST] * 4)
+
+    assert timeouts == [SEND_IDLE_S] * 3
+    assert b"".join(writes).count(b"HTTP/1.1 ") == 2
+
+
+def test_a_drain_amid_a_repeat_lets_it_end_and_its_connection_with_it() -> None:
+    def leave(start: Start) -> list[bytes]:
+        worker.alive = len(app.again) < 2
+        return fine(start)
+
+    app = Noting(leave)
+    worker = BlockingWorker(app)
+
+    writes = worker.converse(*[REQUEST] * 4)
+
+    assert app.again == [False, True]
+    assert b"".join(writes).count(b"hello") == 2
+
+
+def test_what_comes_after_a_drain_began_is_answered_as_the_last_of_its_connection() -> None:
+    """While the others have their turn, which is where the worker hears of it."""
+    app = Noting(fine)
+    worker = BlockingWorker(app)
+
+    def leave() -> None:
+        worker.alive = len(app.again) < 2
+
+    worker.on_give_way = leave
+
+    *again, head, _body = worker.converse(*[REQUEST] * 4)
+
+    assert app.again == [False, True, False]
+    assert CLOSES in head
+    assert CLOSES not in undated(*again)
+
+
+def test_without_keep_alive_nothing_is_repeated() -> None:
+    app = Noting(fine)
+
+    head, _body = BlockingWorker(app, keepalive=0).converse(REQUEST, REQUEST)
+
+    assert app.again == [False]
+    assert CLOSES in head
