@@ -23,6 +23,9 @@ DRAIN_S = 60.0
 CONNECT_WARM_UP = 50
 """The first connections of a server's life load code."""
 
+SHARED_MAX = 0.1
+"""Share of the deliveries whose time of arrival may be unknown: they are those of moments in which the swarm was behind."""
+
 BLAST_MERGED = 25
 """Notifications in each write of the neutral source: one per write would show the writer's own limit. A swarm that
 falls behind gets merged reads from the kernel in any case."""
@@ -131,6 +134,10 @@ def _take_window(cell: Cell, result: WindowResult, behind: int, *, expected: int
     cell.problems += result.problems()
     if behind:
         cell.problems.append(f"{behind} did not stand at the window's beginning")
+    if cell.kind != SWARM and result.shared > SHARED_MAX * result.delivered:
+        cell.problems.append(
+            f"of {result.shared} deliveries it is not known when they came: the swarm read too late"
+        )
     if result.delivered != expected and not cell.problems:
         cell.problems.append(f"{result.delivered} deliveries instead of {expected}")
 

@@ -14,6 +14,9 @@ RESOLUTION_US = 10
 ROW_BYTES = 4 * array("q").itemsize
 """What is kept of a read until the window ends."""
 
+UNKNOWN_ARRIVAL = 0
+"""In place of a time of arrival: what was read may have come in several writes, of which the kernel tells the last one's."""
+
 STAMPS_MISSING_MAX = 0.01
 """Share of reads without the kernel's stamp; the load runner's rule."""
 
@@ -55,10 +58,11 @@ class Record:
         return _delays(self.reads_us, self.firsts, self.counts, first_offset, starts_us)
 
     def delays(self, first_offset: int, starts_us: Sequence[int], *, merges: bool) -> Counter[int]:
-        """Likewise, until the kernel had them.
+        """Likewise, until the kernel had them, of those of which that is known.
 
-        A read's stamp is that of its last byte. Of a server that `merges` what came in one read came in one write. Where each
-        notification has a write of its own the stamp is the last one's: the others, which waited unread, are left out.
+        A read's stamp is that of its last byte. Of a server that `merges` what came in one read came in one write, unless it
+        may have lain there for long (`UNKNOWN_ARRIVAL`). Where each notification has a write of its own the stamp is the last
+        one's: the others, which waited unread, are left out.
         """
         if merges:
             return _delays(self.arrivals_us, self.firsts, self.counts, first_offset, starts_us)
@@ -75,6 +79,8 @@ def _delays(
 ) -> Counter[int]:
     found: Counter[int] = Counter()
     for stamp_us, first, count in zip(stamps_us, firsts, counts, strict=True):
+        if stamp_us == UNKNOWN_ARRIVAL:
+            continue
         for index in range(first - first_offset, first - first_offset + count):
             if 0 <= index < len(starts_us):
                 found[(stamp_us - starts_us[index]) // RESOLUTION_US] += 1
@@ -115,7 +121,7 @@ class WindowResult:
 
     @property
     def shared(self) -> int:
-        """Deliveries that were read together with a later one, whose arrival is all that the kernel told."""
+        """Deliveries that were, or may have been, read together with a later one, whose arrival is all that the kernel told."""
         return self.delivered - self.delays.total()
 
     def add(self, answer: Mapping[str, object]) -> None:

@@ -13,11 +13,15 @@ from app import clock
 from app.bench.connection import PONG_FRAME, UNKNOWN, Connection, Refused
 from app.bench.decoding import Parsed
 from app.bench.receiving import LOT, READ_BYTES, Receiver
-from app.bench.record import Record
+from app.bench.record import UNKNOWN_ARRIVAL, Record
 from app.core.errors import MalformedFrame
 
 KEY_BYTES = 48
 """Up to a notification's id, on both transports."""
+
+UNREAD_US_MAX = 3_000
+"""How long what is read together may have lain there. A burst writes to a connection again no sooner than it has written to
+all others, and for a thousand that takes 4 ms: what has lain there for longer may have come in several writes."""
 
 KNOWN_MAX = 256
 """Pieces that are remembered: some dozens are going round at a time."""
@@ -76,8 +80,8 @@ class Swarm:
             connection.acknowledge_less()
         return behind
 
-    def take(self, events: list[tuple[int, int]]) -> None:
-        """Read once from everyone who has something."""
+    def take(self, events: list[tuple[int, int]], since_us: int) -> None:
+        """Read once from everyone who has something, all of which came after `since_us` (`clock.monotonic_us`)."""
         live = []
         for fd, mask in events:
             connection = self.table.get(fd)
@@ -88,9 +92,9 @@ class Swarm:
             else:
                 self._shake_hands(connection, mask)
         for at in range(0, len(live), LOT):
-            self._read(live[at : at + LOT])
+            self._read(live[at : at + LOT], since_us + UNREAD_US_MAX)
 
-    def _read(self, connections: list[Connection]) -> None:
+    def _read(self, connections: list[Connection], sure_until_us: int) -> None:
         """The hot loop."""
         record, known = self.record, self._known
         add_arrival, add_read = record.arrivals_us.append, record.reads_us.append
@@ -103,7 +107,7 @@ class Swarm:
                 continue
             if data == latest and connection.last + 1 == first and not connection.rest:
                 connection.last = last
-                add_arrival(arrival_us)
+                add_arrival(arrival_us if count == 1 or arrival_us <= sure_until_us else UNKNOWN_ARRIVAL)
                 add_read(read_us)
                 add_first(first)
                 add_count(count)
@@ -124,7 +128,7 @@ class Swarm:
             if connection.last + 1 == first:
                 connection.rest = b""
                 connection.last = last
-                add_arrival(arrival_us)
+                add_arrival(arrival_us if count == 1 or arrival_us <= sure_until_us else UNKNOWN_ARRIVAL)
                 add_read(read_us)
                 add_first(first)
                 add_count(count)

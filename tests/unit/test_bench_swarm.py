@@ -13,11 +13,14 @@ from typing import Any, cast
 
 import pytest
 
-from app.bench import swarm_process
+from app import clock
+from app.bench import swarm_process, wire
 from app.bench.connection import RECEIVE_BUFFER_BYTES, Connection
 from app.bench.receiving import Receiver
-from app.bench.record import Record
-from app.core.wire import TRANSPORTS
+from app.bench.record import UNKNOWN_ARRIVAL, Record
+from app.bench.swarm import UNREAD_US_MAX, Swarm
+from app.bench.swarm_process import WAITED_US
+from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the swarm stands on epoll")
 
@@ -59,7 +62,7 @@ class ScriptedSwarm:
         self.disconnects = self.idle = 0
         self.failures: list[str] = []
 
-    def take(self, _events: list[tuple[int, int]]) -> None:
+    def take(self, _events: list[tuple[int, int]], _since_us: int) -> None:
         pass
 
     def begin(self, _offset: int) -> int:
@@ -103,3 +106,83 @@ def test_its_window_is_bounded_by_memory_from_the_handshake_on(transport: str) -
 
         connection.close()
         assert given == 2 * RECEIVE_BUFFER_BYTES
+
+
+class Reading:
+    """In a receiver's place: what each connection of a lot has, and when it had come."""
+
+    def __init__(self, *lots: list[tuple[bytes, int]]) -> None:
+        self._lots = iter(lots)
+
+    def read(self, _connections: list[Connection]) -> tuple[list[bytes], list[int], list[int]]:
+        lot = next(self._lots)
+        return [data for data, _ in lot], [arrival_us for _, arrival_us in lot], [10**6] * len(lot)
+
+
+def events(*offsets: int) -> bytes:
+    return b"".join(wire.frame(wire.notification("e0000000", each), TRANSPORT_SSE) for each in offsets)
+
+
+def test_what_may_have_lain_unread_for_long_has_an_arrival_only_by_itself() -> None:
+    """Of what is read together the kernel tells when the last of it came, and it may have come in several writes."""
+    swarm = Swarm()
+    since_us = 500_000
+    sure_us, late_us = since_us + UNREAD_US_MAX, since_us + UNREAD_US_MAX + 1
+    arrived = [
+        (events(1, 2), sure_us),
+        (events(1), late_us),
+        (events(1, 2), late_us),
+        (events(1, 2), late_us),
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        members = [Connection(TRANSPORT_SSE, host, port, None) for _ in arrived]
+        for each in members:
+            each.is_live, each.last = True, 0
+            swarm.table[each.fd] = each
+        cast(Any, swarm).receiver = Reading(arrived)
+
+        swarm.take([(each.fd, select.EPOLLIN) for each in members], since_us)
+
+        for each in members:
+            each.close()
+    assert list(swarm.record.arrivals_us) == [sure_us, late_us, UNKNOWN_ARRIVAL, UNKNOWN_ARRIVAL]
+    assert [each.last for each in members] == [2, 1, 2, 2]
+
+
+def told_since(poll: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What a swarm's loop says of how long unread bytes may have been there, in each turn."""
+    since_us: list[int] = []
+    swarm = ScriptedSwarm(poll)
+    monkeypatch.setattr(swarm, "take", lambda _events, each_us: since_us.append(each_us))
+    swarm_process.Commands(cast(Any, swarm)).run()
+    return since_us
+
+
+def test_unread_bytes_came_after_the_poll_before_or_after_a_poll_that_waited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    monkeypatch.setattr(swarm_process, "COMMAND_FD", reading)
+    now_us = 10**9
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
+    all_at_once = swarm_process.EVENTS_MAX
+    turns = iter([(1, 50), (2, 70), (3, WAITED_US), (all_at_once, 90), (4, 10)])
+
+    class Poll(ScriptedPoll):
+        def poll(self, timeout_s: float | None, most: int) -> list[tuple[int, int]]:
+            nonlocal now_us
+            turn = next(turns, None)
+            if turn is None:
+                return super().poll(timeout_s, most)
+            count, took_us = turn
+            now_us += took_us
+            return [(10_000 + each, select.EPOLLIN) for each in range(count)]
+
+    found = told_since(Poll([], writing), monkeypatch)
+
+    begun_us = 10**9
+    waited_us = begun_us + 120
+    told_us = waited_us + WAITED_US
+    # The fifth looks at what the fourth, which told of as many as it may, has perhaps left out.
+    assert found[:5] == [0, begun_us + 50, waited_us, told_us, told_us]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench.record import RESOLUTION_US, Record, WindowResult, quantile_ms
+from app.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
 from app.bench.tally import Tally
 
 
@@ -78,6 +78,17 @@ def test_what_waited_unread_for_a_later_write_has_no_arrival_of_its_own() -> Non
 
     assert sorted(found.elements()) == [each // RESOLUTION_US for each in (700, 1_400, 1_600)]
     assert record.read_delays(7, [100, 200, 300, 400, 500, 600]).total() == 5
+
+
+def test_what_may_have_come_in_several_writes_has_no_arrival() -> None:
+    record = Record()
+    record.add_each(UNKNOWN_ARRIVAL, 1_050, [7, 8])
+    record.add_each(2_000, 2_010, [9])
+
+    for merges in (True, False):
+        found = record.delays(7, [100, 200, 300], merges=merges)
+        assert list(found.elements()) == [1_700 // RESOLUTION_US]
+    assert record.read_delays(7, [100, 200, 300]).total() == 3
 
 
 def test_deliveries_outside_of_the_window_have_no_delay() -> None:
