@@ -59,6 +59,10 @@ class SiarApp(flask.Flask):
         """Say goodbye to every client; the worker calls it when it has stopped accepting."""
         self.services.drain()
 
+    def go_on(self) -> bool:
+        """Write a piece of what was published back to back; whether more of it is left. For our workers."""
+        return self.services.fanout.broadcaster.go_on()
+
     def is_drained(self) -> bool:
         """Whether every goodbye has been written."""
         return self.services.is_drained()

@@ -180,7 +180,8 @@ class Fanout:
             first = turn % len(connections)
             self._framings[transport].send(notification, connections[first:] + connections[:first])
             counts[transport] += len(connections)
-        self.sent.update(counts)
+        for transport, count in counts.items():  # `Counter.update` asks first what it was given.
+            self.sent[transport] += count
         return counts
 
     def on_broken(self) -> None:

@@ -29,15 +29,15 @@ TURN_SHARE = 16
 that sends fast a turn of two milliseconds is half a round of a thousand: hardly anything would join it. And whoever
 publishes by HTTP waits for the turn's end first."""
 
-HELP_SHARE = 2.5
-"""Of a round: whoever publishes while one is under way writes two fifths of it first, and the broadcaster leaves its own
-next turn out for that. Publishing faster than is written would make the rounds long and everybody's delay with them; so
-it slows down who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine
-and a fast one. Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with a half
-1.5 to 2.3 times, with a third 2.1 to 3, and each publish that lies within a round makes that longer by what it costs."""
+HELP_SHARE = 2
+"""Of a round: whoever publishes while one is under way writes half of it first, and the broadcaster leaves its own next turn
+out for that. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
+who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast one.
+Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with a half 1.7 to 2 times,
+with a third 2.1 to 3, and each publish that lies within a round makes that longer by what it costs."""
 
 HELP_US_MAX = 6_000
-"""Of that in a row: with thousands of connections two fifths of a round would hold up every other request."""
+"""Of that in a row: with thousands of connections half of a round would hold up every other request."""
 
 MERGE_US_MAX = 1_000
 """What was published waits no longer for the broadcaster's own turn: behind a publisher that lets nobody else run, the
@@ -174,6 +174,15 @@ class Broadcaster:
             self._take_a_turn(TURN_US)
         self._start()
         self._bell.release()
+
+    def go_on(self) -> bool:
+        """A turn by whoever has published and is about to publish again; whether there is more.
+
+        Between two publishes that come by HTTP one after the other, who waits for the second one writes meanwhile: to wait in
+        the loop takes as long as twenty writes, and everybody waits for those who are written to.
+        """
+        with self.lock:
+            return self._is_joined and self._round is not None and self._take_a_turn(TURN_US)
 
     def _start(self) -> None:
         if not self._started:

@@ -10,7 +10,6 @@ import _socket  # The kernel's socket itself: green-thread libraries replace wha
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,15 +41,19 @@ class SocketOptions:
     """TCP_USER_TIMEOUT: how long written bytes may stay unacknowledged."""
 
 
-@contextlib.contextmanager
-def offered(sock: Any, unreader: Any) -> Iterator[None]:
-    """Around a request: its connection may be taken over, with what `unreader` has read of it."""
-    fd = sock.fileno()
+def offer(sock: Any, unreader: Any) -> int:
+    """Until it is withdrawn a connection may be taken over, with what `unreader` has read of it; what to withdraw it by.
+
+    No context manager: it is around every request, and its own machinery would cost as much as a write.
+    """
+    fd: int = sock.fileno()
     _offered[fd] = unreader
-    try:
-        yield
-    finally:
-        _offered.pop(fd, None)
+    return fd
+
+
+def withdraw(fd: int) -> None:
+    """Its request is over."""
+    _offered.pop(fd, None)
 
 
 def can_take_over(environ: dict[str, Any]) -> bool:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import gc
@@ -17,6 +16,7 @@ import termios
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from typing import Any
 
 from gunicorn.sock import ssl_wrap_socket
@@ -28,7 +28,7 @@ from app.serving import door, plain_request, repeats
 from app.serving.door import Door
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
-from app.serving.takeover import offered
+from app.serving.takeover import offer, withdraw
 from app.serving.timed_body import TimedReader, has_come, wire_bytes_max
 from app.serving.turns import Turns
 
@@ -73,6 +73,11 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         repeats.use(self.cfg)
         door.use(self.door)
         super().init_process()
+
+    @cached_property
+    def _is_encrypted(self) -> bool:
+        """gunicorn looks its settings up each time."""
+        return bool(self.cfg.is_ssl)
 
     def current(self) -> Any:
         """The green thread that runs."""
@@ -186,17 +191,18 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     def _answer(self, handle: Callable[[], bool], req: Any, sock: Any) -> bool:
         """Around a request's answer; whether the connection stays."""
         sock.settimeout(SEND_IDLE_S)
-        with contextlib.nullcontext() if self.cfg.is_ssl else offered(sock, req.unreader):
-            try:
-                again = handle()
-            except TimeoutError:  # gunicorn would log it with a traceback.
-                raise ConnectionResetError(
-                    errno.ECONNRESET, "The client took nothing for too long."
-                ) from None
+        offered = None if self._is_encrypted else offer(sock, req.unreader)
+        try:
+            again = handle()
+        except TimeoutError:  # gunicorn would log it with a traceback.
+            raise ConnectionResetError(errno.ECONNRESET, "The client took nothing for too long.") from None
+        finally:
+            if offered is not None:
+                withdraw(offered)
         sock.settimeout(None)
         if not self.alive:
             raise StopIteration
-        if self.cfg.is_ssl or req.unreader.buf.getbuffer().nbytes or _unread_bytes(sock):
+        if self._is_encrypted or req.unreader.buf.getbuffer().nbytes or _unread_bytes(sock):
             # A client that asks again before it is answered never has its thread wait. Without this it held everything
             # else up, the writing of what it publishes first of all.
             self._let_others_run()
@@ -204,6 +210,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def _comes_again(self, req: Any) -> bool:
         """Wait for the connection's next request; whether it is `req` again. Any other is left to gunicorn."""
+        self._make_use_of_the_wait()
         data = b""
         with self.timeout_ctx():
             data = req.unreader.read()
@@ -214,6 +221,15 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         req.unreader.unread(data)
         self._begun.add(self.current())
         return False
+
+    def _make_use_of_the_wait(self) -> None:
+        """Have the application go on writing until the client asks again, or others have waited for long enough."""
+        go_on = getattr(self.wsgi, "go_on", None)
+        if go_on is None or self._is_encrypted:
+            return
+        sock, _address = self._visitors[self.current()]
+        while not _unread_bytes(sock) and not self._turns.is_due() and go_on():
+            pass
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
         """A connection that was taken over leaves the request loop."""

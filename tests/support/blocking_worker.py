@@ -82,14 +82,21 @@ class BlockingWorker(SiarWorker):
         self.limits_s.append(seconds)
         return contextlib.nullcontext()
 
-    def converse(self, *reads: bytes) -> list[bytes]:
-        """Serve a connection that brings these, one with each read, and ends; what was written, one for each write."""
+    def converse(
+        self,
+        *reads: bytes,
+        then: Callable[[socket.socket], None] = lambda theirs: theirs.shutdown(socket.SHUT_WR),
+    ) -> list[bytes]:
+        """Serve a connection that brings these, one with each read, and ends; what was written, one for each write.
+
+        `then`: what its client does instead of ending it.
+        """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with _gunicorn_as_it_was(), ours, theirs, socket.create_server(("127.0.0.1", 0)) as listener:
             repeats.use(self.cfg)
             for read in reads:
                 theirs.send(read)
-            theirs.shutdown(socket.SHUT_WR)
+            then(theirs)
             with self.serving(ours, PEER):
                 self.handle(listener, ours, PEER)
             return list(_reads(theirs))

@@ -221,3 +221,28 @@ def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCapt
         (b"", True),
         (FRAME, False),
     ]
+
+
+def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then() -> None:
+    """Between two publishes that come one after the other; what is published once leaves others their turn."""
+    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT
+    stage = Stage(members)
+    broadcaster = stage.broadcaster
+    assert not broadcaster.go_on(), "nothing was published"
+    broadcaster._is_rung = True
+    stage.begin_a_round()
+    begun = stage.writes
+    assert not broadcaster.go_on(), "one alone"
+    assert stage.writes == begun
+    broadcaster._owed = 0  # Or its share and the next one's are the round.
+    stage.publish()
+    broadcaster.write()
+    helped = stage.writes
+
+    assert broadcaster.go_on()
+    assert stage.writes == helped + members // TURN_SHARE, "no more than the broadcaster in its own turn"
+
+    while broadcaster.go_on():
+        pass
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * members
+    assert not broadcaster.go_on()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from app import clock
 from app.serving.door import Door
+from app.serving.turns import ALONE_US_MAX
 from app.serving.worker import FIRST_REQUEST_S, SEND_IDLE_S
 from tests.support.blocking_worker import REQUEST, BlockingWorker, Noting, Start, undated
 
@@ -119,3 +123,75 @@ def test_without_keep_alive_nothing_is_repeated() -> None:
 
     assert app.again == [False]
     assert CLOSES in head
+
+
+class Writing(Noting):
+    """An application that has something to write between two requests, in `pieces`."""
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__(fine)
+        self.pieces = pieces
+        self.left: list[int] = []
+        """Of them, when each request came."""
+        self.on_piece: Callable[[], object] = lambda: None
+
+    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        self.left.append(self.pieces)
+        return super().__call__(environ, start)
+
+    def go_on(self) -> bool:
+        self.pieces -= 1
+        self.on_piece()
+        return self.pieces > 0
+
+
+def test_a_wait_for_the_same_again_is_used_for_writing_until_nothing_is_left() -> None:
+    app = Writing(3)
+
+    BlockingWorker(app).converse(REQUEST)
+
+    assert app.pieces == 0
+
+
+def test_who_asks_again_is_heard_before_the_next_piece_is_written() -> None:
+    app = Writing(9)
+
+    def ask_amid_the_writing(theirs: socket.socket) -> None:
+        def ask() -> None:
+            app.on_piece = lambda: None
+            theirs.send(REQUEST)
+            theirs.shutdown(socket.SHUT_WR)
+
+        app.on_piece = ask
+
+    BlockingWorker(app).converse(REQUEST, then=ask_amid_the_writing)
+
+    assert app.left == [9, 8]
+
+
+def test_an_application_has_nothing_to_write_unless_it_says_so() -> None:
+    app = Noting(fine)
+
+    BlockingWorker(app).converse(REQUEST, REQUEST)
+
+    assert app.again == [False, True]
+
+
+def test_others_wait_no_longer_for_their_turn_while_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_us = 10**9
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
+    app = Writing(9)
+    worker = BlockingWorker(app)
+    given: list[int] = []
+    worker.on_give_way = lambda: given.append(app.pieces)
+
+    def pass_a_millisecond() -> None:
+        nonlocal now_us
+        now_us += 1_000
+
+    app.on_piece = pass_a_millisecond
+
+    worker.converse(REQUEST)
+
+    assert app.pieces == 9 - ALONE_US_MAX // 1_000
+    assert given[-1] == app.pieces
