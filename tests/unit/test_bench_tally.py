@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.bench.cells import _take_window
+from app.bench.plan import DIRECT
 from app.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
 from app.bench.tally import Tally
+from app.bench.visit import BURST_HTTP, Cell
 
 
 @pytest.mark.parametrize(
@@ -164,3 +167,21 @@ def test_times_of_arrival_that_are_none_make_a_window_invalid(
     result = WindowResult(reads=100, unstamped=unstamped, clock_step_us=step_us)
 
     assert result.problems() == problems
+
+
+@pytest.mark.parametrize(("shared", "p99_ms"), [(10, 2.0), (11, None)])
+def test_a_window_of_which_too_much_came_unseen_has_no_delay_and_is_valid(
+    shared: int, p99_ms: float | None
+) -> None:
+    known = Counter({round(2_000 / RESOLUTION_US): 100 - shared})
+    result = WindowResult(reads=100, delays=known, read_delays=Counter({round(9_000 / RESOLUTION_US): 100}))
+    cell = Cell(BURST_HTTP, DIRECT, "sse", 100, 0)
+
+    _take_window(cell, result, 0, expected=100)
+
+    assert cell.is_valid
+    assert (cell.values["p99_ms"], cell.values["read_p99_ms"], cell.values["stamp_shared"]) == (
+        p99_ms,
+        9.0,
+        shared,
+    )
