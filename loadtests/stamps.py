@@ -6,24 +6,16 @@ read it; *self*, handler minus kernel, which is what the generator itself added.
 
 from __future__ import annotations
 
-import contextlib
 import socket as socket_names
-import struct
-import sys
 import time
 from typing import Any
 
 from gevent import socket
 
+from app.core import kernel_stamps
 from loadtests.encrypted import EncryptedSocket
 
 READ_BYTES = 65_536
-ANCILLARY_BYTES = 64
-
-_SO_TIMESTAMPNS = 35
-"""`asm-generic/socket.h`; the control message has the same number."""
-
-_TIMESPEC = struct.Struct("@qq")
 
 
 def dial(host: str, port: int, *, is_encrypted: bool = False) -> Any:
@@ -31,28 +23,12 @@ def dial(host: str, port: int, *, is_encrypted: bool = False) -> Any:
     sock = socket.socket(_family(host), socket_names.SOCK_STREAM)
     try:
         sock.setsockopt(socket_names.IPPROTO_TCP, socket_names.TCP_NODELAY, 1)
-        stamp(sock)
+        kernel_stamps.ask_for(sock)
         sock.connect((host, port))
         return EncryptedSocket(sock, host) if is_encrypted else sock
     except BaseException:
         sock.close()
         raise
-
-
-def stamp(sock: Any) -> None:
-    """Ask the kernel for receive stamps, where it has them."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            sock.setsockopt(socket_names.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-
-
-def kernel_ns(ancillary: list[tuple[int, int, bytes]]) -> int | None:
-    """When the kernel received the last of a read, CLOCK_REALTIME; `None` where it does not tell."""
-    for level, kind, value in ancillary:
-        if level == socket_names.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(value) >= _TIMESPEC.size:
-            seconds, nanoseconds = _TIMESPEC.unpack_from(value)
-            return int(seconds) * 1_000_000_000 + int(nanoseconds)
-    return None
 
 
 def kernel_offset_ns() -> int:
@@ -71,7 +47,7 @@ def kernel_offset_ns() -> int:
 def keep_stamping() -> Any:
     """A socket that asks for stamps and is kept for the run: the kernel is then switched on before the first read."""
     sock = socket_names.socket(socket_names.AF_INET, socket_names.SOCK_DGRAM)
-    stamp(sock)
+    kernel_stamps.ask_for(sock)
     return sock
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import gevent
 
+from app.core import kernel_stamps
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
 from app.core.speech import SPEECHES, Speech
 from loadtests.patience import patient
 from loadtests.session import NOTHING, Heard, Member, Session
-from loadtests.stamps import ANCILLARY_BYTES, READ_BYTES, dial, kernel_ns
+from loadtests.stamps import READ_BYTES, dial
 
 HANDSHAKE_S_MAX = 30.0
 """A handshake without an end by then has failed."""
@@ -91,7 +92,7 @@ class Subscriber:
         at_rest = speech.at_rest
         with patient(self._sock) as recvmsg:
             while True:
-                data, ancillary, _flags, _address = recvmsg(READ_BYTES, ANCILLARY_BYTES)
+                data, ancillary, _flags, _address = recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
                 read_ns = now_ns()
                 if not data:
                     raise Lost("the connection was closed")
@@ -100,7 +101,7 @@ class Subscriber:
                     heard = self._decode(data, read_ns, ancillary, was_at_rest=at_rest)
                     at_rest = speech.at_rest
                 if heard.notifications:
-                    session.keep(member, heard, read_ns, kernel_ns(ancillary))
+                    session.keep(member, heard, read_ns, kernel_stamps.told_ns(ancillary))
 
     def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_at_rest: bool) -> Heard:
         speech, session = self._speech, self._session
@@ -110,7 +111,7 @@ class Subscriber:
         if speech.ended:
             raise Lost("the server ended the stream")
         if session.on_notification is not None:
-            self._tell(notifications, read_ns, kernel_ns(ancillary))
+            self._tell(notifications, read_ns, kernel_stamps.told_ns(ancillary))
             return session.heard(notifications)  # Nothing is remembered: each one is to be seen.
         heard = session.heard(notifications) if notifications else NOTHING
         if was_at_rest and is_plain and speech.at_rest:

@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 from app.bench.decoding import Parsed, parse_events, parse_frames
 from app.bench.tally import Tally
+from app.core import kernel_stamps
 from app.core.errors import MalformedFrame
 from app.core.frames import handshake_key, handshake_request
 from app.core.wire import TRANSPORT_SSE
-from app.measure import kernel_stamps
 
 UNKNOWN = -1
 """As `last`: this connection has seen no notification yet, so that any may be its first."""

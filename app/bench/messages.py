@@ -15,7 +15,7 @@ import struct
 import sys
 from array import array
 
-from app.measure.kernel_stamps import ROOM_BYTES
+from app.core.kernel_stamps import ROOM_BYTES
 from app.serving.ring import LOT_MAX
 
 _HEADER = struct.Struct("=QQQQQQQ")

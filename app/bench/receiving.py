@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from app import clock
 from app.bench.connection import Connection
 from app.bench.messages import Messages
-from app.measure import kernel_stamps
+from app.core import kernel_stamps
 from app.serving.ring import LOT_MAX, RECEIVE_MESSAGE, Ring
 
 READ_BYTES = 8_192

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app import clock
+from app.core import kernel_stamps
 from app.core.encryption import Encryption
-from app.measure import kernel_stamps
 
 READ_BYTES = 65_536
 

@@ -15,7 +15,7 @@ import pytest
 from app import clock
 from app.bench import receiving
 from app.bench.receiving import LOT, READ_BYTES, Receiver
-from app.measure import kernel_stamps
+from app.core import kernel_stamps
 from tests.support.kernel_ring import needs_ring
 
 LATE_S = 0.02
