@@ -34,9 +34,6 @@ EVENTS_MAX = 1024
 LOOK_AGAIN_S = 0.005
 """A command under way may wait for time to pass; otherwise only a descriptor can bring news."""
 
-WAITED_US = 500
-"""Who is told only after that long had nothing before: to tell of a thousand that have takes some 100 us."""
-
 REST_S = 0.000_05
 """Within a window, behind a turn that read from few. A swarm that waits for each message anew is woken by each `send`,
 inside it, which makes that half as dear again, and about as often as not: depending on who is a little faster, a burst
@@ -69,11 +66,14 @@ class Commands:
         since_us = 0
         while True:
             asked_us = clock.monotonic_us()
-            events = swarm.poll.poll(LOOK_AGAIN_S if self._waits is not None else None, EVENTS_MAX)
-            told_us = clock.monotonic_us()
-            swarm.take(events, asked_us if told_us - asked_us >= WAITED_US else since_us)
+            events = swarm.poll.poll(0, EVENTS_MAX)
+            if not events:
+                since_us = asked_us
+                asked_us = clock.monotonic_us()
+                events = swarm.poll.poll(LOOK_AGAIN_S if self._waits is not None else None, EVENTS_MAX)
+            swarm.take(events, since_us)
             if len(events) < EVENTS_MAX:
-                since_us = told_us  # What had come by then was among them.
+                since_us = asked_us  # What had come by then was among them.
             if any(fd == COMMAND_FD for fd, _ in events):
                 if not self._take():
                     return

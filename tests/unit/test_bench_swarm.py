@@ -19,7 +19,6 @@ from app.bench.connection import RECEIVE_BUFFER_BYTES, Connection
 from app.bench.receiving import Receiver
 from app.bench.record import UNKNOWN_ARRIVAL, Record
 from app.bench.swarm import UNREAD_US_MAX, Swarm
-from app.bench.swarm_process import WAITED_US
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the swarm stands on epoll")
@@ -159,15 +158,16 @@ def told_since(poll: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return since_us
 
 
-def test_unread_bytes_came_after_the_poll_before_or_after_a_poll_that_waited(
+def test_unread_bytes_came_after_the_poll_before_or_after_one_that_found_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """However long a poll took: to tell of a thousand that were there long before may take longer than to wait for one."""
     reading, writing = os.pipe()
     monkeypatch.setattr(swarm_process, "COMMAND_FD", reading)
     now_us = 10**9
     monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
     all_at_once = swarm_process.EVENTS_MAX
-    turns = iter([(1, 50), (2, 70), (3, WAITED_US), (all_at_once, 90), (4, 10)])
+    turns = iter([(1, 50), (2, 9_000), (0, 1), (3, 700), (all_at_once, 90), (4, 10), (5, 20)])
 
     class Poll(ScriptedPoll):
         def poll(self, timeout_s: float | None, most: int) -> list[tuple[int, int]]:
@@ -176,13 +176,16 @@ def test_unread_bytes_came_after_the_poll_before_or_after_a_poll_that_waited(
             if turn is None:
                 return super().poll(timeout_s, most)
             count, took_us = turn
+            assert not timeout_s or count == 3, "only the turn behind one that found nothing may wait"
             now_us += took_us
             return [(10_000 + each, select.EPOLLIN) for each in range(count)]
 
     found = told_since(Poll([], writing), monkeypatch)
 
-    begun_us = 10**9
-    waited_us = begun_us + 120
-    told_us = waited_us + WAITED_US
-    # The fifth looks at what the fourth, which told of as many as it may, has perhaps left out.
-    assert found[:5] == [0, begun_us + 50, waited_us, told_us, told_us]
+    first_us = 10**9
+    second_us = first_us + 50
+    third_us = second_us + 9_000
+    waited_us = third_us + 1
+    # The sixth looks at what the fifth, which told of as many as it may, has perhaps left out; so it has the same beginning.
+    fifth_us = waited_us + 700
+    assert found[:6] == [0, first_us, third_us, waited_us, waited_us, fifth_us + 90]
