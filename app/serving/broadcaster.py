@@ -94,8 +94,15 @@ class Audience:
         """
         if self._row is None:
             self._row = Row(self.members)
-        self._turn += 1
         return self._row, self._turn % len(self.members) if self.members else 0
+
+    def rest(self) -> None:
+        """Everyone has everything: the next round begins with somebody else.
+
+        Rounds that follow each other do not: who is passed by on the way would be the first of the one and the last of the
+        next, and wait for two.
+        """
+        self._turn += 1
 
     def trim(self, reached: int) -> None:
         """Forget what everyone has, when whoever is not blocked stands at `reached` or further on."""
@@ -243,6 +250,8 @@ class Broadcaster:
             is_last = not self._due
             if audience.stream.end != end:
                 self._due[audience] = None  # More came meanwhile: those at the front have not got it.
+            else:
+                audience.rest()
             audience.trim(end)
             if not is_last and clock.monotonic_us() >= until_us:
                 return True  # Each may choose topics of its own: many small audiences take as long as a large one.

@@ -121,14 +121,15 @@ def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
 
 
 def test_help_ends_with_the_last_write() -> None:
-    stage = Stage(48)
+    members = LOT + 16
+    stage = Stage(members)
     stage.begin_a_round()
     for _ in range(20):
         stage.publish()
 
     assert not stage.help()
 
-    assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * 48
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * members
 
 
 def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
@@ -188,6 +189,38 @@ def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has(
     while stage.broadcaster._take_a_turn(NO_END_US):
         pass
     assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
+
+
+def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
+    """Writes to others between two of the same connection, while there is always more to write."""
+    members = 3 * LOT
+    stage = Stage(members)
+    stage.publish()
+    sends = [0] * members
+    last_at = [0] * members
+    between = []
+
+    for _ in range(30):
+        assert stage.broadcaster._take_a_turn(0)
+        for number, sock in enumerate(stage.sockets):
+            if sock.send_count > sends[number]:
+                between.append(stage.writes - last_at[number])
+                sends[number], last_at[number] = sock.send_count, stage.writes
+        stage.publish()
+
+    assert max(between) <= members + LOT, "a turn at the most beside those of a round"
+
+
+def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
+    stage = Stage(3)
+    first = []
+
+    for _ in range(4):
+        stage.publish()
+        first.append(stage.audience.in_turn()[1])
+        assert not stage.broadcaster._take_a_turn(NO_END_US)
+
+    assert first == [0, 1, 2, 0]
 
 
 def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
