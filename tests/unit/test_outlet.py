@@ -274,12 +274,10 @@ def test_a_peer_that_does_not_take_the_goodbye_is_cut_off() -> None:
 
 
 def test_a_broken_connection_ends_alone() -> None:
-    class Broken(FakeSocket):
-        def send(self, data: bytes) -> int:
-            raise ConnectionResetError(len(data))
-
     bench = Bench(room=10**6)
-    broken = Probe(bench.broadcaster, Broken(9))
+    sock = FakeSocket(9)
+    sock.failure = ConnectionResetError()
+    broken = Probe(bench.broadcaster, sock)
     broken.open()
     broken.join(bench.audience)
 
