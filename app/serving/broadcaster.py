@@ -39,6 +39,10 @@ with a third 2.1 to 3, and each publish that lies within a round makes that long
 HELP_US_MAX = 6_000
 """Of that in a row: with thousands of connections half of a round would hold up every other request."""
 
+LOOK_EVERY = 16
+"""Connections that are written to between two looks for a publisher's next request, which takes some 3 us: who publishes
+waits for half of them on average, and everybody who is to get it as well."""
+
 MERGE_US_MAX = 1_000
 """What was published waits no longer for the broadcaster's own turn: behind a publisher that lets nobody else run, the
 next publish begins to write it. Turns of the loop are mostly shorter, and merge what is published within them."""
@@ -189,7 +193,7 @@ class Broadcaster:
         the loop takes as long as twenty writes, and everybody waits for those who are written to.
         """
         with self.lock:
-            return self._is_joined and self._round is not None and self._take_a_turn(TURN_US)
+            return self._is_joined and self._round is not None and self._take_a_turn(TURN_US, most=LOOK_EVERY)
 
     def _start(self) -> None:
         if not self._started:
@@ -218,8 +222,11 @@ class Broadcaster:
             return True
         return self._take_a_turn(TURN_US)
 
-    def _take_a_turn(self, turn_us: int, *, is_help: bool = False) -> bool:
-        """Write for about `turn_us`, or as help until nothing is owed; whether something is left to write."""
+    def _take_a_turn(self, turn_us: int, *, is_help: bool = False, most: int | None = None) -> bool:
+        """Write for about `turn_us`, or as help until nothing is owed; whether something is left to write.
+
+        `most`: connections, fewer than a lot, after which it is enough.
+        """
         until_us = clock.monotonic_us() + turn_us
         written, is_enough = 0, False
         while self._round is not None or self._due:
@@ -233,7 +240,7 @@ class Broadcaster:
             audience, row, at, left, end = self._round
             total = len(row.outlets)
             while left > 0:
-                count = min(LOT, left, total - at)
+                count = min(most or LOT, left, total - at)
                 write_to(audience, self.sender, row, at, count)
                 at, left = (at + count) % total, left - count
                 self._owed = max(0, self._owed - count)
@@ -241,7 +248,7 @@ class Broadcaster:
                 is_enough = (
                     not self._owed and written >= LOT
                     if is_help
-                    else self._is_joined and written * TURN_SHARE >= total
+                    else most is not None or (self._is_joined and written * TURN_SHARE >= total)
                 )
                 if left and (is_enough or clock.monotonic_us() >= until_us):
                     self._round = (audience, row, at, left, end)

@@ -9,6 +9,7 @@ import pytest
 from app import clock
 from app.serving.broadcaster import (
     HELP_SHARE,
+    LOOK_EVERY,
     MERGE_US_MAX,
     TURN_SHARE,
     Audience,
@@ -273,7 +274,7 @@ def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then() -> No
     helped = stage.writes
 
     assert broadcaster.go_on()
-    assert stage.writes == helped + members // TURN_SHARE, "no more than the broadcaster in its own turn"
+    assert stage.writes == helped + LOOK_EVERY, "a few, before it looks for the next request"
 
     while broadcaster.go_on():
         pass
