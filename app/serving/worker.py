@@ -110,12 +110,9 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         if waiting in self._newcomers:
             self._let_others_run()
         sock, address = self._visitors[waiting]
-        wait_s = 0.0 if waiting in self._begun else self.door.wait_s(address)
+        if waiting not in self._begun:
+            self._be_counted(sock, address)
         self._begun.discard(waiting)
-        if wait_s:
-            self.pause(wait_s)
-            if not self.alive:
-                cut(sock)  # A drain looked for it while it slept.
         self.door.begin_idle(address, waiting, sock)
         try:
             with self.within(FIRST_REQUEST_S if waiting in self._newcomers else self.cfg.keepalive):
@@ -127,6 +124,14 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         finally:
             self._newcomers.discard(waiting)
             self.door.end_idle(waiting)
+
+    def _be_counted(self, sock: Any, address: str) -> None:
+        """By the door, as one request more of this address, which may have to wait for it."""
+        wait_s = self.door.wait_s(address)
+        if wait_s:
+            self.pause(wait_s)
+            if not self.alive:
+                cut(sock)  # A drain looked for it while it slept.
 
     def shake_hands(self, client: Any) -> Any:
         """TLS around an accepted connection. Raises `OSError`, too when the client takes too long to say hello."""
@@ -210,10 +215,15 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def _comes_again(self, req: Any) -> bool:
         """Wait for the connection's next request; whether it is `req` again. Any other is left to gunicorn."""
-        self._make_use_of_the_wait()
         data = b""
-        with self.timeout_ctx():
+        if self._make_use_of_the_wait():
+            self._be_counted(*self._visitors[self.current()])
+            if self._turns.is_due():
+                self._let_others_run()
             data = req.unreader.read()
+        else:
+            with self.timeout_ctx():
+                data = req.unreader.read()
         if not data:
             raise StopIteration  # Nobody asks any more, or not in time.
         if self.alive and repeats.is_again(req, data):
@@ -222,14 +232,18 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self._begun.add(self.current())
         return False
 
-    def _make_use_of_the_wait(self) -> None:
-        """Have the application go on writing until the client asks again, or others have waited for long enough."""
+    def _make_use_of_the_wait(self) -> bool:
+        """Have the application go on writing until the client asks again, or others have waited for long enough.
+
+        Whether it has asked: what it wrote is there to be read.
+        """
         go_on = getattr(self.wsgi, "go_on", None)
         if go_on is None or self._is_encrypted:
-            return
+            return False
         sock, _address = self._visitors[self.current()]
-        while not _unread_bytes(sock) and not self._turns.is_due() and go_on():
+        while not (has_asked := _unread_bytes(sock) > 0) and not self._turns.is_due() and go_on():
             pass
+        return has_asked
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
         """A connection that was taken over leaves the request loop."""

@@ -169,6 +169,67 @@ def test_who_asks_again_is_heard_before_the_next_piece_is_written() -> None:
     assert app.left == [9, 8]
 
 
+def asking_amid_the_writing(app: Writing, times: int) -> Callable[[socket.socket], None]:
+    """Ask again whenever a piece has been written, `times` in all."""
+
+    def begin(theirs: socket.socket) -> None:
+        def ask() -> None:
+            theirs.send(REQUEST)
+            if len(app.left) == times:
+                app.on_piece = lambda: None
+                theirs.shutdown(socket.SHUT_WR)
+
+        app.on_piece = ask
+
+    return begin
+
+
+def test_for_a_repeat_that_has_come_meanwhile_no_time_is_limited() -> None:
+    app = Writing(9)
+    worker = BlockingWorker(app, keepalive=75)
+
+    worker.converse(REQUEST, then=asking_amid_the_writing(app, 3))
+
+    assert app.again == [False, True, True, True]
+    assert worker.limits_s == [FIRST_REQUEST_S, 75], "before the first one, and for the end"
+
+
+def test_the_door_counts_a_repeat_that_has_come_meanwhile() -> None:
+    app = Writing(9)
+    worker = BlockingWorker(app)
+    worker.door = strict_door()
+
+    worker.converse(REQUEST, then=asking_amid_the_writing(app, 4))
+
+    assert app.again == [False, True, True, True, True]
+    assert worker.pauses_s == [4.0, 12.0, 20.0]
+
+
+def test_others_have_their_turn_when_it_is_due_before_a_repeat_that_has_come_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_us = 10**9
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
+    app = Writing(9)
+    worker = BlockingWorker(app)
+    given: list[int] = []
+    worker.on_give_way = lambda: given.append(len(app.left))
+
+    def ask_late(theirs: socket.socket) -> None:
+        def ask() -> None:
+            nonlocal now_us
+            now_us += ALONE_US_MAX
+            asking_amid_the_writing(app, 1)(theirs)
+            app.on_piece()
+
+        app.on_piece = ask
+
+    worker.converse(REQUEST, then=ask_late)
+
+    assert app.left == [9, 8]
+    assert 1 in given
+
+
 def test_an_application_has_nothing_to_write_unless_it_says_so() -> None:
     app = Noting(fine)
 
