@@ -50,7 +50,7 @@ class Sender:
         if ring is None:
             return _shortened(_one_by_one(outlets, data), data)
         if data is not self._data:
-            address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+            address = ctypes.c_void_p.from_buffer(ctypes.c_char_p(data)).value or 0
             ring.point(array("Q", [address]) * LOT_MAX, array("I", [len(data)]) * LOT_MAX)
             self._data = data
         results = ring.do(fds, len(data))

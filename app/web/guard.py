@@ -10,6 +10,7 @@ and bytes in a query that should have been escaped are.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -25,6 +26,9 @@ from app.serving.peer import look_through
 from app.web import texts
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+HOSTS_KEPT_MAX = 64
+"""A server has a handful of names; what strangers make up is at most as long as a head may be."""
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
@@ -42,7 +46,8 @@ class Guard:
     ) -> None:
         self._app = app
         self._proxies = Proxies(trusted_proxies)
-        self._allowed_hosts = frozenset(allowed_hosts)
+        allowed = frozenset(allowed_hosts)
+        self._is_ours = functools.lru_cache(HOSTS_KEPT_MAX)(lambda host: is_our_host(host, allowed))
         self._requests = requests
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -54,7 +59,7 @@ class Guard:
         if not query.isascii():
             environ["QUERY_STRING"] = _escaped(query)
         host = environ.get("HTTP_HOST")
-        if host is not None and not is_our_host(host, self._allowed_hosts):
+        if host is not None and not self._is_ours(host):
             return _refuse(
                 start_response,
                 421,
