@@ -216,8 +216,9 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     def _comes_again(self, req: Any) -> bool:
         """Wait for the connection's next request; whether it is `req` again. Any other is left to gunicorn."""
         data = b""
-        if self._make_use_of_the_wait():
-            self._be_counted(*self._visitors[self.current()])
+        sock, address = self._visitors[self.current()]
+        if self._make_use_of_the_wait(sock):
+            self._be_counted(sock, address)
             if self._turns.is_due():
                 self._let_others_run()
             data = req.unreader.read()
@@ -232,17 +233,20 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self._begun.add(self.current())
         return False
 
-    def _make_use_of_the_wait(self) -> bool:
-        """Have the application go on writing until the client asks again, or others have waited for long enough.
+    def _make_use_of_the_wait(self, sock: Any) -> bool:
+        """Have the application go on writing until the client asks again; others have their turns amid it when they are due.
 
         Whether it has asked: what it wrote is there to be read.
         """
         go_on = getattr(self.wsgi, "go_on", None)
         if go_on is None or self._is_encrypted:
             return False
-        sock, _address = self._visitors[self.current()]
-        while not (has_asked := _unread_bytes(sock) > 0) and not self._turns.is_due() and go_on():
-            pass
+        while not (has_asked := _unread_bytes(sock) > 0) and go_on():
+            if self._turns.is_due():
+                self._let_others_run()
+                if not self.alive and not _unread_bytes(sock):
+                    cut(sock)  # A drain looked for it while it wrote.
+                    return False
         return has_asked
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:

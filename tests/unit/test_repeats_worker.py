@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -230,6 +231,41 @@ def test_others_have_their_turn_when_it_is_due_before_a_repeat_that_has_come_mea
     assert 1 in given
 
 
+def test_a_drain_amid_the_writing_ends_a_connection_that_does_not_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_us = 10**9
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
+    app = Writing(3)
+    worker = BlockingWorker(app, keepalive=75)
+    ended_by_client: list[bool] = []
+
+    def pass_the_time() -> None:
+        nonlocal now_us
+        now_us += ALONE_US_MAX
+
+    def leave() -> None:
+        worker.alive = app.pieces > 2
+
+    def end_much_later(theirs: socket.socket) -> None:
+        def end() -> None:
+            ended_by_client.append(True)
+            theirs.shutdown(socket.SHUT_WR)
+
+        later.append(threading.Timer(5, end))
+        later[0].start()
+
+    later: list[threading.Timer] = []
+    app.on_piece, worker.on_give_way = pass_the_time, leave
+
+    worker.converse(REQUEST, then=end_much_later)
+
+    later[0].cancel()
+    later[0].join()
+    assert app.again == [False]
+    assert ended_by_client == []
+
+
 def test_an_application_has_nothing_to_write_unless_it_says_so() -> None:
     app = Noting(fine)
 
@@ -254,5 +290,7 @@ def test_others_wait_no_longer_for_their_turn_while_it_is_written(monkeypatch: p
 
     worker.converse(REQUEST)
 
-    assert app.pieces == 9 - ALONE_US_MAX // 1_000
-    assert given[-1] == app.pieces
+    between_us = 1_000 * (9 - given[1]), 1_000 * (given[1] - given[2])
+    assert given[0] == 9, "before the first request"
+    assert between_us == (ALONE_US_MAX, ALONE_US_MAX)
+    assert app.pieces == 0, "and then it goes on"
