@@ -1,12 +1,16 @@
-"""A whole bench: repetitions interleaved over servers and transports, every server fresh for its visit."""
+"""A whole bench: repetitions interleaved over servers and transports, every server fresh for its visit.
+
+each server by itself: connecting, paced, and memory | all servers at once, and by turns: notifications back to back
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from app import clock
-from app.bench import cells, idle, subject
+from app.bench import burst, cells, idle, subject
 from app.bench.crowd import Member, crowd
 from app.bench.machine import Cores
 from app.bench.plan import BenchPlan, transport_title
@@ -49,21 +53,18 @@ def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
                 _visit(done, server, transport, repetition, cores, say)
                 if repetition < plan.idle_count():
                     _idle(done, server, transport, repetition, cores, say)
+            if plan.burst_level() is not None:
+                _bursts(done, transport, repetition, cores, say)
     check_swarm(done.cells)
     done.duration_s = (clock.monotonic_us() - begun_us) / 1e6
     return done
 
 
 def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
-    if not ({"paced", "burst", "connect", "cost"} & set(done.plan.parts)):
+    if not ({"paced", "connect", "cost"} & set(done.plan.parts)):
         return
     try:
-        with (
-            subject.running(server, cores, {}) as running,
-            crowd([Member(transport)], running.host, running.port) as subscribers,
-            publisher_of(running) as publisher,
-        ):
-            visit = Visit(running, transport, repetition, subscribers, publisher)
+        with _visiting(server, transport, repetition, cores, {}) as visit:
             for cell in cells.visit_cells(visit, done.plan):
                 note_cell(done, cell, say)
     except SiarError as error:
@@ -72,15 +73,36 @@ def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: 
 
 def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
     try:
-        with (
-            subject.running(server, cores, idle.SETTINGS) as running,
-            crowd([Member(transport)], running.host, running.port) as subscribers,
-            publisher_of(running) as publisher,
-        ):
-            visit = Visit(running, transport, repetition, subscribers, publisher)
+        with _visiting(server, transport, repetition, cores, idle.SETTINGS) as visit:
             note_cell(done, idle.memory_cell(visit, done.plan.idle_connections), say)
     except SiarError as error:
         note_cell(done, failed_cell(server, transport, repetition, error), say)
+
+
+def _bursts(done: BenchRun, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+    servers = done.plan.servers
+    try:
+        with ExitStack() as stack:
+            visits = [
+                stack.enter_context(_visiting(server, transport, repetition, cores, {})) for server in servers
+            ]
+            for cell in burst.burst_cells(visits, done.plan):
+                note_cell(done, cell, say)
+    except SiarError as error:  # By turns, none can be measured without the others.
+        for server in servers:
+            note_cell(done, failed_cell(server, transport, repetition, error), say)
+
+
+@contextmanager
+def _visiting(
+    server: str, transport: str, repetition: int, cores: Cores, settings: Mapping[str, str]
+) -> Iterator[Visit]:
+    with (
+        subject.running(server, cores, settings) as running,
+        crowd([Member(transport)], running.host, running.port) as subscribers,
+        publisher_of(running) as publisher,
+    ):
+        yield Visit(running, transport, repetition, subscribers, publisher)
 
 
 def failed_cell(server: str, transport: str, repetition: int, error: SiarError) -> Cell:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from app import clock
 from app.bench import subject
-from app.bench.cells import burst_cell, paced_cell
+from app.bench.burst import burst_cell
+from app.bench.cells import paced_cell
 from app.bench.crowd import Member, crowd
 from app.bench.machine import Cores
 from app.bench.own_redis import RedisHere, own_redis
@@ -91,7 +92,9 @@ class SeveralPlan:
             levels=(self.subscribers,),
             repetitions=self.repetitions,
             seconds=self.seconds,
+            burst_rounds=1,
             burst_notifications=self.notifications,
+            burst_warm_up=0,
             burst_subscribers=self.subscribers,
         )
 

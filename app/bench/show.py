@@ -27,6 +27,7 @@ METRIC_WORDS = {
     "cpu_us": "CPU us each",
     "p50_ms": "p50 ms",
     "p99_ms": "p99 ms",
+    "p99_pooled_ms": "p99 ms, all windows",
     "read_p99_ms": "p99 ms until read",
     "deliveries_per_s": "deliveries/s",
     "swarm_busy": "swarm's core",

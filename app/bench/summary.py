@@ -12,8 +12,24 @@ from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SW
 
 METRICS: dict[str, tuple[str, ...]] = {
     PACED: ("cpu_us", "p50_ms", "p99_ms", "read_p99_ms"),
-    BURST_HTTP: ("deliveries_per_s", "cpu_us", "p99_ms", "read_p99_ms", "swarm_busy"),
-    BURST_INSIDE: ("deliveries_per_s", "cpu_us", "p99_ms", "read_p99_ms", "swarm_busy"),
+    BURST_HTTP: (
+        "deliveries_per_s",
+        "cpu_us",
+        "p50_ms",
+        "p99_ms",
+        "p99_pooled_ms",
+        "read_p99_ms",
+        "swarm_busy",
+    ),
+    BURST_INSIDE: (
+        "deliveries_per_s",
+        "cpu_us",
+        "p50_ms",
+        "p99_ms",
+        "p99_pooled_ms",
+        "read_p99_ms",
+        "swarm_busy",
+    ),
     SWARM: ("deliveries_per_s",),
     CONNECT: ("connections_per_s", "cpu_us"),
     MEMORY: ("bytes_per_connection",),

@@ -43,6 +43,8 @@ class Cell:
     values: dict[str, float | None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     """Why it does not count; empty: it does."""
+    windows: list[dict[str, float | None]] = field(default_factory=list)
+    """Of a burst: the figures of each, of which `values` has the medians and sums."""
 
     @property
     def is_valid(self) -> bool:

@@ -125,7 +125,9 @@ def test_who_reads_late_learns_when_each_had_come(receiver: Receiver) -> None:
                     time.sleep(0.000_2)
             time.sleep(LATE_S)
             begin_us = clock.monotonic_us()
-            found = [receiver.read(ours[at : at + step]) for at, step in ((0, 13), (13, LOT), (13 + LOT, 3))]
+            found = [
+                receiver.read(ours[at : at + step]) for at, step in ((0, 13), (13, LOT), (13 + LOT, LOT - 13))
+            ]
 
             arrivals_us = [arrival for one in found for read, arrival in zip(*one[:2], strict=True) if read]
             reads_us = [

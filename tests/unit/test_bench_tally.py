@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench.cells import _take_window
+from app.bench.window import take_window
 from app.bench.plan import DIRECT
 from app.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
 from app.bench.tally import Tally
@@ -177,7 +177,7 @@ def test_a_window_of_which_too_much_came_unseen_has_no_delay_and_is_valid(
     result = WindowResult(reads=100, delays=known, read_delays=Counter({round(9_000 / RESOLUTION_US): 100}))
     cell = Cell(BURST_HTTP, DIRECT, "sse", 100, 0)
 
-    _take_window(cell, result, 0, expected=100)
+    take_window(cell, result, 0, expected=100)
 
     assert cell.is_valid
     assert (cell.values["p99_ms"], cell.values["read_p99_ms"], cell.values["stamp_shared"]) == (
