@@ -115,6 +115,7 @@ def _by_turns(visits: Sequence[Visit], kind: str, plan: BenchPlan) -> list[dict[
                 window = _window(
                     visit, kind, plan.burst_notifications, stands_at[name], warm_up=plan.burst_warm_up
                 )
+                window.cell.values["round"] = number
                 found[name], stands_at[name] = window, window.last
         rounds.append(found)
     return rounds

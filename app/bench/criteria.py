@@ -106,10 +106,10 @@ def _of_row(row: Row, swarm: Row | None) -> list[Criterion]:
         way = "by HTTP" if row.kind == BURST_HTTP else "in process"
         ratio = row.ratio(DIRECT, FLOOR)
         if row.metric == "deliveries_per_s":
-            text = f"back to back {way}, {level}: deliveries/s, direct over floor"
+            text = f"back to back {way}, {level}: deliveries/s, direct over floor in a round"
             add(text, ratio, BURST_RATE_MIN, at_least=True)
         elif row.metric == "p99_ms":
-            add(f"back to back {way}, {level}: p99 delay, direct over floor", ratio, BURST_P99_MAX)
+            add(f"back to back {way}, {level}: p99 delay, direct over floor in a round", ratio, BURST_P99_MAX)
     elif row.kind == MEMORY and row.subscribers >= MEMORY_CONNECTIONS_MIN:
         limit = MEMORY_MAX_BYTES.get(row.transport, MEMORY_MAX_BYTES_OTHERS)
         add(f"bytes per idle connection, {row.subscribers:,} of them", row.medians.get(DIRECT), limit)

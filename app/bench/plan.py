@@ -30,10 +30,10 @@ STOCK_BURST_EVERY = 6
 
 _START_S = {FLOOR: 0.4, STOCK: 2.0, DIRECT: 2.0, SEND: 2.0}
 _CONNECTS_PER_S = 4_000
-_BURST_RATE = {FLOOR: 150_000, STOCK: 25_000, DIRECT: 250_000, SEND: 250_000}
+_BURST_RATE = {FLOOR: 150_000, STOCK: 35_000, DIRECT: 300_000, SEND: 300_000}
 _COMMAND_S = 0.25
 """What a cell costs beside its own time: warm-up, edges, closing of connections."""
-_WINDOW_S = 0.13
+_WINDOW_S = 0.1
 """What a window of a burst costs beside its own time: its edges, and the sums of its reads."""
 
 

@@ -50,7 +50,7 @@ def print_result(
     pairs = [pair for pair in PAIRS if set(pair) <= set(servers)]
     for transport in done.plan.transports:
         table = table_of(
-            f"{transport_title(transport)}: medians, and their ratios",
+            f"{transport_title(transport)}: medians, and their ratios (back to back: ratios in a round)",
             ("what", "subscribers", "figure", *servers, *(f"{of}/{to}" for of, to in pairs)),
         )
         for row in rows:

@@ -1,10 +1,10 @@
-"""What the cells of a bench come to: medians over the valid repetitions, their ratios, and the growth of the cost."""
+"""What the cells of a bench come to: medians over the valid repetitions, ratios, and the growth of the cost."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.bench.fit import exponent
 from app.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
@@ -51,9 +51,14 @@ class Row:
     """By server; those without a valid repetition are left out."""
     counts: dict[str, int]
     """Valid repetitions behind each."""
+    in_rounds: dict[str, float] = field(default_factory=dict)
+    """Of bursts, by `of/to`: the ratio within a round, its median over the rounds of a repetition, of that the median over the
+    repetitions. What a machine does to both windows of a round goes out of it; between two medians it stays."""
 
     def ratio(self, of: str, to: str) -> float | None:
-        """Of two medians."""
+        """That in rounds, where there are any, else of two medians."""
+        if (found := self.in_rounds.get(f"{of}/{to}")) is not None:
+            return found
         if of not in self.medians or not self.medians.get(to):
             return None
         return self.medians[of] / self.medians[to]
@@ -109,7 +114,30 @@ def _row(cells: Sequence[Cell], metric: str, plan: BenchPlan) -> Row:
         if values:
             medians[server], counts[server] = statistics.median(values), len(values)
     first = cells[0]
-    return Row(first.transport, first.kind, first.subscribers, metric, medians, counts)
+    in_rounds = {
+        f"{of}/{to}": statistics.median(ratios)
+        for of, to in PAIRS
+        if (ratios := list(_ratios_in_rounds(cells, metric, of, to)))
+    }
+    return Row(first.transport, first.kind, first.subscribers, metric, medians, counts, in_rounds)
+
+
+def _ratios_in_rounds(cells: Sequence[Cell], metric: str, of: str, to: str) -> Iterator[float]:
+    """One for each repetition in which both count."""
+    counting = {
+        (each.repetition, each.server): {window["round"]: window.get(metric) for window in each.windows}
+        for each in cells
+        if each.is_valid and each.values.get(metric) is not None
+    }
+    for repetition in sorted({repetition for repetition, _ in counting}):
+        its, others = (counting.get((repetition, server), {}) for server in (of, to))
+        ratios = [
+            value / other
+            for number, value in its.items()
+            if value is not None and (other := others.get(number)) is not None and other > 0
+        ]
+        if ratios:
+            yield statistics.median(ratios)
 
 
 def _values(cells: Iterable[Cell], server: str, metric: str) -> Iterator[float]:

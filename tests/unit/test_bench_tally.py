@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench.window import take_window
 from app.bench.plan import DIRECT
 from app.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
 from app.bench.tally import Tally
 from app.bench.visit import BURST_HTTP, Cell
+from app.bench.window import take_window
 
 
 @pytest.mark.parametrize(
