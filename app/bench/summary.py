@@ -10,26 +10,15 @@ from app.bench.fit import exponent
 from app.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
 from app.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
 
+_OF_BURSTS = (
+    *("deliveries_per_s", "cpu_us", "p50_ms", "p99_ms", "p99_pooled_ms"),
+    *("read_p99_ms", "swarm_busy"),
+)
+
 METRICS: dict[str, tuple[str, ...]] = {
     PACED: ("cpu_us", "p50_ms", "p99_ms", "read_p99_ms"),
-    BURST_HTTP: (
-        "deliveries_per_s",
-        "cpu_us",
-        "p50_ms",
-        "p99_ms",
-        "p99_pooled_ms",
-        "read_p99_ms",
-        "swarm_busy",
-    ),
-    BURST_INSIDE: (
-        "deliveries_per_s",
-        "cpu_us",
-        "p50_ms",
-        "p99_ms",
-        "p99_pooled_ms",
-        "read_p99_ms",
-        "swarm_busy",
-    ),
+    BURST_HTTP: _OF_BURSTS,
+    BURST_INSIDE: _OF_BURSTS,
     SWARM: ("deliveries_per_s",),
     CONNECT: ("connections_per_s", "cpu_us"),
     MEMORY: ("bytes_per_connection",),
