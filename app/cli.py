@@ -20,7 +20,7 @@ COMMANDS = {
     "serve": "serve phones on the LAN: prints address, QR code and the operator's link (--https self: encrypted)",
     "run": "an experiment from a plan file or flags, with built-in clients or (--phones N) with phones on the LAN",
     "doctor": "is this machine and network fit to measure; what to do if not",
-    "bench": "what fan-out costs, against a plain loop of send (--quick: 90 s; all: about 14 minutes)",
+    "bench": "what fan-out costs, against a plain loop of send (--quick: about a minute; all: about 14)",
     "load": "Locust, headless: 50 to thousands of users, with gates (--quick; --shape steps, spike, ramp; --agreement)",
     "link": "a new one-time link for the operator of the server that runs here",
     "runs": "list the runs (prune: old ones into the trash; restore)",

@@ -146,7 +146,7 @@ class BenchPlan:
 
 
 def quick(plan: BenchPlan) -> BenchPlan:
-    """One repetition, smaller, in about 90 seconds."""
+    """About a minute: one repetition, smaller."""
     return replace(
         plan,
         levels=tuple(each for each in plan.levels if each <= 1_000) or plan.levels[:1],

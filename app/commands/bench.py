@@ -52,7 +52,7 @@ HOLD_S_MAX = 86_400
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `bench`; none is needed."""
-    parser.add_argument("--quick", action="store_true", help="one smaller repetition, in about 90 seconds")
+    parser.add_argument("--quick", action="store_true", help="one smaller repetition, in about a minute")
     parser.add_argument(
         "--repetitions", type=int, metavar="N", help="how often each is measured (default: 5)"
     )

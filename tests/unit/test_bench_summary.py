@@ -224,7 +224,7 @@ def test_a_rate_that_the_swarm_was_not_shown_to_read_is_invalid(shown: float, is
     assert claimed.is_valid == is_valid
 
 
-def test_the_whole_bench_is_expected_to_take_about_a_quarter_of_an_hour_and_the_quick_one_90_seconds() -> (
+def test_the_whole_bench_is_expected_to_take_about_a_quarter_of_an_hour_and_the_quick_one_about_a_minute() -> (
     None
 ):
     assert 13 * 60 < BenchPlan().expected_s() < 16 * 60
