@@ -28,8 +28,8 @@ IDLE_REPETITIONS_JUDGED_MIN = 2
 STOCK_BURST_EVERY = 6
 """Of a burst's rounds: its windows take ten times as long, and nothing is promised of them."""
 
-_START_S = {FLOOR: 0.4, STOCK: 2.0, DIRECT: 2.0, SEND: 2.0}
-_CONNECTS_PER_S = 4_000
+_START_S = {FLOOR: 0.4, STOCK: 1.7, DIRECT: 1.7, SEND: 1.7}
+_CONNECTS_PER_S = 6_000
 _BURST_RATE = {FLOOR: 150_000, STOCK: 35_000, DIRECT: 300_000, SEND: 300_000}
 _COMMAND_S = 0.25
 """What a cell costs beside its own time: warm-up, edges, closing of connections."""
