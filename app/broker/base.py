@@ -18,22 +18,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from app.core.notification import EVERYONE, Notification, Targets
 from app.core.position import Position
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """A notification before it has a place in the order."""
 
     title: str
     body: str
     topic: str
     due_us: int
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = {}
     targets: Targets = EVERYONE
     ttl_us: int | None = None
     """How long it may be replayed, from when it is published."""
@@ -42,8 +43,7 @@ class Draft:
     """Belongs to an experiment: kept apart from the operator's history and its bounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(msgspec.Struct, frozen=True):
     """What became of a draft."""
 
     notification: Notification

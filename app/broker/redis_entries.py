@@ -42,7 +42,7 @@ class Entry:
                 expires_us=self.expires_us,
                 **self.wire,
             )
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise foreign(error) from error
 
 

@@ -37,9 +37,12 @@ class Targets:
 EVERYONE = Targets()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Notification:
-    """A notification with its place in the order and its stamps."""
+    """A notification with its place in the order and its stamps.
+
+    Nobody changes it. Frozen, it would take twice as long to make, and everybody who is to get it waits for that.
+    """
 
     position: Position
     topic: str
@@ -53,34 +56,23 @@ class Notification:
     targets: Targets = EVERYONE
     expires_us: int | None = None
     """From then on it is no longer replayed; `None`: as long as history holds it."""
+    offset: int = field(init=False, repr=False, compare=False)
+    """The position's number."""
+    id: str = field(init=False, repr=False, compare=False)
+    """The position as text: the SSE id and the Socket.IO offset."""
     json: EncodedJSON = field(init=False, repr=False, compare=False)
     """The wire object, encoded once, when the notification is built."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "json", EncodedJSON(encode_json(self.wire())))
-
-    @property
-    def id(self) -> str:
-        """The position as text: the SSE id and the Socket.IO offset."""
-        return str(self.position)
-
-    @property
-    def offset(self) -> int:
-        """The position's number."""
-        return self.position.offset
-
-    def wire(self) -> dict[str, Any]:
-        """The JSON object of the wire, keys in the order in which they are written."""
-        return {
-            "id": self.id,
-            "offset": self.offset,
-            "topic": self.topic,
-            "due_us": self.due_us,
-            "sent_us": self.sent_us,
-            "title": self.title,
-            "body": self.body,
-            "data": self.data,
-        }
+        """Raises `Malformed` for data that JSON does not have, and `ValueError` for a stamp that is no integer."""
+        self.offset = self.position.offset
+        self.id = str(self.position)
+        # Of a text the encoder goes straight to C; of an object it makes itself a function first, for each call.
+        self.json = EncodedJSON(
+            f'{{"id":{encode_json(self.id)},"offset":{self.offset:d},"topic":{encode_json(self.topic)},'
+            f'"due_us":{self.due_us:d},"sent_us":{self.sent_us:d},"title":{encode_json(self.title)},'
+            f'"body":{encode_json(self.body)},"data":{encode_json(self.data) if self.data else "{}"}}}'
+        )
 
 
 def encode_json(value: object) -> str:

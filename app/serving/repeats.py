@@ -20,11 +20,11 @@ from gunicorn.http import wsgi
 from gunicorn.http.parser import RequestParser
 
 from app import clock
+from app.serving import shortcut
 from app.serving.short_head import ShortHeadRequest
+from app.serving.shortcut import Shortcut, WsgiApp
 
 logger = logging.getLogger("siar.repeats")
-
-WsgiApp = Callable[..., Iterable[bytes]]
 
 _HEAD_END = b"\r\n\r\n"
 
@@ -54,6 +54,8 @@ class RepeatableRequest(ShortHeadRequest):
     """As it came, with the empty line at its end; empty where that took more than one read."""
     environ: dict[str, Any] | None = None
     """As gunicorn made it, before the application saw it; of one that may come again."""
+    shortcut: Shortcut
+    """Likewise."""
     content = b""
     """Its body, where it came again."""
 
@@ -86,14 +88,20 @@ def create(request: Any, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]
         and not any(name in _ONCE_ONLY for name, _value in request.headers)
         and not request.should_close()
     ):
+        request.shortcut = environ[shortcut.KEY] = Shortcut()
         request.environ = {**environ, "wsgi.multithread": True}
-        del request.environ["wsgi.early_hints"]  # It belongs to this response.
+        del request.environ[shortcut.EARLY_HINTS]
     return response, environ
 
 
 def can_come_again(request: Any) -> bool:
     """Whether to compare what its connection brings next: of the answered request nothing must be left there."""
     return getattr(request, "environ", None) is not None and getattr(request.body.reader, "length", None) == 0
+
+
+def has_shortcut(request: Any) -> bool:
+    """Whether somebody has taken its head for good."""
+    return request.shortcut.app is not None
 
 
 def is_again(request: Any, data: bytes) -> bool:
@@ -111,7 +119,9 @@ def answer(app: WsgiApp, request: Any, sock: Any, is_handled: Callable[[Any], bo
     Whether the connection is still the request loop's. Raises `StopIteration` where it must not go on, as gunicorn has it.
     """
     response = _Response(request, sock, request.cfg)
-    environ = {**request.environ, "wsgi.input": io.BytesIO(request.content)}
+    taken = request.shortcut
+    environ = {**(taken.environ or request.environ), "wsgi.input": io.BytesIO(request.content)}
+    app = taken.app or app
     try:
         parts = app(environ, response.start_response)
         if is_handled(parts):

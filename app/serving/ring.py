@@ -146,18 +146,22 @@ class Ring:
         first = begin & self._done_mask
         numbers[cq_head] = (begin + count) & _U32  # Nothing comes into their places before the next call.
         if count == len(fds):
-            place = self._done_at + first * _DONE_BYTES
             usual = self._usual.get(expected) or self._with_all(expected)
-            if (
-                self._rings[place : place + count * _DONE_BYTES]
-                == usual[at * _DONE_BYTES : (at + count) * _DONE_BYTES]
-            ):
+            if self._answers(first, count) == usual[at * _DONE_BYTES : (at + count) * _DONE_BYTES]:
                 return None
         results = [0] * count
         for each in range(first, first + count):  # The kernel promises no order.
             place = each & self._done_mask
             results[(self._whose[place] - at) % LOT_MAX] = self._results[place]
         return results
+
+    def _answers(self, first: int, count: int) -> bytes:
+        """As many of the completion queue from `first` on, as they came."""
+        begin, over = self._done_at + first * _DONE_BYTES, first + count - self._done_mask - 1
+        if over <= 0:
+            return self._rings[begin : begin + count * _DONE_BYTES]
+        last = begin + (count - over) * _DONE_BYTES
+        return self._rings[begin:last] + self._rings[self._done_at : self._done_at + over * _DONE_BYTES]
 
     def _with_all(self, expected: int) -> bytes:
         """What the completion queue holds when all places, twice around, have answered `expected` in order."""

@@ -11,12 +11,13 @@ import errno
 import fcntl
 import gc
 import os
+import posix  # The kernel's calls themselves: green-thread libraries replace what `os` offers.
 import sys
 import termios
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from gunicorn.sock import ssl_wrap_socket
@@ -25,6 +26,7 @@ from gunicorn.workers.base_async import AsyncWorker
 from app import clock, settings
 from app.core.forwarded import exempt_from_shares
 from app.serving import door, plain_request, repeats
+from app.serving.answer_socket import SEND_IDLE_S, AnswerSocket
 from app.serving.door import Door
 from app.serving.handled import HANDLED
 from app.serving.peer import cut
@@ -38,14 +40,14 @@ DRAIN_SHARE = 0.7
 FIRST_REQUEST_S = 15.0
 """From the accept to the end of the first request's head, and for a TLS handshake. Later requests have `keepalive`."""
 
-SEND_IDLE_S = 60.0
-"""How long a peer may take nothing of an answer; a phone that was put away for a minute comes back and asks again."""
-
 PLACES_OF_A_CONNECTION = 2
 """A client that polls has two: a question that waits for its answer, and a post beside it."""
 
 SPARE = 100
 """Of the worker's green threads: for what is no connection."""
+
+READ_BYTES = 8_192
+"""At a time, as gunicorn does."""
 
 GC_AFTER = 20_000
 """Objects more than before, where Python's default is 700 (and 2,000 from 3.13 on)."""
@@ -187,11 +189,21 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         handle = super().handle_request
         again = self._answer(lambda: bool(handle(listener_name, req, sock, addr)), req, sock)
         while again and repeats.can_come_again(req) and self._comes_again(req):
-            again = self._answer(lambda: self._handle_again(req, sock), req, sock)
+            again = self._answer_again(req, sock)
         return again
 
-    def _handle_again(self, req: Any, sock: Any) -> bool:
-        return repeats.answer(self.wsgi, req, sock, self.is_already_handled)
+    def _answer_again(self, req: Any, sock: Any) -> bool:
+        """The answer to what came again; whether the connection stays."""
+        if self._is_encrypted or not repeats.has_shortcut(req):
+            handle = partial(repeats.answer, self.wsgi, req, sock, self.is_already_handled)
+            return self._answer(handle, req, sock)
+        try:
+            again = repeats.answer(self.wsgi, req, AnswerSocket(sock), self.is_already_handled)
+        except TimeoutError:
+            raise _took_nothing() from None
+        if not self.alive:
+            raise StopIteration
+        return again
 
     def _answer(self, handle: Callable[[], bool], req: Any, sock: Any) -> bool:
         """Around a request's answer; whether the connection stays."""
@@ -199,8 +211,8 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         offered = None if self._is_encrypted else offer(sock, req.unreader)
         try:
             again = handle()
-        except TimeoutError:  # gunicorn would log it with a traceback.
-            raise ConnectionResetError(errno.ECONNRESET, "The client took nothing for too long.") from None
+        except TimeoutError:
+            raise _took_nothing() from None
         finally:
             if offered is not None:
                 withdraw(offered)
@@ -221,7 +233,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             self._be_counted(sock, address)
             if self._turns.is_due():
                 self._let_others_run()
-            data = req.unreader.read()
+            data = _read_what_is_there(req.unreader, sock)
         else:
             with self.timeout_ctx():
                 data = req.unreader.read()
@@ -295,9 +307,21 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         return is_drained is not None and not is_drained()
 
 
+def _took_nothing() -> ConnectionResetError:
+    """Of a client, for too long; gunicorn would log a `TimeoutError` with a traceback."""
+    return ConnectionResetError(errno.ECONNRESET, "The client took nothing for too long.")
+
+
 def _unread_bytes(sock: Any) -> int:
     """What has come for `sock` and has not been read."""
     return int.from_bytes(fcntl.ioctl(sock.fileno(), termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def _read_what_is_there(unreader: Any, sock: Any) -> bytes:
+    """Where something is: without a green socket's own way to it, which between two broadcasts takes as long as two writes."""
+    if unreader.buf.getbuffer().nbytes:
+        return unreader.read()  # type: ignore[no-any-return]
+    return posix.read(sock.fileno(), READ_BYTES)
 
 
 def make_door(given: settings.Settings, *, count_max: int) -> Door:

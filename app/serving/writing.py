@@ -42,12 +42,15 @@ def write_to(audience: Audience, sender: Sender, row: Row, at: int, count: int) 
     Nothing is made for a connection that takes everything: those who stand at the end share the number that says so.
     """
     outlets, stream = row.outlets[at : at + count], audience.stream
-    if audience.is_settled(row):
-        places = list(map(_cursor, outlets))
-        if places.count(places[0]) == len(places):
-            if places[0] != stream.end:
-                _write(audience, sender, outlets, row.fds[at : at + count])
+    places = list(map(_cursor, outlets))
+    begin = 0
+    while audience.is_settled(row):
+        if begin == len(places):
             return
+        end = _run_end(places, begin)
+        if places[begin] != stream.end:
+            _write(audience, sender, outlets[begin:end], row.fds[at + begin : at + end])
+        begin = end
     while True:
         able = [
             each
@@ -61,6 +64,14 @@ def write_to(audience: Audience, sender: Sender, row: Row, at: int, count: int) 
             return
         alike = [each for each in able if each.cursor == able[0].cursor]
         _write(audience, sender, alike, array("i", [each.fd for each in alike]))
+
+
+def _run_end(places: list[int], begin: int) -> int:
+    """Behind those in a row who stand where the one at `begin` does: everybody, unless somebody published amid a lot."""
+    place, end = places[begin], len(places)
+    if places.count(place) == end:
+        return end
+    return next((at for at in range(begin + 1, end) if places[at] != place), end)
 
 
 def _write(audience: Audience, sender: Sender, outlets: list[Outlet], fds: array[int]) -> None:

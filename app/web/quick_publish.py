@@ -18,12 +18,11 @@ import msgspec
 
 from app.core.errors import SiarError
 from app.services import Services
-from app.serving import door
+from app.serving import door, shortcut
 from app.serving.peer import address_of
+from app.serving.shortcut import Shortcut, WsgiApp
 from app.web import body
 from app.web.publishing import PATH, Publish, order
-
-WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 _REFUSAL = "siar.refusal"
 """In `environ`: the exception that came of it, for the view to raise where it is put into words."""
@@ -51,10 +50,23 @@ class QuickPublish:
         length = self._length_of_ours(environ)
         if not length:
             return self._app(environ, start_response)
+        offered: Shortcut | None = environ.get(shortcut.KEY)
+        if offered is not None:  # The guard and we have looked at the head alone, and at what never changes.
+            offered.take(self._publish_again, environ)
         try:
             raw = environ["wsgi.input"].read(length)
         except OSError:  # A client that does not go on: the view says what it says of all bodies.
             return self._app(environ, start_response)
+        return self._publish(environ, raw, start_response)
+
+    def _publish_again(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """The same head once more, with all of its body."""
+        self._services.requests.count()
+        return self._publish(environ, environ["wsgi.input"].read(), start_response)
+
+    def _publish(
+        self, environ: dict[str, Any], raw: bytes, start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         try:
             wanted = _DECODER.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
