@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import flask
@@ -59,9 +60,9 @@ class SiarApp(flask.Flask):
         """Say goodbye to every client; the worker calls it when it has stopped accepting."""
         self.services.drain()
 
-    def go_on(self) -> bool:
-        """Write a piece of what was published back to back; whether more of it is left. For our workers."""
-        return self.services.fanout.broadcaster.go_on()
+    def go_on(self, is_enough: Callable[[], bool]) -> bool:
+        """Write of what was published back to back, until it `is_enough`; whether more is left. For our workers."""
+        return self.services.fanout.broadcaster.go_on(is_enough)
 
     def is_drained(self) -> bool:
         """Whether every goodbye has been written."""

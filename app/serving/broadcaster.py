@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from app import clock
 from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_SLOW, Outlet
 from app.serving.recording import Recording
-from app.serving.sending import Sender
+from app.serving.ring import LOT_MAX
+from app.serving.sending import LOTS, Pause, Sender
 from app.serving.stream import Stream
-from app.serving.writing import LOT, Row, write_to
+from app.serving.writing import Row, write_to
 
 TURN_US = 2_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
@@ -177,23 +179,28 @@ class Broadcaster:
                 self._is_joined = True
                 if self._round is not None or clock.monotonic_us() - self._due_us >= MERGE_US_MAX:
                     self._is_helped = True
-                    self._take_a_turn(HELP_US_MAX, is_help=True)
+                    self._take_a_turn(_pause_in(HELP_US_MAX), is_help=True)
                 return
             if not self._due:
                 return
             self._is_rung = True
-            self._take_a_turn(TURN_US)
+            self._take_a_turn(_pause_in(TURN_US))
         self._start()
         self._bell.release()
 
-    def go_on(self) -> bool:
-        """A turn by whoever has published and is about to publish again; whether there is more.
+    def go_on(self, is_enough: Callable[[], bool]) -> bool:
+        """A turn by whoever has published and is about to publish again, until that `is_enough`; whether there is more.
 
         Between two publishes that come by HTTP one after the other, who waits for the second one writes meanwhile: to wait in
         the loop takes as long as twenty writes, and everybody waits for those who are written to.
         """
         with self.lock:
-            return self._is_joined and self._round is not None and self._take_a_turn(TURN_US, most=LOOK_EVERY)
+            if not self._is_joined or self._round is None:
+                return False
+            until_us = clock.monotonic_us() + TURN_US
+            return self._take_a_turn(
+                Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
+            )
 
     def _start(self) -> None:
         if not self._started:
@@ -220,14 +227,10 @@ class Broadcaster:
         if self._is_helped:
             self._is_helped = False
             return True
-        return self._take_a_turn(TURN_US)
+        return self._take_a_turn(_pause_in(TURN_US))
 
-    def _take_a_turn(self, turn_us: int, *, is_help: bool = False, most: int | None = None) -> bool:
-        """Write for about `turn_us`, or as help until nothing is owed; whether something is left to write.
-
-        `most`: connections, fewer than a lot, after which it is enough.
-        """
-        until_us = clock.monotonic_us() + turn_us
+    def _take_a_turn(self, pause: Pause, *, is_help: bool = False) -> bool:
+        """Write until `pause` is due, or as help until nothing is owed; whether something is left to write."""
         written, is_enough = 0, False
         while self._round is not None or self._due:
             if self._round is None:
@@ -239,18 +242,20 @@ class Broadcaster:
                 return True  # With the next round begun: who publishes now joins that.
             audience, row, at, left, end = self._round
             total = len(row.outlets)
+            share = total // TURN_SHARE
             while left > 0:
-                count = min(most or LOT, left, total - at)
-                write_to(audience, self.sender, row, at, count)
+                count = pause.every * LOTS
+                if is_help or self._is_joined:
+                    count = min(count, max(self._owed if is_help else share - written, LOT_MAX))
+                count = write_to(audience, self.sender, row, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
                 self._owed = max(0, self._owed - count)
                 written += count
-                is_enough = (
-                    not self._owed and written >= LOT
-                    if is_help
-                    else most is not None or (self._is_joined and written * TURN_SHARE >= total)
-                )
-                if left and (is_enough or clock.monotonic_us() >= until_us):
+                if is_help:
+                    is_enough = not self._owed and written >= LOT_MAX
+                else:
+                    is_enough = self._is_joined and written >= share
+                if left and (is_enough or pause.is_due()):
                     self._round = (audience, row, at, left, end)
                     return True
             self._round = None
@@ -260,8 +265,13 @@ class Broadcaster:
             else:
                 audience.rest()
             audience.trim(end)
-            if not is_last and clock.monotonic_us() >= until_us:
+            if not is_last and pause.is_due():
                 return True  # Each may choose topics of its own: many small audiences take as long as a large one.
         self._owed = 0
         self._is_joined = False
         return False
+
+
+def _pause_in(turn_us: int) -> Pause:
+    until_us = clock.monotonic_us() + turn_us
+    return Pause(lambda: clock.monotonic_us() >= until_us)

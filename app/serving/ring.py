@@ -1,6 +1,7 @@
 """Many `send`s or `recv`s by one call of the kernel: io_uring(7), as far as a lot of them that do not wait needs it.
 
-    descriptors -> an entry of the submission queue for each -> io_uring_enter(2) -> an entry of the completion queue each
+    descriptors -> `lay`: an entry of the submission queue for each
+                -> `go`, as often as need be: io_uring_enter(2) for the next of them -> an entry of the completion queue each
 
 A system call for each connection, with Python's way into it, is a tenth to a fifth of what a delivery costs. Each entry has
 MSG_DONTWAIT, so the kernel is through with all of them, and with their bytes, when the call returns: what a socket does not
@@ -21,7 +22,7 @@ import sys
 from array import array
 
 LOT_MAX = 64
-"""Descriptors by one call; a power of two."""
+"""Descriptors by one call; a power of two. What the kernel keeps of each until all of a call are through stays in its caches."""
 
 SEND, RECEIVE_MESSAGE = 26, 10
 """IORING_OP_SEND, IORING_OP_RECVMSG."""
@@ -62,11 +63,12 @@ class Ring:
     """
 
     __slots__ = (
-        "_addresses", "_done_at", "_done_mask", "_enter", "_entries", "_fd", "_fds", "_numbers", "_places",
-        "_results", "_rings", "_sizes", "_usual", "_whose", "first",
+        "_addresses", "_at", "_done_at", "_done_mask", "_enter", "_entries", "_fd", "_fds", "_numbers",
+        "_results", "_rings", "_sizes", "_usual", "_whose", "first", "places",
     )  # fmt: skip
 
-    def __init__(self, operation: int) -> None:
+    def __init__(self, operation: int, places: int = LOT_MAX) -> None:
+        """`places`: how many can be laid at a time, a power of two and `LOT_MAX` at least."""
         if sys.platform != "linux":
             raise OSError(errno.ENOSYS, "io_uring is Linux's")
         self._enter = ctypes.CDLL(None, use_errno=True).syscall
@@ -74,32 +76,34 @@ class Ring:
         asked = [0] * 30
         asked[_FLAGS_AT] = _SUBMIT_ALL
         params = ctypes.create_string_buffer(_PARAMS.pack(*asked), _PARAMS.size)
-        self._fd: int = self._enter(_SYS_SETUP, LOT_MAX, params)
+        self._fd: int = self._enter(_SYS_SETUP, places, params)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         given = _PARAMS.unpack(params.raw)
-        if not given[_FEATURES_AT] & _SINGLE_MMAP or given[0] != LOT_MAX:
+        if not given[_FEATURES_AT] & _SINGLE_MMAP or given[0] != places:
             os.close(self._fd)
             raise OSError(errno.ENOSYS, "this io_uring is too old")
+        self.places = places
         self._map(operation, done_max=given[1], sq=given[_SQ_AT:_CQ_AT], cq=given[_CQ_AT:])
         self._usual: dict[int, bytes] = {}
         self.first = 0
-        """The place of the last lot's first descriptor."""
+        """The place of the first descriptor that was laid last."""
 
     def _map(self, operation: int, *, done_max: int, sq: tuple[int, ...], cq: tuple[int, ...]) -> None:
         sq_head, sq_tail, _sq_mask, _, _, _, order = sq[:7]
         cq_head, cq_tail, _cq_mask, _, _, done = cq[:6]
-        size = max(order + 4 * LOT_MAX, done + _DONE_BYTES * done_max)
+        size = max(order + 4 * self.places, done + _DONE_BYTES * done_max)
         self._rings = mmap.mmap(self._fd, size, offset=_OFFSET_OF_RINGS)
         rings = memoryview(self._rings)
-        self._entries = mmap.mmap(self._fd, _ENTRY.size * LOT_MAX, offset=_OFFSET_OF_ENTRIES)
+        self._entries = mmap.mmap(self._fd, _ENTRY.size * self.places, offset=_OFFSET_OF_ENTRIES)
         self._numbers = rings.cast("I")
-        self._places = (sq_head // 4, sq_tail // 4, cq_head // 4, cq_tail // 4)
+        self._at = (sq_head // 4, sq_tail // 4, cq_head // 4, cq_tail // 4)
         """Of the heads and tails, in `_numbers`."""
         self._done_mask = done_max - 1
-        for at in range(LOT_MAX):
+        for at in range(self.places):
             self._numbers[order // 4 + at] = at
-            _ENTRY.pack_into(self._entries, at * _ENTRY.size, operation, 0, 0, -1, 0, 0, 0, _FLAGS, at)
+            entry = (operation, 0, 0, -1, 0, 0, 0, _FLAGS, at % LOT_MAX)
+            _ENTRY.pack_into(self._entries, at * _ENTRY.size, *entry)
         # The fields of all entries side by side, each a view with a stride.
         entries = memoryview(self._entries)
         self._fds = entries.cast("i")[1::16]
@@ -113,39 +117,49 @@ class Ring:
     def point(self, addresses: array[int], sizes: array[int]) -> None:
         """Where the bytes of each place are, from now on, and how many, or the `struct msghdr` that says it, and 1.
 
-        Of types `Q` and `I`, `LOT_MAX` of each.
+        Of types `Q` and `I`, as many of each as there are places.
 
         Whoever calls keeps that memory, and keeps it where it is.
         """
         self._addresses[:] = addresses
         self._sizes[:] = sizes
 
-    def do(self, fds: array[int], expected: int) -> list[int] | None:
-        """How many bytes each of `fds` took or gave, or its error's number, negative; in their order, `LOT_MAX` at most.
+    def lay(self, fds: array[int], sizes: array[int] | None = None) -> None:
+        """`fds`, of type `i`, to go next, and nothing that was laid before; not more than there are places.
 
-        They have the places from `first` on, and behind the last place the first one. Fewer answers than `fds` when the
-        kernel took no more of them, as it may when it is short of memory: with the rest nothing was done. `None`: all
-        answered `expected`, mostly what they do; it is seen by one comparison. `fds` is of type `i`.
+        They have the places from `first` on, and behind the last place the first one. `sizes`: as in `point`, of theirs.
         """
-        sq_head, sq_tail, cq_head, cq_tail = self._places
-        numbers, count = self._numbers, len(fds)
+        self.first = at = self._numbers[self._at[1]] % self.places
+        count, before_end = len(fds), self.places - at
+        self._fds[at : at + count] = fds[:before_end]
+        if sizes is not None:
+            self._sizes[at : at + count] = sizes[:before_end]
+        if count > before_end:
+            self._fds[: count - before_end] = fds[before_end:]
+            if sizes is not None:
+                self._sizes[: count - before_end] = sizes[before_end:]
+
+    def go(self, count: int, expected: int) -> list[int] | None:
+        """How many bytes each of the next `count` took or gave, or its error's number, negative; in their order.
+
+        `count`: `LOT_MAX` at most. Fewer answers when the kernel took no more of them, as it may when it is short of memory:
+        with the rest nothing was done, and they must be laid again. `None`: all answered `expected`, mostly what they do; it
+        is seen by one comparison.
+        """
+        sq_head, sq_tail, cq_head, cq_tail = self._at
+        numbers, wanted = self._numbers, count
         tail = numbers[sq_tail]
-        self.first = at = tail % LOT_MAX
-        if at + count <= LOT_MAX:
-            self._fds[at : at + count] = fds
-        else:
-            self._fds[at:] = fds[: LOT_MAX - at]
-            self._fds[: at + count - LOT_MAX] = fds[LOT_MAX - at :]
+        at = tail % LOT_MAX
         numbers[sq_tail] = (tail + count) & _U32
         if self._enter(_SYS_ENTER, self._fd, count, count, _GETEVENTS, None, 0) != count:
             count = (numbers[sq_head] - tail) & _U32
-            numbers[sq_tail] = numbers[sq_head]  # What it did not take must not go with the next lot.
+            numbers[sq_tail] = numbers[sq_head]  # What it did not take must not go with the next.
         begin = numbers[cq_head]
         while (numbers[cq_tail] - begin) & _U32 < count:  # A signal came amid it.
             self._enter(_SYS_ENTER, self._fd, 0, count, _GETEVENTS, None, 0)
         first = begin & self._done_mask
         numbers[cq_head] = (begin + count) & _U32  # Nothing comes into their places before the next call.
-        if count == len(fds):
+        if count == wanted:
             usual = self._usual.get(expected) or self._with_all(expected)
             if self._answers(first, count) == usual[at * _DONE_BYTES : (at + count) * _DONE_BYTES]:
                 return None
@@ -154,6 +168,11 @@ class Ring:
             place = each & self._done_mask
             results[(self._whose[place] - at) % LOT_MAX] = self._results[place]
         return results
+
+    def do(self, fds: array[int], expected: int) -> list[int] | None:
+        """Both for a lot."""
+        self.lay(fds)
+        return self.go(len(fds), expected)
 
     def _answers(self, first: int, count: int) -> bytes:
         """As many of the completion queue from `first` on, as they came."""

@@ -1,6 +1,7 @@
 """How the same bytes reach a lot of sockets: by one call of the kernel where it lets us (ring.py), else by one `send` each.
 
-outlets, their descriptors, data -> how many bytes each took, or its error's number, negative
+outlets, their descriptors, data -> lots, and between two of them a look whether to pause
+                                 -> how many bytes each took, or its error's number, negative
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import logging
+import mmap
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +24,31 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("siar.sending")
 
+LOTS = 8
+"""Between two of them it is looked whether to pause, and no more: half of a round of a thousand, as a publisher helps to write
+it, goes without going back to whoever decides. By itself a lot cost some 16 us of Python, out of cold caches: three sends."""
+
+ROW_MAX = LOTS * LOT_MAX
+
+ROOM_BYTES = 131_072
+"""For what is sent; more is taken where one notification is longer."""
+
 AT_ONCE = "io_uring"
 ONE_BY_ONE = "send"
 
 STAMPED_LOT = 8
 """Connections that share a stamp, where one call sends to several: the last one's is too early by what seven sends take,
 some 35 us. A stamp for each would need a call for each, and the instrument would measure another server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """When to stop amid a row."""
+
+    is_due: Callable[[], bool]
+    """Asked again and again, behind some that have been written to."""
+    every: int = LOT_MAX
+    """Connections between two times, `LOT_MAX` at most."""
 
 
 class Sender:
@@ -36,7 +58,9 @@ class Sender:
         self._wants_ring = at_once
         self._ring: Ring | None = None
         self._data = b""
-        """What the ring points to, kept: whoever gets the same next needs no new address."""
+        """What is in the ring's room."""
+        self._room = mmap.mmap(-1, ROOM_BYTES)
+        """Where all of the ring's entries point to."""
         self._has_fallen_short = False
 
     @property
@@ -44,45 +68,84 @@ class Sender:
         """`AT_ONCE` or `ONE_BY_ONE`."""
         return ONE_BY_ONE if self._opened() is None else AT_ONCE
 
-    def send(self, outlets: Sequence[Outlet], fds: array[int], data: bytes) -> list[int] | None:
-        """`data` to each, `LOT_MAX` at most, none of which has ended; `None`: each took all of it."""
-        ring = self._opened()
-        if ring is None:
-            return _shortened(_one_by_one(outlets, data), data)
-        if data is not self._data:
-            address = ctypes.c_void_p.from_buffer(ctypes.c_char_p(data)).value or 0
-            ring.point(array("Q", [address]) * LOT_MAX, array("I", [len(data)]) * LOT_MAX)
-            self._data = data
-        results = ring.do(fds, len(data))
-        if results is None or len(results) == len(outlets):
-            return results
-        if not self._has_fallen_short:
-            self._has_fallen_short = True
-            logger.warning(
-                "io_uring took %d of %d sends; the rest goes one by one.", len(results), len(outlets)
-            )
-        return results + _one_by_one(outlets[len(results) :], data)
+    def send(
+        self, outlets: Sequence[Outlet], fds: array[int], data: bytes, pause: Pause | None = None
+    ) -> tuple[int, list[int] | None]:
+        """`data` to each, `ROW_MAX` at most, none of which has ended, or until `pause` is due.
+
+        To how many, and how many bytes each of those took; `None`: all of them.
+        """
+        ring, size, total = self._opened(), len(data), len(outlets)
+        if ring is not None:
+            self._lay(ring, fds, data)
+        every = LOT_MAX if pause is None else pause.every
+        results: list[int] | None = None
+        done = 0
+        while done < total:
+            count = min(every, total - done)
+            if ring is None:
+                some = _shortened(_one_by_one(outlets[done : done + count], data), data)
+            else:
+                some = ring.go(count, size)
+                if some is not None and len(some) < count:
+                    self._tell(len(some), count)
+                    some += _one_by_one(outlets[done + len(some) : done + count], data)
+                    self._lay(ring, fds[done + count :], data)
+            if some is not None and results is None:
+                results = [size] * done
+            if results is not None:
+                results += [size] * count if some is None else some
+            done += count
+            if pause is not None and pause.is_due():
+                break
+        return done, results
 
     def send_stamped(
-        self, outlets: Sequence[Outlet], fds: array[int], data: bytes
-    ) -> tuple[list[int] | None, list[int]]:
+        self, outlets: Sequence[Outlet], fds: array[int], data: bytes, pause: Pause | None = None
+    ) -> tuple[int, list[int] | None, list[int]]:
         """The same, and the time (`clock.monotonic_ns`) right before each send, or before the call that brings several."""
-        if self._opened() is None:
-            results, stamps_ns = _one_by_one_stamped(outlets, data)
-            return _shortened(results, data), stamps_ns
+        is_one_by_one = self._opened() is None
+        every = LOT_MAX if is_one_by_one else STAMPED_LOT
         results, stamps_ns = [], []
-        for at in range(0, len(outlets), STAMPED_LOT):
-            some = outlets[at : at + STAMPED_LOT]
-            stamps_ns += [clock.monotonic_ns()] * len(some)
-            of_these = self.send(some, fds[at : at + STAMPED_LOT], data)
-            results += [len(data)] * len(some) if of_these is None else of_these
-        return _shortened(results, data), stamps_ns
+        for at in range(0, len(outlets), every):
+            some = outlets[at : at + every]
+            if is_one_by_one:
+                of_these, stamps = _one_by_one_stamped(some, data)
+            else:
+                stamps = [clock.monotonic_ns()] * len(some)
+                _, told = self.send(some, fds[at : at + every], data)
+                of_these = [len(data)] * len(some) if told is None else told
+            results += of_these
+            stamps_ns += stamps
+            if pause is not None and pause.is_due():
+                break
+        return len(results), _shortened(results, data), stamps_ns
+
+    def _lay(self, ring: Ring, fds: array[int], data: bytes) -> None:
+        size = len(data)
+        if data is not self._data:
+            if size > len(self._room):
+                self._room = mmap.mmap(-1, size)
+                self._point(ring)
+            self._room[:size] = data
+            self._data = data
+        ring.lay(fds, array("I", [size]) * len(fds))
+
+    def _point(self, ring: Ring) -> None:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self._room))
+        ring.point(array("Q", [address]) * ring.places, array("I", [0]) * ring.places)
+
+    def _tell(self, taken: int, wanted: int) -> None:
+        if not self._has_fallen_short:
+            self._has_fallen_short = True
+            logger.warning("io_uring took %d of %d sends; the rest goes one by one.", taken, wanted)
 
     def _opened(self) -> Ring | None:
         if self._wants_ring:
             self._wants_ring = False
             try:
-                self._ring = Ring(SEND)
+                self._ring = Ring(SEND, ROW_MAX)
+                self._point(self._ring)
             except OSError as error:
                 logger.info("No io_uring here (%s); every connection has a `send` of its own.", error)
         return self._ring

@@ -253,10 +253,18 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         go_on = getattr(self.wsgi, "go_on", None)
         if go_on is None or self._is_encrypted:
             return False
-        while not (has_asked := _unread_bytes(sock) > 0) and go_on():
+        has_asked = _unread_bytes(sock) > 0
+
+        def is_enough() -> bool:
+            nonlocal has_asked
+            has_asked = _unread_bytes(sock) > 0
+            return has_asked or self._turns.is_due()
+
+        while not has_asked and go_on(is_enough):
             if self._turns.is_due():
                 self._let_others_run()
-                if not self.alive and not _unread_bytes(sock):
+                has_asked = _unread_bytes(sock) > 0
+                if not self.alive and not has_asked:
                     cut(sock)  # A drain looked for it while it wrote.
                     return False
         return has_asked

@@ -15,13 +15,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX, Outlet
+from app.serving.ring import LOT_MAX
 
 if TYPE_CHECKING:
     from app.serving.broadcaster import Audience
-    from app.serving.sending import Sender
-
-LOT = 64
-"""Connections, of which each costs some 4 to 12 us: a look at the clock between two lots."""
+    from app.serving.sending import Pause, Sender
 
 _cursor = attrgetter("cursor")
 
@@ -36,8 +34,12 @@ class Row:
         self.fds = array("i", [each.fd for each in self.outlets])
 
 
-def write_to(audience: Audience, sender: Sender, row: Row, at: int, count: int) -> None:
-    """Bring those of `row` who can take it to the end of the stream. Call it under the broadcaster's lock.
+def write_to(
+    audience: Audience, sender: Sender, row: Row, at: int, count: int, pause: Pause | None = None
+) -> int:
+    """Bring those of `row` who can take it to the end of the stream, or so many of them until `pause` is due; how many.
+
+    `count`: `ROW_MAX` at most. Call it under the broadcaster's lock.
 
     Nothing is made for a connection that takes everything: those who stand at the end share the number that says so.
     """
@@ -45,12 +47,19 @@ def write_to(audience: Audience, sender: Sender, row: Row, at: int, count: int) 
     places = list(map(_cursor, outlets))
     begin = 0
     while audience.is_settled(row):
-        if begin == len(places):
-            return
+        if begin == count:
+            return count
         end = _run_end(places, begin)
         if places[begin] != stream.end:
-            _write(audience, sender, outlets[begin:end], row.fds[at + begin : at + end])
+            if begin and pause is not None and pause.is_due():
+                return begin
+            done = _write(audience, sender, outlets[begin:end], row.fds[at + begin : at + end], pause)
+            if done < end - begin:
+                return begin + done
         begin = end
+    if begin:
+        return begin  # Something has changed: the next time it is known from the start.
+    outlets = outlets[:LOT_MAX]
     while True:
         able = [
             each
@@ -61,21 +70,24 @@ def write_to(audience: Audience, sender: Sender, row: Row, at: int, count: int) 
             and each.audience is audience
         ]
         if not able:
-            return
+            return len(outlets)
         alike = [each for each in able if each.cursor == able[0].cursor]
-        _write(audience, sender, alike, array("i", [each.fd for each in alike]))
+        _write(audience, sender, alike, array("i", [each.fd for each in alike]), None)
 
 
 def _run_end(places: list[int], begin: int) -> int:
     """Behind those in a row who stand where the one at `begin` does: everybody, unless somebody published amid a lot."""
-    place, end = places[begin], len(places)
-    if places.count(place) == end:
-        return end
-    return next((at for at in range(begin + 1, end) if places[at] != place), end)
+    place = places[begin]
+    alike = places.count(place)
+    if places[begin : begin + alike].count(place) == alike:
+        return begin + alike
+    return next((at for at in range(begin + 1, len(places)) if places[at] != place), len(places))
 
 
-def _write(audience: Audience, sender: Sender, outlets: list[Outlet], fds: array[int]) -> None:
-    """What follows for those who stand at one place; none of them has ended."""
+def _write(
+    audience: Audience, sender: Sender, outlets: list[Outlet], fds: array[int], pause: Pause | None
+) -> int:
+    """What follows for those who stand at one place, none of whom has ended; to how many, until `pause` was due."""
     stream, recording = audience.stream, audience.recording
     begins, end = outlets[0].cursor, stream.end
     data = stream.read(begins, WRITE_BYTES_MAX)
@@ -83,16 +95,12 @@ def _write(audience: Audience, sender: Sender, outlets: list[Outlet], fds: array
     reached = end if begins + size == end else begins + size
     stamps_ns: list[int] = []
     if recording is None:
-        results = sender.send(outlets, fds, data)
+        done, results = sender.send(outlets, fds, data, pause)
     else:
-        results, stamps_ns = sender.send_stamped(outlets, fds, data)
-    if results is None:
-        for outlet in outlets:
-            outlet.cursor = reached
-    else:
-        for outlet, result in zip(outlets, results, strict=True):
-            if result > 0:
-                outlet.cursor = reached if result == size else begins + result
+        done, results, stamps_ns = sender.send_stamped(outlets, fds, data, pause)
+    if done < len(outlets):
+        outlets = outlets[:done]
+    _advance(outlets, results, begins, size, reached)
     if recording is not None:
         for outlet, stamp_ns in zip(outlets, stamps_ns, strict=True):
             if outlet.cursor != begins:
@@ -102,6 +110,17 @@ def _write(audience: Audience, sender: Sender, outlets: list[Outlet], fds: array
             outlet.block()
     if results is not None:
         _hold(outlets, results, size)
+    return done
+
+
+def _advance(outlets: list[Outlet], results: list[int] | None, begins: int, size: int, reached: int) -> None:
+    if results is None:
+        for outlet in outlets:
+            outlet.cursor = reached
+        return
+    for outlet, result in zip(outlets, results, strict=True):
+        if result > 0:
+            outlet.cursor = reached if result == size else begins + result
 
 
 def _hold(outlets: list[Outlet], results: list[int], size: int) -> None:

@@ -21,8 +21,9 @@ from typing import Any, cast
 
 import pytest
 
-from app.serving.broadcaster import TURN_US, Audience, Broadcaster
+from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.recording import Recording
+from app.serving.sending import Pause
 from tests.unit.test_outlet import FakeLoop, Probe
 
 pytestmark = pytest.mark.alone
@@ -86,7 +87,7 @@ def test_recording_costs_a_fraction_of_a_send() -> None:
             audience.recording = recording if is_on else None
             broadcaster.append(audience, FRAME)
             before_ns = time.process_time_ns()
-            while broadcaster._take_a_turn(TURN_US):
+            while broadcaster._take_a_turn(Pause(lambda: False)):
                 pass
             cpu_us[is_on].append((time.process_time_ns() - before_ns) / 1000 / CONNECTIONS)
             time.sleep(0.005)  # A paced broadcast: readers are done before the next.

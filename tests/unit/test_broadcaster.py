@@ -15,15 +15,25 @@ from app.serving.broadcaster import (
     Audience,
     Broadcaster,
 )
-from app.serving.writing import LOT
+from app.serving.ring import LOT_MAX
+from app.serving.sending import Pause
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
-NO_END_US = 10**12
-"""A turn that only ends because it has done enough."""
+NO_END = Pause(lambda: False)
+"""Of a turn that only ends because it has done enough."""
+
+
+def at_once() -> bool:
+    """The next request is there."""
+    return True
+
+
+ONE_LOT = Pause(lambda: True)
+"""Of a turn that has no more time."""
 
 FRAME = b"<frame>"
 
-WHOLE_LOTS = int(4 * HELP_SHARE) * LOT
+WHOLE_LOTS = int(4 * HELP_SHARE) * LOT_MAX
 """Members of whom a share is whole lots."""
 
 
@@ -47,10 +57,10 @@ class Stage:
     def begin_a_round(self) -> None:
         """A lot is written, the rest is left."""
         self.publish()
-        assert self.broadcaster._take_a_turn(0)
+        assert self.broadcaster._take_a_turn(ONE_LOT)
 
     def help(self) -> bool:
-        return self.broadcaster._take_a_turn(NO_END_US, is_help=True)
+        return self.broadcaster._take_a_turn(NO_END, is_help=True)
 
     @property
     def writes(self) -> int:
@@ -71,7 +81,7 @@ def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(membe
 def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
     stage = Stage(WHOLE_LOTS)
     stage.begin_a_round()
-    while stage.broadcaster._take_a_turn(0) and stage.writes < WHOLE_LOTS - LOT:
+    while stage.broadcaster._take_a_turn(ONE_LOT) and stage.writes < WHOLE_LOTS - LOT_MAX:
         pass
     written = stage.writes
 
@@ -122,7 +132,7 @@ def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
 
 
 def test_help_ends_with_the_last_write() -> None:
-    members = LOT + 16
+    members = LOT_MAX + 16
     stage = Stage(members)
     stage.begin_a_round()
     for _ in range(20):
@@ -135,7 +145,7 @@ def test_help_ends_with_the_last_write() -> None:
 
 def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
     """However fast a machine sends: what comes between two turns joins the round."""
-    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT
+    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT_MAX
     stage = Stage(members)
     broadcaster = stage.broadcaster
     broadcaster._is_rung = True
@@ -145,13 +155,13 @@ def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_
     broadcaster.write()
     helped = stage.writes
 
-    assert broadcaster._take_a_turn(NO_END_US)
+    assert broadcaster._take_a_turn(NO_END)
     assert stage.writes == helped + members // TURN_SHARE
 
-    while broadcaster._take_a_turn(NO_END_US):
+    while broadcaster._take_a_turn(NO_END):
         pass
     stage.publish()
-    assert not broadcaster._take_a_turn(NO_END_US), "nobody publishes meanwhile: all in one turn"
+    assert not broadcaster._take_a_turn(NO_END), "nobody publishes meanwhile: all in one turn"
     assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * members
 
 
@@ -179,22 +189,21 @@ def test_what_waits_too_long_for_the_broadcasters_own_turn_is_written_by_the_nex
 
 def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
     """No round of a long burst ends with everybody at the stream's end."""
-    stage = Stage(LOT * 3)
+    stage = Stage(LOT_MAX * 3)
     stage.begin_a_round()
     for _ in range(100):
         stage.publish()
-        for _lot in range(2):  # The third lot is followed by the first one of the next round.
-            assert stage.broadcaster._take_a_turn(0)
+        assert stage.broadcaster._take_a_turn(ONE_LOT)
 
-    assert stage.audience.stream.frame_count <= 3
-    while stage.broadcaster._take_a_turn(NO_END_US):
+    assert stage.audience.stream.frame_count <= 4
+    while stage.broadcaster._take_a_turn(NO_END):
         pass
     assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
 
 
 def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
     """Writes to others between two of the same connection, while there is always more to write."""
-    members = 3 * LOT
+    members = 3 * LOT_MAX
     stage = Stage(members)
     stage.publish()
     sends = [0] * members
@@ -202,14 +211,14 @@ def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
     between = []
 
     for _ in range(30):
-        assert stage.broadcaster._take_a_turn(0)
+        assert stage.broadcaster._take_a_turn(ONE_LOT)
         for number, sock in enumerate(stage.sockets):
             if sock.send_count > sends[number]:
                 between.append(stage.writes - last_at[number])
                 sends[number], last_at[number] = sock.send_count, stage.writes
         stage.publish()
 
-    assert max(between) <= members + LOT, "a turn at the most beside those of a round"
+    assert max(between) <= members + LOT_MAX, "a turn at the most beside those of a round"
 
 
 def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
@@ -219,7 +228,7 @@ def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
     for _ in range(4):
         stage.publish()
         first.append(stage.audience.in_turn()[1])
-        assert not stage.broadcaster._take_a_turn(NO_END_US)
+        assert not stage.broadcaster._take_a_turn(NO_END)
 
     assert first == [0, 1, 2, 0]
 
@@ -236,7 +245,7 @@ def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
         with broadcaster.lock:
             broadcaster.append(audience, FRAME)
 
-    in_turns = [broadcaster._take_a_turn(0) for _ in sockets]
+    in_turns = [broadcaster._take_a_turn(ONE_LOT) for _ in sockets]
 
     assert in_turns == [True, True, False]
     assert [sock.taken for sock in sockets] == [FRAME] * 3
@@ -247,7 +256,7 @@ def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCapt
     stage.sockets[1].failure = ValueError("a bug")
 
     stage.publish()
-    assert not stage.broadcaster._take_a_turn(NO_END_US)
+    assert not stage.broadcaster._take_a_turn(NO_END)
 
     assert [record.message for record in caplog.records] == ["Writing to a connection failed; closed."]
     assert [(sock.taken, sock.is_closed) for sock in stage.sockets] == [
@@ -259,24 +268,27 @@ def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCapt
 
 def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then() -> None:
     """Between two publishes that come one after the other; what is published once leaves others their turn."""
-    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT
+    members = int(2 * HELP_SHARE) * TURN_SHARE * LOT_MAX
     stage = Stage(members)
     broadcaster = stage.broadcaster
-    assert not broadcaster.go_on(), "nothing was published"
+    assert not broadcaster.go_on(at_once), "nothing was published"
     broadcaster._is_rung = True
     stage.begin_a_round()
     begun = stage.writes
-    assert not broadcaster.go_on(), "one alone"
+    assert not broadcaster.go_on(at_once), "one alone"
     assert stage.writes == begun
     broadcaster._owed = 0  # Or its share and the next one's are the round.
     stage.publish()
     broadcaster.write()
     helped = stage.writes
 
-    assert broadcaster.go_on()
+    assert broadcaster.go_on(at_once)
     assert stage.writes == helped + LOOK_EVERY, "a few, before it looks for the next request"
 
-    while broadcaster.go_on():
+    assert broadcaster.go_on(lambda: stage.writes > helped + 19 * LOOK_EVERY)
+    assert stage.writes == helped + 20 * LOOK_EVERY, "with a look behind each few"
+
+    while broadcaster.go_on(at_once):
         pass
     assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * members
-    assert not broadcaster.go_on()
+    assert not broadcaster.go_on(at_once)

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.serving import epoll
-from app.serving.broadcaster import TURN_US, Audience, Broadcaster
+from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, PUSH_US, Outlet
+from app.serving.sending import Pause
 
 
 class FakeSocket:
@@ -111,7 +112,7 @@ class Bench:
     def publish(self, frame: bytes) -> None:
         with self.broadcaster.lock:
             self.broadcaster.append(self.audience, frame)
-        while self.broadcaster._take_a_turn(TURN_US):
+        while self.broadcaster._take_a_turn(Pause(lambda: False)):
             pass
 
     def kernel_takes(self, count: int) -> None:
@@ -178,7 +179,7 @@ def test_what_is_published_while_a_write_is_due_is_one_write() -> None:
         for number in range(50):
             bench.broadcaster.append(bench.audience, b"<%d>" % number)
 
-    bench.broadcaster._take_a_turn(TURN_US)
+    bench.broadcaster._take_a_turn(Pause(lambda: False))
 
     assert bench.sock.send_count == 1
     assert bench.sock.taken == b"".join(b"<%d>" % number for number in range(50))
@@ -316,7 +317,7 @@ def test_a_frame_in_order_comes_behind_all_that_waits_however_much_that_is() -> 
     with bench.broadcaster.lock:
         for frame in frames:
             bench.broadcaster.append(bench.audience, frame)
-    bench.broadcaster._take_a_turn(TURN_US)
+    bench.broadcaster._take_a_turn(Pause(lambda: False))
 
     bench.outlet.write_in_order(b"<in order>")
     bench.drain()

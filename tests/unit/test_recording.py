@@ -8,8 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import clock
-from app.serving.broadcaster import TURN_US, Audience, Broadcaster
+from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.recording import ROWS_SPARE, Recording
+from app.serving.sending import Pause
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 
@@ -67,7 +68,7 @@ class Stage:
             self.recording.mark(self.audience, offset)
 
     def write(self) -> None:
-        while self.broadcaster._take_a_turn(TURN_US):
+        while self.broadcaster._take_a_turn(Pause(lambda: False)):
             pass
 
     def accepted(self) -> dict[Any, dict[int, int]]:

@@ -140,10 +140,14 @@ class Writing(Noting):
         self.left.append(self.pieces)
         return super().__call__(environ, start)
 
-    def go_on(self) -> bool:
-        self.pieces -= 1
-        self.on_piece()
-        return self.pieces > 0
+    def go_on(self, is_enough: Callable[[], bool]) -> bool:
+        while True:
+            self.pieces -= 1
+            self.on_piece()
+            if self.pieces <= 0:
+                return False
+            if is_enough():
+                return True
 
 
 def test_a_wait_for_the_same_again_is_used_for_writing_until_nothing_is_left() -> None:

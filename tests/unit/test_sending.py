@@ -20,14 +20,15 @@ from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_LOST
 from app.serving.recording import Recording
 from app.serving.ring import LOT_MAX
-from app.serving.sending import AT_ONCE, ONE_BY_ONE, STAMPED_LOT, Sender
-from app.serving.writing import LOT
+from app.serving.sending import AT_ONCE, ONE_BY_ONE, ROOM_BYTES, ROW_MAX, STAMPED_LOT, Pause, Sender
 from tests.support.kernel_ring import OFFERED, needs_ring
 from tests.unit.test_outlet import FakeLoop, Probe
 
 WAYS = [pytest.param(True, marks=needs_ring, id=AT_ONCE), pytest.param(False, id=ONE_BY_ONE)]
 
-MEMBERS = 3 * LOT + 5
+MEMBERS = ROW_MAX + 2 * LOT_MAX + 5
+
+NO_END = Pause(lambda: False)
 
 
 class Room:
@@ -55,7 +56,7 @@ class Room:
     def publish(self, frame: bytes) -> None:
         with self.broadcaster.lock:
             self.broadcaster.append(self.audience, frame)
-            while self.broadcaster._take_a_turn(10**9):
+            while self.broadcaster._take_a_turn(NO_END):
                 pass
 
     def received(self, index: int) -> bytes:
@@ -157,9 +158,9 @@ def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one(
     with room_of(20, at_once=True) as room:
         fds = array("i", [each.fd for each in room.members])
 
-        results, stamps_ns = room.sender.send_stamped(room.members, fds, b"data")
+        done, results, stamps_ns = room.sender.send_stamped(room.members, fds, b"data")
 
-        assert results is None
+        assert (done, results) == (20, None)
         assert stamps_ns == [index // STAMPED_LOT for index in range(20)]
 
 
@@ -168,8 +169,10 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> 
     with room_of(5, at_once=False) as room:
         room.peers[2].close()
 
-        results, stamps_ns = room.sender.send_stamped(room.members, array("i"), b"data")
+        done, results, stamps_ns = room.sender.send_stamped(room.members, array("i"), b"data")
 
+        assert done == 5
+        assert results is not None
         assert [result > 0 for result in results] == [True, True, False, True, True]
         assert stamps_ns == sorted(stamps_ns)
 
@@ -178,7 +181,7 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> 
 def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with room_of(LOT, at_once=True) as room, caplog.at_level(logging.WARNING, logger="siar.sending"):
+    with room_of(LOT_MAX, at_once=True) as room, caplog.at_level(logging.WARNING, logger="siar.sending"):
         room.publish(b"<one>")
         ring = room.sender._ring
         assert ring is not None
@@ -190,7 +193,7 @@ def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_o
         room.publish(b"<two>")
         room.publish(b"<three>")
 
-        assert [room.received(index) for index in range(LOT)] == [b"<one><two><three>"] * LOT
+        assert [room.received(index) for index in range(LOT_MAX)] == [b"<one><two><three>"] * LOT_MAX
     assert len(caplog.records) == 1
     assert caplog.records[0].getMessage().startswith("io_uring took 2 of ")
 
@@ -198,7 +201,7 @@ def test_what_the_kernel_does_not_take_by_one_call_goes_one_by_one_and_is_said_o
 def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(_operation: int) -> None:
+    def refuse(_operation: int, _places: int) -> None:
         raise PermissionError(1, "not for you")
 
     monkeypatch.setattr(sending, "Ring", refuse)
@@ -211,8 +214,52 @@ def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
     assert "not for you" in caplog.records[0].getMessage()
 
 
-def test_a_lot_of_the_writing_fits_into_one_call() -> None:
-    assert max(LOT, STAMPED_LOT) <= LOT_MAX
+def test_a_lot_with_stamps_fits_into_one_call() -> None:
+    assert STAMPED_LOT <= LOT_MAX
+
+
+@pytest.mark.parametrize("at_once", WAYS)
+@pytest.mark.parametrize("every", [1, 16, LOT_MAX])
+@pytest.mark.parametrize("looks", [1, 3, 1000])
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
+    at_once: bool, every: int, looks: int, is_recorded: bool
+) -> None:
+    members = 3 * LOT_MAX + 5
+    with room_of(members, at_once=at_once) as room:
+        fds = array("i", [each.fd for each in room.members])
+        countdown = itertools.count(1)
+        pause = Pause(lambda: next(countdown) >= looks, every)
+
+        if is_recorded:
+            done, results, stamps_ns = room.sender.send_stamped(room.members, fds, b"one", pause)
+            assert len(stamps_ns) == done
+            lot = STAMPED_LOT if at_once else LOT_MAX
+        else:
+            done, results = room.sender.send(room.members, fds, b"one", pause)
+            lot = every
+
+        assert results is None
+        assert done == min(members, looks * lot)
+        later, _results = room.sender.send(room.members[done:], fds[done:], b"two")
+        assert later == members - done
+        received = [room.received(index) for index in range(members)]
+        assert received == [b"one"] * done + [b"two"] * (members - done)
+
+
+@needs_ring
+def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
+    with room_of(3, at_once=True) as room:
+        long = bytes(range(256)) * (ROOM_BYTES // 256 + 1)
+        for member in room.members:
+            assert member.sock is not None
+            member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * ROOM_BYTES)
+        fds = array("i", [each.fd for each in room.members])
+
+        for data in (b"short", long, b"short again"):
+            assert room.sender.send(room.members, fds, data) == (3, None)
+
+        assert [room.received(index) for index in range(3)] == [b"short" + long + b"short again"] * 3
 
 
 def test_the_kernel_is_asked_for_a_ring_by_the_first_use_and_not_before_a_fork() -> None:

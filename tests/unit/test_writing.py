@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, cast
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX
 from app.serving.recording import Recording
+from app.serving.sending import Pause
 from app.serving.writing import Row, write_to
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
@@ -110,6 +112,39 @@ def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
         noted = {(id(outlet), cursor) for outlet, cursor in _rows(recording)}
         written = {(id(each), each.cursor) for each in stage.members if each.kernel.taken}
         assert noted == written
+
+
+@given(
+    st.lists(st.sampled_from(BOUNDARIES), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.lists(st.booleans(), min_size=1),
+    st.booleans(),
+)
+def test_a_row_whose_members_stand_at_several_places_gets_all_of_it_once_however_often_it_pauses(
+    begins: list[int], every: int, dues: list[bool], is_recorded: bool
+) -> None:
+    stage = Stage(*((len(STREAM), begin) for begin in begins))
+    if is_recorded:
+        stage.audience.recording = Recording(notifications=len(FRAMES), connections=len(begins))
+    looks = itertools.cycle([*dues, True])
+    row, at = stage.audience.in_turn()
+
+    while at < len(begins):
+        with stage.broadcaster.lock:
+            done = write_to(
+                stage.audience,
+                stage.broadcaster.sender,
+                row,
+                at,
+                len(begins) - at,
+                Pause(lambda: next(looks), every),
+            )
+        assert done > 0
+        at += done
+
+    assert at == len(begins)
+    assert [member.kernel.taken for member in stage.members] == [STREAM[begin:] for begin in begins]
+    assert [member.kernel.send_count for member in stage.members] == [begin < len(STREAM) for begin in begins]
 
 
 def _rows(recording: Recording) -> list[tuple[object, int]]:
