@@ -148,6 +148,8 @@ class Broadcaster:
         """Whether something was published while the round, or the one before it, was under way."""
         self._is_helped = False
         """Whether a publisher has written since the broadcaster's own turn."""
+        self._is_through = False
+        """Whether all was written by who is about to publish again: nobody else is to begin with that."""
         self._owed = 0
         """Connections to be written to before the publish that is under way is over."""
         self.ending: set[Outlet] = set()
@@ -177,8 +179,9 @@ class Broadcaster:
         with self.lock:
             if self._is_rung:
                 self._is_joined = True
-                if self._round is not None or clock.monotonic_us() - self._due_us >= MERGE_US_MAX:
-                    self._is_helped = True
+                is_late = clock.monotonic_us() - self._due_us >= MERGE_US_MAX
+                if self._round is not None or self._is_through or is_late:
+                    self._is_helped, self._is_through = True, False
                     self._take_a_turn(_pause_in(HELP_US_MAX), is_help=True)
                 return
             if not self._due:
@@ -198,9 +201,9 @@ class Broadcaster:
             if not self._is_joined or self._round is None:
                 return False
             until_us = clock.monotonic_us() + TURN_US
-            return self._take_a_turn(
-                Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
-            )
+            pause = Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
+            self._is_through = not self._take_a_turn(pause)
+            return not self._is_through
 
     def _start(self) -> None:
         if not self._started:
@@ -224,6 +227,7 @@ class Broadcaster:
         Beside publishers that go on and on it would only write more often, and less at a time: of what is published
         from inside, two thirds as much was delivered, and no sooner.
         """
+        self._is_through = False
         if self._is_helped:
             self._is_helped = False
             return True
