@@ -18,9 +18,10 @@ from app.serving.loop import Loop
 from app.serving.outlet import CLOSED_SLOW, Outlet
 from app.serving.recording import Recording
 from app.serving.ring import LOT_MAX
+from app.serving.row import Row
 from app.serving.sending import LOTS, Pause, Sender
 from app.serving.stream import Stream
-from app.serving.writing import Row, write_to
+from app.serving.writing import write_to
 
 TURN_US = 2_000
 """Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
@@ -71,6 +72,7 @@ class Audience:
 
     def add(self, outlet: Outlet) -> None:
         """From now on `outlet` reads here."""
+        self.catch_up()
         self.members[outlet] = clock.now_us()
         self._row = None
         if outlet.is_blocked:
@@ -80,9 +82,15 @@ class Audience:
 
     def remove(self, outlet: Outlet) -> None:
         """It reads no more."""
+        self.catch_up()
         self.members.pop(outlet, None)
         self._row = None
         self.blocked.discard(outlet)
+
+    def catch_up(self) -> None:
+        """Let each of the members know by itself where it stands."""
+        if self._row is not None:
+            self._row.catch_up()
 
     def wrote(self, outlet: Outlet, handed_ns: int) -> None:
         """The kernel has everything up to `outlet`'s cursor, by a write that began at `handed_ns`."""
@@ -202,7 +210,7 @@ class Broadcaster:
                 return False
             until_us = clock.monotonic_us() + TURN_US
             pause = Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
-            self._is_through = not self._take_a_turn(pause)
+            self._is_through = not self._take_a_turn(pause, leaves_share=False)
             return not self._is_through
 
     def _start(self) -> None:
@@ -233,8 +241,11 @@ class Broadcaster:
             return True
         return self._take_a_turn(_pause_in(TURN_US))
 
-    def _take_a_turn(self, pause: Pause, *, is_help: bool = False) -> bool:
-        """Write until `pause` is due, or as help until nothing is owed; whether something is left to write."""
+    def _take_a_turn(self, pause: Pause, *, is_help: bool = False, leaves_share: bool = True) -> bool:
+        """Write until `pause` is due, or as help until nothing is owed; whether something is left to write.
+
+        `leaves_share`: a turn that is no help is over with its share of a round that somebody has published into.
+        """
         written, is_enough = 0, False
         while self._round is not None or self._due:
             if self._round is None:
@@ -249,8 +260,10 @@ class Broadcaster:
             share = total // TURN_SHARE
             while left > 0:
                 count = pause.every * LOTS
-                if is_help or self._is_joined:
-                    count = min(count, max(self._owed if is_help else share - written, LOT_MAX))
+                if is_help:
+                    count = min(count, max(self._owed, LOT_MAX))
+                elif leaves_share and self._is_joined:
+                    count = min(count, max(share - written, LOT_MAX))
                 count = write_to(audience, self.sender, row, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
                 self._owed = max(0, self._owed - count)
@@ -258,7 +271,7 @@ class Broadcaster:
                 if is_help:
                     is_enough = not self._owed and written >= LOT_MAX
                 else:
-                    is_enough = self._is_joined and written >= share
+                    is_enough = leaves_share and self._is_joined and written >= share
                 if left and (is_enough or pause.is_due()):
                     self._round = (audience, row, at, left, end)
                     return True
@@ -270,7 +283,7 @@ class Broadcaster:
                 audience.rest()
             audience.trim(end)
             if not is_last and pause.is_due():
-                return True  # Each may choose topics of its own: many small audiences take as long as a large one.
+                is_enough = True  # Each may choose topics of its own: many small audiences take as long as a large one.
         self._owed = 0
         self._is_joined = False
         return False

@@ -48,7 +48,7 @@ CLOSED_LOST = "connection_lost"
 class Place:
     """What a round reads of each connection, side by side: between two rounds all of it leaves the processor's caches."""
 
-    __slots__ = ("audience", "cursor", "is_blocked", "sock")
+    __slots__ = ("audience", "is_blocked", "sock", "stands_at")
 
 
 class Outlet(Place):
@@ -70,8 +70,8 @@ class Outlet(Place):
         self.fd = sock.fileno()
         self.audience: Audience | None = None
         """With whom it shares a stream."""
-        self.cursor = 0
-        """Where it stands in that stream."""
+        self.stands_at = 0
+        """Where it stands in that stream, unless its audience knows better (row.py): ask `cursor`."""
         self.is_blocked = False
         """Whether it waits for the kernel to take bytes again."""
         self._own: bytes | bytearray = b""
@@ -84,6 +84,19 @@ class Outlet(Place):
         """Whether what the peer writes stays in the kernel."""
         self._ending: str | None = None
         """Why it ends as soon as nothing waits any more."""
+
+    @property
+    def cursor(self) -> int:
+        """Where it stands in its stream."""
+        if self.audience is not None:
+            self.audience.catch_up()
+        return self.stands_at
+
+    @cursor.setter
+    def cursor(self, place: int) -> None:
+        if self.audience is not None:
+            self.audience.catch_up()
+        self.stands_at = place
 
     def on_data(self, data: bytes) -> None:
         """The peer wrote `data`."""

@@ -21,6 +21,7 @@ from app.serving.ring import LOT_MAX, SEND, Ring
 
 if TYPE_CHECKING:
     from app.serving.outlet import Outlet
+    from app.serving.row import Row
 
 logger = logging.getLogger("siar.sending")
 
@@ -69,28 +70,29 @@ class Sender:
         return ONE_BY_ONE if self._opened() is None else AT_ONCE
 
     def send(
-        self, outlets: Sequence[Outlet], fds: array[int], data: bytes, pause: Pause | None = None
+        self, row: Row, begin: int, end: int, data: bytes, pause: Pause | None = None
     ) -> tuple[int, list[int] | None]:
-        """`data` to each, `ROW_MAX` at most, none of which has ended, or until `pause` is due.
+        """`data` to those from `begin` to before `end`, `ROW_MAX` at most, none of which has ended, or until `pause` is due.
 
         To how many, and how many bytes each of those took; `None`: all of them.
         """
-        ring, size, total = self._opened(), len(data), len(outlets)
+        ring, size, total = self._opened(), len(data), end - begin
         if ring is not None:
-            self._lay(ring, fds, data)
+            self._lay(ring, row.fds[begin:end], data)
         every = LOT_MAX if pause is None else pause.every
         results: list[int] | None = None
         done = 0
         while done < total:
             count = min(every, total - done)
             if ring is None:
-                some = _shortened(_one_by_one(outlets[done : done + count], data), data)
+                outlets = row.outlets[begin + done : begin + done + count]
+                some = _shortened(_one_by_one(outlets, data), data)
             else:
                 some = ring.go(count, size)
                 if some is not None and len(some) < count:
                     self._tell(len(some), count)
-                    some += _one_by_one(outlets[done + len(some) : done + count], data)
-                    self._lay(ring, fds[done + count :], data)
+                    some += _one_by_one(row.outlets[begin + done + len(some) : begin + done + count], data)
+                    self._lay(ring, row.fds[begin + done + count : end], data)
             if some is not None and results is None:
                 results = [size] * done
             if results is not None:
@@ -101,20 +103,20 @@ class Sender:
         return done, results
 
     def send_stamped(
-        self, outlets: Sequence[Outlet], fds: array[int], data: bytes, pause: Pause | None = None
+        self, row: Row, begin: int, end: int, data: bytes, pause: Pause | None = None
     ) -> tuple[int, list[int] | None, list[int]]:
         """The same, and the time (`clock.monotonic_ns`) right before each send, or before the call that brings several."""
         is_one_by_one = self._opened() is None
         every = LOT_MAX if is_one_by_one else STAMPED_LOT
         results, stamps_ns = [], []
-        for at in range(0, len(outlets), every):
-            some = outlets[at : at + every]
+        for at in range(begin, end, every):
+            count = min(every, end - at)
             if is_one_by_one:
-                of_these, stamps = _one_by_one_stamped(some, data)
+                of_these, stamps = _one_by_one_stamped(row.outlets[at : at + count], data)
             else:
-                stamps = [clock.monotonic_ns()] * len(some)
-                _, told = self.send(some, fds[at : at + every], data)
-                of_these = [len(data)] * len(some) if told is None else told
+                stamps = [clock.monotonic_ns()] * count
+                _, told = self.send(row, at, at + count, data)
+                of_these = [len(data)] * count if told is None else told
             results += of_these
             stamps_ns += stamps
             if pause is not None and pause.is_due():

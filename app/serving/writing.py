@@ -1,37 +1,21 @@
 """The hot path: the same bytes to a lot of connections that stand at the same place, each step for all of them at once.
 
-    who can take something -> those at one place -> the kernel (sending.py) -> where each stands now
-
-What the kernel does for a delivery costs the interpreter its place in the processor's caches. In loops of their own, and
-where it goes in C, our steps stay warm.
+a run of the row (row.py) -> what it has not got -> the kernel (sending.py) -> where it stands now
+connection by connection, where one is behind the others: its kernel buffer is full, or it has just come or left
 """
 
 from __future__ import annotations
 
 import errno
-from array import array
-from collections.abc import Iterable
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX, Outlet
 from app.serving.ring import LOT_MAX
+from app.serving.row import Row
 
 if TYPE_CHECKING:
     from app.serving.broadcaster import Audience
     from app.serving.sending import Pause, Sender
-
-_cursor = attrgetter("cursor")
-
-
-class Row:
-    """Those who read something, as rounds of writing go through them, and their descriptors beside."""
-
-    __slots__ = ("fds", "outlets")
-
-    def __init__(self, outlets: Iterable[Outlet]) -> None:
-        self.outlets = list(outlets)
-        self.fds = array("i", [each.fd for each in self.outlets])
 
 
 def write_to(
@@ -40,26 +24,28 @@ def write_to(
     """Bring those of `row` who can take it to the end of the stream, or so many of them until `pause` is due; how many.
 
     `count`: `ROW_MAX` at most. Call it under the broadcaster's lock.
-
-    Nothing is made for a connection that takes everything: those who stand at the end share the number that says so.
     """
-    outlets, stream = row.outlets[at : at + count], audience.stream
-    places = list(map(_cursor, outlets))
-    begin = 0
+    stream, here, until = audience.stream, at, at + count
     while audience.is_settled(row):
-        if begin == count:
+        if here == until:
             return count
-        end = _run_end(places, begin)
-        if places[begin] != stream.end:
-            if begin and pause is not None and pause.is_due():
-                return begin
-            done = _write(audience, sender, outlets[begin:end], row.fds[at + begin : at + end], pause)
-            if done < end - begin:
-                return begin + done
-        begin = end
-    if begin:
-        return begin  # Something has changed: the next time it is known from the start.
-    outlets = outlets[:LOT_MAX]
+        cursor, end = row.run_at(here)
+        end = min(end, until)
+        if cursor != stream.end:
+            if here != at and pause is not None and pause.is_due():
+                return here - at
+            done = _write(audience, sender, row, here, end, cursor, pause)
+            if done < end - here:
+                return here + done - at
+        here = end
+    if here != at:
+        return here - at  # Something has changed: the next time it is known from the start.
+    return _write_one_by_one(audience, sender, row.outlets[at : min(until, at + LOT_MAX)])
+
+
+def _write_one_by_one(audience: Audience, sender: Sender, outlets: list[Outlet]) -> int:
+    """Each stands where it stands; how many of them were looked at: all."""
+    stream = audience.stream
     while True:
         able = [
             each
@@ -71,41 +57,38 @@ def write_to(
         ]
         if not able:
             return len(outlets)
-        alike = [each for each in able if each.cursor == able[0].cursor]
-        _write(audience, sender, alike, array("i", [each.fd for each in alike]), None)
-
-
-def _run_end(places: list[int], begin: int) -> int:
-    """Behind those in a row who stand where the one at `begin` does: everybody, unless somebody published amid a lot."""
-    place = places[begin]
-    alike = places.count(place)
-    if places[begin : begin + alike].count(place) == alike:
-        return begin + alike
-    return next((at for at in range(begin + 1, len(places)) if places[at] != place), len(places))
+        cursor = able[0].cursor
+        alike = Row(each for each in able if each.cursor == cursor)
+        _write(audience, sender, alike, 0, len(alike.outlets), cursor, None)
+        alike.catch_up()
 
 
 def _write(
-    audience: Audience, sender: Sender, outlets: list[Outlet], fds: array[int], pause: Pause | None
+    audience: Audience, sender: Sender, row: Row, begin: int, end: int, cursor: int, pause: Pause | None
 ) -> int:
-    """What follows for those who stand at one place, none of whom has ended; to how many, until `pause` was due."""
+    """What follows for a run, none of which has ended; to how many, until `pause` was due."""
     stream, recording = audience.stream, audience.recording
-    begins, end = outlets[0].cursor, stream.end
-    data = stream.read(begins, WRITE_BYTES_MAX)
+    data = stream.read(cursor, WRITE_BYTES_MAX)
     size = len(data)
-    reached = end if begins + size == end else begins + size
+    reached = stream.end if cursor + size == stream.end else cursor + size
     stamps_ns: list[int] = []
     if recording is None:
-        done, results = sender.send(outlets, fds, data, pause)
+        done, results = sender.send(row, begin, end, data, pause)
     else:
-        done, results, stamps_ns = sender.send_stamped(outlets, fds, data, pause)
-    if done < len(outlets):
-        outlets = outlets[:done]
-    _advance(outlets, results, begins, size, reached)
+        done, results, stamps_ns = sender.send_stamped(row, begin, end, data, pause)
+    if results is None:
+        row.move(begin, begin + done, reached)
+        if recording is None and reached is stream.end:
+            return done
+    outlets = row.outlets[begin : begin + done]
+    if results is not None:
+        row.catch_up()
+        _advance(outlets, results, cursor, size, reached)
     if recording is not None:
-        for outlet, stamp_ns in zip(outlets, stamps_ns, strict=True):
-            if outlet.cursor != begins:
-                recording.note(outlet, outlet.cursor, stamp_ns)
-    if reached is not end:
+        for outlet, stamp_ns, taken in zip(outlets, stamps_ns, results or [size] * done, strict=True):
+            if taken > 0:
+                recording.note(outlet, cursor + taken, stamp_ns)
+    if reached is not stream.end:
         for outlet in outlets:  # There is more than one call writes: the loop goes on with it.
             outlet.block()
     if results is not None:
@@ -113,14 +96,10 @@ def _write(
     return done
 
 
-def _advance(outlets: list[Outlet], results: list[int] | None, begins: int, size: int, reached: int) -> None:
-    if results is None:
-        for outlet in outlets:
-            outlet.cursor = reached
-        return
+def _advance(outlets: list[Outlet], results: list[int], cursor: int, size: int, reached: int) -> None:
     for outlet, result in zip(outlets, results, strict=True):
         if result > 0:
-            outlet.cursor = reached if result == size else begins + result
+            outlet.stands_at = reached if result == size else cursor + result
 
 
 def _hold(outlets: list[Outlet], results: list[int], size: int) -> None:

@@ -195,7 +195,7 @@ def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has(
         stage.publish()
         assert stage.broadcaster._take_a_turn(ONE_LOT)
 
-    assert stage.audience.stream.frame_count <= 4
+    assert stage.audience.stream.frame_count <= 5
     while stage.broadcaster._take_a_turn(NO_END):
         pass
     assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
@@ -266,8 +266,11 @@ def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCapt
     ]
 
 
-def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then() -> None:
+def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Between two publishes that come one after the other; what is published once leaves others their turn."""
+    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
     members = int(2 * HELP_SHARE) * TURN_SHARE * LOT_MAX
     stage = Stage(members)
     broadcaster = stage.broadcaster
@@ -292,3 +295,31 @@ def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then() -> No
         pass
     assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * members
     assert not broadcaster.go_on(at_once)
+
+
+def test_what_is_published_behind_writing_on_to_the_end_waits_for_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The broadcaster's thread may not have run, which is no reason to take it for a burst from inside."""
+    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
+    stage = Stage(2 * LOT_MAX)
+    broadcaster = stage.broadcaster
+    broadcaster._is_rung = True
+    stage.begin_a_round()
+    stage.publish()
+    broadcaster.write()
+    while broadcaster.go_on(lambda: False):
+        pass
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * len(stage.sockets)
+    before = stage.writes
+
+    stage.publish()
+    broadcaster.write()
+    assert stage.writes == before + LOT_MAX
+
+    assert not broadcaster.go_on(lambda: False)
+    assert broadcaster._take_own_turn(), "its turn is left to who has written just before"
+    assert not broadcaster._take_own_turn()
+    stage.publish()
+    broadcaster.write()
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * len(stage.sockets), "merged, as ever"

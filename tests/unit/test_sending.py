@@ -6,7 +6,6 @@ import _socket
 import itertools
 import logging
 import socket
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -20,6 +19,7 @@ from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_LOST
 from app.serving.recording import Recording
 from app.serving.ring import LOT_MAX
+from app.serving.row import Row
 from app.serving.sending import AT_ONCE, ONE_BY_ONE, ROOM_BYTES, ROW_MAX, STAMPED_LOT, Pause, Sender
 from tests.support.kernel_ring import OFFERED, needs_ring
 from tests.unit.test_outlet import FakeLoop, Probe
@@ -156,9 +156,7 @@ def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_ticks")
 def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one() -> None:
     with room_of(20, at_once=True) as room:
-        fds = array("i", [each.fd for each in room.members])
-
-        done, results, stamps_ns = room.sender.send_stamped(room.members, fds, b"data")
+        done, results, stamps_ns = room.sender.send_stamped(Row(room.members), 0, 20, b"data")
 
         assert (done, results) == (20, None)
         assert stamps_ns == [index // STAMPED_LOT for index in range(20)]
@@ -169,7 +167,7 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> 
     with room_of(5, at_once=False) as room:
         room.peers[2].close()
 
-        done, results, stamps_ns = room.sender.send_stamped(room.members, array("i"), b"data")
+        done, results, stamps_ns = room.sender.send_stamped(Row(room.members), 0, 5, b"data")
 
         assert done == 5
         assert results is not None
@@ -227,21 +225,21 @@ def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
 ) -> None:
     members = 3 * LOT_MAX + 5
     with room_of(members, at_once=at_once) as room:
-        fds = array("i", [each.fd for each in room.members])
+        row = Row(room.members)
         countdown = itertools.count(1)
         pause = Pause(lambda: next(countdown) >= looks, every)
 
         if is_recorded:
-            done, results, stamps_ns = room.sender.send_stamped(room.members, fds, b"one", pause)
+            done, results, stamps_ns = room.sender.send_stamped(row, 0, members, b"one", pause)
             assert len(stamps_ns) == done
             lot = STAMPED_LOT if at_once else LOT_MAX
         else:
-            done, results = room.sender.send(room.members, fds, b"one", pause)
+            done, results = room.sender.send(row, 0, members, b"one", pause)
             lot = every
 
         assert results is None
         assert done == min(members, looks * lot)
-        later, _results = room.sender.send(room.members[done:], fds[done:], b"two")
+        later, _results = room.sender.send(row, done, members, b"two")
         assert later == members - done
         received = [room.received(index) for index in range(members)]
         assert received == [b"one"] * done + [b"two"] * (members - done)
@@ -254,10 +252,8 @@ def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
         for member in room.members:
             assert member.sock is not None
             member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * ROOM_BYTES)
-        fds = array("i", [each.fd for each in room.members])
-
         for data in (b"short", long, b"short again"):
-            assert room.sender.send(room.members, fds, data) == (3, None)
+            assert room.sender.send(Row(room.members), 0, 3, data) == (3, None)
 
         assert [room.received(index) for index in range(3)] == [b"short" + long + b"short again"] * 3
 

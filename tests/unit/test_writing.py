@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX
 from app.serving.recording import Recording
+from app.serving.row import Row
 from app.serving.sending import Pause
-from app.serving.writing import Row, write_to
+from app.serving.writing import write_to
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 FRAMES = (b"<one>", b"<two, which is longer>", b"<three>")

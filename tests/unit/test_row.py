@@ -1,0 +1,55 @@
+"""Where those in a row stand is known run by run, and is always what each would have said by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.serving.row import Row
+
+MEMBERS = 12
+
+
+@dataclass
+class Reader:
+    fd: int
+    stands_at: int
+
+
+MOVES = st.lists(st.tuples(st.integers(0, MEMBERS - 1), st.integers(1, MEMBERS), st.integers(0, 3)))
+
+
+@given(st.lists(st.integers(0, 3), min_size=MEMBERS, max_size=MEMBERS), MOVES, st.sets(st.integers(0, 20)))
+def test_a_row_knows_what_its_members_would(
+    begins: list[int], moves: list[tuple[int, int, int]], caught_up: set[int]
+) -> None:
+    readers = [Reader(number, begin) for number, begin in enumerate(begins)]
+    row = Row(cast(Any, readers))
+    expected = list(begins)
+
+    for number, (begin, count, cursor) in enumerate(moves):
+        end = min(begin + count, MEMBERS)
+        row.move(begin, end, cursor)
+        expected[begin:end] = [cursor] * (end - begin)
+        if number in caught_up:
+            row.catch_up()
+            assert [each.stands_at for each in readers] == expected
+            readers[begin].stands_at = expected[begin] = 4  # By itself, as one whose buffer was full.
+        assert _told(row) == expected
+
+    row.catch_up()
+    assert [each.stands_at for each in readers] == expected
+
+
+def _told(row: Row) -> list[int]:
+    places: list[int] = []
+    while len(places) < MEMBERS:
+        cursor, end = row.run_at(len(places))
+        assert end > len(places)
+        assert row.run_at(end - 1) == (cursor, end)
+        assert end == MEMBERS or row.run_at(end)[0] != cursor, "a run is as long as it can be"
+        places += [cursor] * (end - len(places))
+    return places
