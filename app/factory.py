@@ -49,7 +49,10 @@ ROOT = Path(__file__).parents[1]
 
 
 class SiarApp(flask.Flask):
-    """Flask, with what our worker asks for at the end."""
+    """Flask, with what our worker asks for while it waits and at the end."""
+
+    go_on: Callable[[Callable[[], bool]], bool]
+    """Write of what was published back to back, until what it is given says that it is enough; whether more is left."""
 
     @property
     def services(self) -> Services:
@@ -59,10 +62,6 @@ class SiarApp(flask.Flask):
     def drain(self) -> None:
         """Say goodbye to every client; the worker calls it when it has stopped accepting."""
         self.services.drain()
-
-    def go_on(self, is_enough: Callable[[], bool]) -> bool:
-        """Write of what was published back to back, until it `is_enough`; whether more is left. For our workers."""
-        return self.services.fanout.broadcaster.go_on(is_enough)
 
     def is_drained(self) -> bool:
         """Whether every goodbye has been written."""
@@ -82,6 +81,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     app.wsgi_app = Policy(app.wsgi_app, clock_port=settings.clock_port)  # type: ignore[method-assign]
     services = build(app, settings)  # puts Socket.IO's middleware around it
     app.extensions[KEY] = services
+    app.go_on = services.fanout.broadcaster.go_on
     errors.register(app)
     shared_broker.register(app, workers=settings.workers)
     for view in (

@@ -42,7 +42,7 @@ STAMPED_LOT = 8
 some 35 us. A stamp for each would need a call for each, and the instrument would measure another server."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pause:
     """When to stop amid a row."""
 

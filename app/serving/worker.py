@@ -12,7 +12,6 @@ import fcntl
 import gc
 import os
 import posix  # The kernel's calls themselves: green-thread libraries replace what `os` offers.
-import sys
 import termios
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +48,9 @@ SPARE = 100
 READ_BYTES = 8_192
 """At a time, as gunicorn does."""
 
+_NOTHING = bytes(4)
+"""As FIONREAD says it."""
+
 GC_AFTER = 20_000
 """Objects more than before, where Python's default is 700 (and 2,000 from 3.13 on)."""
 
@@ -80,6 +82,14 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
     def _is_encrypted(self) -> bool:
         """gunicorn looks its settings up each time."""
         return bool(self.cfg.is_ssl)
+
+    @cached_property
+    def _go_on(self) -> Callable[[Callable[[], bool]], bool] | None:
+        """The application's, where a wait may be used for it: until what it is given says that it is enough, it writes.
+
+        Whether there is more. What an encrypted connection brings is not all for the application.
+        """
+        return None if self._is_encrypted else getattr(self.wsgi, "go_on", None)
 
     def current(self) -> Any:
         """The green thread that runs."""
@@ -188,17 +198,20 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
             )
         handle = super().handle_request
         again = self._answer(lambda: bool(handle(listener_name, req, sock, addr)), req, sock)
-        while again and repeats.can_come_again(req) and self._comes_again(req):
-            again = self._answer_again(req, sock)
+        if again and repeats.can_come_again(req):
+            _, address = self._visitors[self.current()]
+            plain = None if self._is_encrypted else AnswerSocket(sock)
+            while again and repeats.can_come_again(req) and self._comes_again(req, sock, address):
+                again = self._answer_again(req, sock, plain)
         return again
 
-    def _answer_again(self, req: Any, sock: Any) -> bool:
-        """The answer to what came again; whether the connection stays."""
-        if self._is_encrypted or not repeats.has_shortcut(req):
+    def _answer_again(self, req: Any, sock: Any, plain: AnswerSocket | None) -> bool:
+        """The answer to what came again; whether the connection stays. `plain`: the same socket, where it is not encrypted."""
+        if plain is None or not repeats.has_shortcut(req):
             handle = partial(repeats.answer, self.wsgi, req, sock, self.is_already_handled)
             return self._answer(handle, req, sock)
         try:
-            again = repeats.answer(self.wsgi, req, AnswerSocket(sock), self.is_already_handled)
+            again = repeats.answer(self.wsgi, req, plain, self.is_already_handled)
         except TimeoutError:
             raise _took_nothing() from None
         if not self.alive:
@@ -219,16 +232,15 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         sock.settimeout(None)
         if not self.alive:
             raise StopIteration
-        if self._is_encrypted or req.unreader.buf.getbuffer().nbytes or _unread_bytes(sock):
+        if self._is_encrypted or req.unreader.buf.getbuffer().nbytes or _has_unread(sock.fileno()):
             # A client that asks again before it is answered never has its thread wait. Without this it held everything
             # else up, the writing of what it publishes first of all.
             self._let_others_run()
         return again
 
-    def _comes_again(self, req: Any) -> bool:
+    def _comes_again(self, req: Any, sock: Any, address: str) -> bool:
         """Wait for the connection's next request; whether it is `req` again. Any other is left to gunicorn."""
         data = b""
-        sock, address = self._visitors[self.current()]
         if self._make_use_of_the_wait(sock):
             self._be_counted(sock, address)
             if self._turns.is_due():
@@ -250,24 +262,25 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
         Whether it has asked: what it wrote is there to be read.
         """
-        go_on = getattr(self.wsgi, "go_on", None)
-        if go_on is None or self._is_encrypted:
+        go_on = self._go_on
+        if go_on is None:
             return False
-        has_asked = _unread_bytes(sock) > 0
+        fd: int = sock.fileno()
+        has_asked = False
 
         def is_enough() -> bool:
             nonlocal has_asked
-            has_asked = _unread_bytes(sock) > 0
+            has_asked = _has_unread(fd)
             return has_asked or self._turns.is_due()
 
         while not has_asked and go_on(is_enough):
             if self._turns.is_due():
                 self._let_others_run()
-                has_asked = _unread_bytes(sock) > 0
+                has_asked = _has_unread(fd)
                 if not self.alive and not has_asked:
                     cut(sock)  # A drain looked for it while it wrote.
                     return False
-        return has_asked
+        return has_asked or _has_unread(fd)
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
         """A connection that was taken over leaves the request loop."""
@@ -320,9 +333,9 @@ def _took_nothing() -> ConnectionResetError:
     return ConnectionResetError(errno.ECONNRESET, "The client took nothing for too long.")
 
 
-def _unread_bytes(sock: Any) -> int:
-    """What has come for `sock` and has not been read."""
-    return int.from_bytes(fcntl.ioctl(sock.fileno(), termios.FIONREAD, bytes(4)), sys.byteorder)
+def _has_unread(fd: int) -> bool:
+    """Whether something has come that has not been read."""
+    return fcntl.ioctl(fd, termios.FIONREAD, _NOTHING) != _NOTHING
 
 
 def _read_what_is_there(unreader: Any, sock: Any) -> bytes:

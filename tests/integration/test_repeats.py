@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 import socket
 import ssl
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from app.operators import DRAWN_TOKEN_CHARS
 from tests.support.encrypted import serving
 from tests.support.patience import PATIENCE_S
 from tests.support.republishing import asking, publish, talking
@@ -24,28 +26,43 @@ BODY_BYTES_MAX = 2048
 
 WORKERS = ("eventlet", "gevent")
 
+TOKENS = {"drawn": "d" * 40, "typed": ADMIN_TOKEN}
+"""As long as one that Siar draws: such a one goes the short way. The other is a person's."""
 
-@pytest.fixture(scope="module", params=WORKERS)
+
+@pytest.fixture(scope="module", params=itertools.product(WORKERS, TOKENS), ids=" ".join)
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("repeats")
-    options = {"publish_body_bytes_max": BODY_BYTES_MAX, "green_threads": request.param}
+    worker, token = request.param
+    options = {
+        "publish_body_bytes_max": BODY_BYTES_MAX,
+        "green_threads": worker,
+        "admin_token": TOKENS[token],
+    }
     with running_server(folder, command=COMMAND, recorder=0, **options) as running:
         yield running
         assert "Traceback" not in running.log(), running.log()
 
 
 def repeats_of(server: RunningServer) -> int:
-    """How many requests have gone the short way so far."""
-    return int(server.request("GET", "/repeats")[1]["count"])
+    """How many requests were known again so far; with a token that nobody can guess all of them had a shortcut."""
+    counts = server.request("GET", "/repeats")[1]
+    assert counts["short"] == (counts["count"] if len(server.admin_token) >= DRAWN_TOKEN_CHARS else 0)
+    return int(counts["count"])
+
+
+def publishing(server: RunningServer, body: bytes, *lines: str) -> bytes:
+    """A request with the operator's token."""
+    return asking(body, *lines, token=server.admin_token)
 
 
 def test_each_of_many_publishes_gets_one_position_and_its_own_body(server: RunningServer) -> None:
     before, titles = repeats_of(server), [f"number {number:03}" for number in range(200)]
 
     with sse(server.port) as stream, talking(server.port) as talk:
-        answers = [talk.ask(asking(publish(title))) for title in titles]
+        answers = [talk.ask(publishing(server, publish(title))) for title in titles]
         received = [stream.next_notification() for _ in titles]
 
     assert {status for status, _answer in answers} == {201}
@@ -62,7 +79,7 @@ def test_the_standard_librarys_client_is_answered_whichever_way_its_two_writes_c
 ) -> None:
     """It writes a head and a body apart: they may be one read, or two."""
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
-    headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
+    headers = {"Authorization": f"Bearer {server.admin_token}", "Content-Type": "application/json"}
     titles = [f"number {number:03}" for number in range(100)]
     offsets, received = [], []
     with contextlib.closing(link), sse(server.port) as stream:
@@ -84,7 +101,7 @@ def test_a_head_that_differs_goes_through_gunicorn_and_the_next_one_is_known_aga
     tags = ["a", "a", "b", "b", "b", "a"]
 
     with talking(server.port) as talk:
-        statuses = [talk.ask(asking(body, f"X-Request-Id: {tag}"))[0] for tag in tags]
+        statuses = [talk.ask(publishing(server, body, f"X-Request-Id: {tag}"))[0] for tag in tags]
 
     assert statuses == [201] * 6
     assert repeats_of(server) - before == 3
@@ -95,7 +112,7 @@ def test_a_key_that_comes_again_publishes_nothing_on_the_short_way_either(server
     bodies = [publish("t", idempotency_key=key) for key in ("key 1", "key 2", "key 2", "key 1")]
 
     with talking(server.port) as talk:
-        answers = [talk.ask(asking(body)) for body in bodies]
+        answers = [talk.ask(publishing(server, body)) for body in bodies]
 
     assert [status for status, _answer in answers] == [201, 201, 200, 200]
     first, second, second_again, first_again = (answer["offset"] for _status, answer in answers)
@@ -108,7 +125,7 @@ def test_a_body_that_says_nothing_of_use_is_refused_and_the_next_one_taken(serve
     bad = [b"x" * len(good), good.replace(b"title", b"tilte"), good.replace(b'"t"', b"123")]
 
     with talking(server.port) as talk:
-        statuses = [talk.ask(asking(body))[0] for body in (good, *bad, good)]
+        statuses = [talk.ask(publishing(server, body))[0] for body in (good, *bad, good)]
 
     assert statuses == [201, 400, 400, 400, 201]
     assert repeats_of(server) - before == 4
@@ -118,14 +135,17 @@ def test_a_body_that_is_too_long_is_refused_each_time_and_the_next_one_taken(ser
     before, long = repeats_of(server), publish("t" * BODY_BYTES_MAX)
 
     with talking(server.port) as talk:
-        statuses = [talk.ask(asking(body))[0] for body in (long, long, long, publish("t"), publish("u"))]
+        statuses = [
+            talk.ask(publishing(server, body))[0] for body in (long, long, long, publish("t"), publish("u"))
+        ]
 
     assert statuses == [413, 413, 413, 201, 201]
     assert repeats_of(server) - before == 1
 
 
 def test_a_wrong_token_is_refused_each_time_and_a_right_one_taken_after_it(server: RunningServer) -> None:
-    right, wrong = asking(publish("t")), asking(publish("t"), token="x" * len(ADMIN_TOKEN))
+    right = publishing(server, publish("t"))
+    wrong = right.replace(server.admin_token.encode(), b"x" * len(server.admin_token))
 
     with talking(server.port) as talk:
         statuses = [talk.ask(data)[0] for data in (right, right, wrong, wrong, right, right)]
@@ -135,7 +155,7 @@ def test_a_wrong_token_is_refused_each_time_and_a_right_one_taken_after_it(serve
 
 @pytest.mark.parametrize("cut", [1, 40, -20, -1])
 def test_a_repeat_in_two_pieces_is_one_request(server: RunningServer, cut: int) -> None:
-    data = asking(publish("t"))
+    data = publishing(server, publish("t"))
 
     with talking(server.port) as talk:
         offsets = [talk.ask(data)[1]["offset"] for _ in range(2)]
@@ -150,7 +170,7 @@ def test_requests_that_come_at_once_are_answered_in_order(server: RunningServer)
     titles = [f"number {number:03}" for number in range(20)]
 
     with sse(server.port) as stream, talking(server.port) as talk:
-        talk.sock.sendall(b"".join(asking(publish(title)) for title in titles))
+        talk.sock.sendall(b"".join(publishing(server, publish(title)) for title in titles))
         answers = [talk.answer() for _ in titles]
         received = [stream.next_notification() for _ in titles]
 

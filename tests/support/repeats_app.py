@@ -1,32 +1,32 @@
 """Siar as it is, with a count of what came again: `gunicorn -c gunicorn.conf.py tests.support.repeats_app:app`.
 
-`GET /repeats` tells how many requests the worker has handed on without gunicorn, which gives an application early hints.
+`GET /repeats` tells how many requests the worker has had answered without gunicorn, and how many of them by a shortcut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import flask
 
 from app.factory import create_app
+from app.serving import repeats as under_test
 
 app = create_app()
 
-_inner = app.wsgi_app
-_repeats = 0
+_answer = under_test.answer
+_counts = {"count": 0, "short": 0}
 
 
-def _counting(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    global _repeats
-    _repeats += "wsgi.early_hints" not in environ
-    return _inner(environ, start_response)
+def _counting(wsgi: Any, request: Any, *rest: Any) -> bool:
+    _counts["count"] += 1
+    _counts["short"] += under_test.has_shortcut(request)
+    return _answer(wsgi, request, *rest)
 
 
-app.wsgi_app = _counting  # type: ignore[method-assign]
+under_test.answer = _counting
 
 
 @app.get("/repeats")
 def repeats() -> flask.Response:
-    return flask.jsonify(count=_repeats)
+    return flask.jsonify(_counts)

@@ -152,7 +152,14 @@ def running_server(
         )
     os.close(read_fd)
     server = RunningServer(
-        f"http://127.0.0.1:{port}", port, ADMIN_TOKEN, runs_dir, "", None, process, log_path
+        f"http://127.0.0.1:{port}",
+        port,
+        str(settings.get("admin_token", ADMIN_TOKEN)),
+        runs_dir,
+        "",
+        None,
+        process,
+        log_path,
     )
     try:
         _wait_until_ready(server)

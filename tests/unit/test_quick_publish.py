@@ -9,10 +9,13 @@ from typing import Any
 import flask
 import pytest
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
+from werkzeug.test import EnvironBuilder, TestResponse, run_wsgi_app
+from werkzeug.wrappers import Request
 
 from app.core.errors import BrokerAway
 from app.factory import SiarApp, create_app
+from app.serving import shortcut
+from app.serving.shortcut import Shortcut
 from app.settings import Settings
 from app.web.policy import closing_headers
 
@@ -197,3 +200,93 @@ def test_other_requests_of_that_address_reach_flask(app: SiarApp, passed_on: lis
     client.put("/api/notifications", json=BODY, headers={"Authorization": f"Bearer {DRAWN}"})
 
     assert passed_on == ["GET", "PUT"]
+
+
+class Again:
+    """A publish whose head comes again, as our worker has it answered."""
+
+    def __init__(
+        self, app: SiarApp, token: str = DRAWN, path: str = "/api/notifications", **headers: str
+    ) -> None:
+        self._app = app
+        self.shortcut = Shortcut()
+        builder = EnvironBuilder(
+            path=path,
+            method="POST",
+            json=BODY,
+            headers={"Authorization": f"Bearer {token}", **headers},
+            environ_overrides={shortcut.KEY: self.shortcut, "REMOTE_ADDR": "127.0.0.1"},
+        )
+        self.environ = builder.get_environ()
+        self.body = self.environ["wsgi.input"].getvalue()
+        self.first = self._answer(app.wsgi_app, self.environ)
+
+    def answer(self, body: bytes | None = None) -> TestResponse:
+        """The next one's. A body has the length of the first one's."""
+        assert self.shortcut.app is not None
+        given = io.BytesIO(self.body if body is None else body)
+        return self._answer(self.shortcut.app, {**self.shortcut.environ, "wsgi.input": given})
+
+    def _answer(self, wsgi: Any, environ: dict[str, Any]) -> TestResponse:
+        answer = TestResponse(*run_wsgi_app(wsgi, environ, buffered=True), request=Request(environ))
+        assert answer.is_json
+        return answer
+
+
+def test_the_same_head_again_is_a_publish_like_the_first_one(app: SiarApp, passed_on: list[str]) -> None:
+    again = Again(app)
+
+    second, third = again.answer(), again.answer(again.body.replace(b"there", b"again"))
+
+    assert [each.status_code for each in (again.first, second, third)] == [201] * 3
+    assert [each.get_json()["offset"] for each in (again.first, second, third)] == [1, 2, 3]
+    assert told(again.first) == told(second) == told(third)
+    assert [each.body for each in app.services.broker.history(0, 10)] == ["there", "there", "again"]
+    assert app.services.requests.answered() == 3, "each counts, for a trial that it may disturb"
+    assert passed_on == []
+
+
+def test_what_is_wrong_with_a_repeat_is_said_by_the_view(app: SiarApp, passed_on: list[str]) -> None:
+    again = Again(app)
+
+    answers = [again.answer(again.body.replace(b"title", b"tilte")), again.answer()]
+
+    assert [each.status_code for each in answers] == [400, 201]
+    assert passed_on == ["POST"]
+
+
+def test_a_repeat_that_is_too_fast_is_held_back(tmp_path: Path) -> None:
+    again = Again(made(tmp_path, DRAWN, publish_per_s_max=1))
+
+    assert [again.answer().status_code for _ in range(2)] == [429, 429]
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({"token": TYPED}, 401),
+        ({"path": "/api/deliveries"}, 400),
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+    ],
+)
+def test_a_head_that_is_not_ours_or_not_allowed_takes_no_shortcut(
+    app: SiarApp, given: dict[str, str], status: int
+) -> None:
+    again = Again(app, **given)
+
+    assert again.first.status_code == status
+    assert again.shortcut.app is None
+
+
+def test_behind_a_proxy_a_repeat_comes_from_the_client_too(tmp_path: Path) -> None:
+    app = made(tmp_path, DRAWN, trusted_proxies=("127.0.0.1",))
+    forwarded = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
+    again = Again(app, **forwarded)
+    seen: list[tuple[str | None, str]] = []
+    app.before_request(lambda: seen.append((flask.request.remote_addr, flask.request.scheme)))
+
+    answer = again.answer(b"x" * len(again.body))
+
+    assert (again.first.status_code, answer.status_code) == (201, 400)
+    assert seen == [("192.0.2.7", "https")]
