@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import select
+from operator import attrgetter
 
 from app import clock
 from app.bench.connection import PONG_FRAME, UNKNOWN, Connection, Refused
 from app.bench.decoding import Parsed
-from app.bench.receiving import LOT, READ_BYTES, Receiver
+from app.bench.receiving import LOT, READ_BYTES, Read, Receiver
 from app.bench.record import UNKNOWN_ARRIVAL, Record
 from app.core.errors import MalformedFrame
 
@@ -22,6 +23,8 @@ KEY_BYTES = 48
 UNREAD_US_MAX = 3_000
 """How long what is read together may have lain there. A burst writes to a connection again no sooner than it has written to
 all others, and for a thousand that takes 4 ms: what has lain there for longer may have come in several writes."""
+
+_last, _rest = attrgetter("last"), attrgetter("rest")
 
 KNOWN_MAX = 256
 """Pieces that are remembered: some dozens are going round at a time."""
@@ -95,13 +98,59 @@ class Swarm:
             self._read(live[at : at + LOT], since_us + UNREAD_US_MAX)
 
     def _read(self, connections: list[Connection], sure_until_us: int) -> None:
-        """The hot loop."""
+        """The hot loop: all of a lot at once, where each has the same and has seen the same before."""
+        reads, arrivals_us, reads_us = self.receiver.read(connections)
+        if not self._account_alike(connections, reads, arrivals_us, reads_us, sure_until_us):
+            self._account_each(connections, reads, arrivals_us, reads_us, sure_until_us)
+
+    def _account_alike(
+        self,
+        connections: list[Connection],
+        reads: list[Read],
+        arrivals_us: list[int],
+        reads_us: list[int],
+        sure_until_us: int,
+    ) -> bool:
+        """Whether it was done: in steps that go in C a read costs the swarm a third less of its own time."""
+        data, total = reads[0] if reads else None, len(connections)
+        if not data or reads.count(data) != total:
+            return False
+        entry = self._known.get((len(data), data[:KEY_BYTES]))
+        if entry is None or entry[0] != data:
+            return False
+        _whole, _parsed, first, last = entry
+        if (
+            list(map(_last, connections)).count(first - 1) != total
+            or list(map(_rest, connections)).count(b"") != total
+        ):
+            return False
+        for connection in connections:
+            connection.last = last
+        count = last - first + 1
+        if count > 1 and max(arrivals_us) > sure_until_us:
+            arrivals_us = [each if each <= sure_until_us else UNKNOWN_ARRIVAL for each in arrivals_us]
+        record = self.record
+        record.arrivals_us.fromlist(arrivals_us)
+        record.reads_us.fromlist(reads_us)
+        record.firsts.fromlist([first] * total)
+        record.counts.fromlist([count] * total)
+        return True
+
+    def _account_each(
+        self,
+        connections: list[Connection],
+        reads: list[Read],
+        arrivals_us: list[int],
+        reads_us: list[int],
+        sure_until_us: int,
+    ) -> None:
+        """One after the other, whatever each has."""
         record, known = self.record, self._known
         add_arrival, add_read = record.arrivals_us.append, record.reads_us.append
         add_first, add_count = record.firsts.append, record.counts.append
         latest: bytes | None = None
         first = last = count = 0
-        lot = zip(connections, *self.receiver.read(connections), strict=False)
+        lot = zip(connections, reads, arrivals_us, reads_us, strict=False)
         for connection, data, arrival_us, read_us in lot:
             if data is None:
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import select
@@ -12,10 +13,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app import clock
 from app.bench import swarm_process, wire
 from app.bench.connection import RECEIVE_BUFFER_BYTES, Connection
+from app.bench.decoding import parse_events
 from app.bench.receiving import Receiver
 from app.bench.record import UNKNOWN_ARRIVAL, Record
 from app.bench.swarm import UNREAD_US_MAX, Swarm
@@ -147,6 +151,74 @@ def test_what_may_have_lain_unread_for_long_has_an_arrival_only_by_itself() -> N
             each.close()
     assert list(swarm.record.arrivals_us) == [sure_us, late_us, UNKNOWN_ARRIVAL, UNKNOWN_ARRIVAL]
     assert [each.last for each in members] == [2, 1, 2, 2]
+
+
+RUNS = st.sampled_from(
+    [events(1), events(1, 2), events(2), events(1, 3), b": a comment\n\n", events(1)[:9], None]
+)
+
+
+@given(
+    st.lists(st.lists(RUNS, min_size=1, max_size=2), min_size=1, max_size=6),
+    st.lists(st.booleans(), min_size=1),
+    st.lists(st.integers(0, 2), min_size=4, max_size=4),
+)
+def test_a_lot_that_is_accounted_for_at_once_leaves_what_one_by_one_does(
+    lots: list[list[bytes | None]], lates: list[bool], lasts: list[int]
+) -> None:
+    late = itertools.cycle(lates)
+    sure_us = UNREAD_US_MAX
+    lots_of = [[(data, sure_us + next(late)) for data in lot] for lot in lots]
+
+    accounts = []
+    for is_at_once in (True, False):
+        swarm = Swarm()
+        if not is_at_once:
+            cast(Any, swarm)._account_alike = lambda *_: False
+        members = [Member(last) for last in lasts]
+        for number, arrived in enumerate(lots_of):
+            cast(Any, swarm).receiver = Reading(arrived)
+            some = members[:2] if number % 2 == 0 else members[2:]
+            swarm._read(cast(Any, some[: len(arrived)]), sure_us)
+        record = swarm.record
+        rows = list(zip(record.arrivals_us, record.firsts, record.counts, strict=True))
+        assert len(record.reads_us) == len(rows)
+        accounts.append((rows, swarm.idle, [vars(each) for each in members]))
+
+    assert accounts[0] == accounts[1]
+
+
+def test_what_a_lot_has_read_is_known_to_the_next_which_is_accounted_for_at_once() -> None:
+    swarm = Swarm()
+    members = [Member(0) for _ in range(4)]
+    done, data = [], events(1)
+    for some in (members[:2], members[2:]):
+        arrived = [data] * 2, [1, 2], [3, 4], 0
+        done.append(swarm._account_alike(cast(Any, some), *cast(Any, arrived)))
+        if not done[-1]:
+            swarm._account_each(cast(Any, some), *cast(Any, arrived))
+
+    assert done == [False, True]
+    assert list(swarm.record.arrivals_us) == [1, 2, 1, 2]
+    assert [each.last for each in members] == [1] * 4
+
+
+class Member:
+    """What a swarm knows of a connection."""
+
+    is_sse = True
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self.rest = b""
+        self.taken: list[int] = []
+
+    def parse(self, data: bytes) -> Any:
+        return parse_events(data)
+
+    def take(self, offsets: tuple[int, ...]) -> None:
+        self.taken += offsets
+        self.last = max(self.last, *offsets)
 
 
 def told_since(poll: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
