@@ -62,7 +62,7 @@ class BenchPlan:
     repetitions: int = 5
     seconds: float = 1.8
     """Of a paced cell at least; and never fewer than three notifications (two where only the cost counts)."""
-    burst_rounds: int = 12
+    burst_rounds: int = 18
     burst_notifications: int = 50
     """Of each server in each round."""
     burst_warm_up: int = 10

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.broker.base import Draft
 from app.broker.keys import KEYS_MAX, Keys, Use, fingerprint

@@ -28,7 +28,8 @@ def test_a_packet_says_the_notification_as_it_is_with_its_id_behind_it_for_who_r
     plain, recovering = (packets.of(missed, recovers=each).encode() for each in (False, True))
 
     assert plain == f'42["notification",{missed.json}]'
-    assert json.loads(recovering[2:]) == ["notification", missed.wire(), "e.7"]
+    assert json.loads(recovering[2:]) == ["notification", json.loads(missed.json), "e.7"]
+    assert json.loads(missed.json)["body"] == "ünï"
 
 
 def test_what_is_kept_is_bounded_in_bytes_however_many_came_and_went() -> None:

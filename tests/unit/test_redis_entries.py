@@ -94,6 +94,14 @@ def test_an_entry_that_lacks_what_a_notification_has_is_refused_in_words() -> No
         entry_of(b"1-0", GOOD).notification("e")
 
 
+def test_an_entry_whose_stamp_is_no_integer_is_refused_in_words() -> None:
+    good = kept_of(a_draft(), epoch="e", mark="m", sent_us=50).entry(1)
+    good.wire["due_us"] = "40"
+
+    with pytest.raises(StoreError, match="is no history of Siar"):
+        good.notification("e")
+
+
 @pytest.mark.parametrize("text", [b"", b"12 print 40", b"12 print 40 50 60", b"x print 40 50", b"\xff a 1 2"])
 def test_a_use_that_is_not_ours_is_refused_in_words(text: bytes) -> None:
     with pytest.raises(StoreError, match="is no history of Siar"):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.core.errors import Malformed
-from app.core.notification import EncodedJSON, WireJSON, encode_json
+from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json
+from app.core.position import Position
 
 
 def test_a_notification_is_taken_into_an_event_as_it_was_encoded() -> None:
@@ -50,3 +54,36 @@ def test_what_is_nested_without_end_is_refused_in_words() -> None:
 
     with pytest.raises(Malformed, match="nested too deep"):
         encode_json(value)
+
+
+TEXTS = st.text(st.characters(codec="utf-8"))
+
+
+@given(
+    TEXTS, TEXTS, st.integers(0, 10**15), st.dictionaries(TEXTS, st.one_of(st.integers(), TEXTS, st.none()))
+)
+def test_a_notification_is_the_object_that_the_encoder_makes_of_its_members(
+    title: str, body: str, stamp_us: int, data: dict[str, object]
+) -> None:
+    notification = Notification(Position("e_1", 7), "news", stamp_us, stamp_us + 1, title, body, data)
+
+    assert notification.json == encode_json(
+        {
+            "id": "e_1.7",
+            "offset": 7,
+            "topic": "news",
+            "due_us": stamp_us,
+            "sent_us": stamp_us + 1,
+            "title": title,
+            "body": body,
+            "data": data,
+        }
+    )
+    assert notification.json.isascii()
+    assert (notification.id, notification.offset) == ("e_1.7", 7)
+
+
+@pytest.mark.parametrize("stamp", ["1", 1.5, None])
+def test_a_stamp_that_is_no_integer_never_gets_onto_the_wire(stamp: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Notification(Position("e", 1), "news", stamp, 1, "t", "b")
