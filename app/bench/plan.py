@@ -25,7 +25,7 @@ REPETITIONS_JUDGED_MIN = 5
 IDLE_REPETITIONS_JUDGED_MIN = 2
 """Memory hardly differs between two starts of the same program, and takes long to measure."""
 
-STOCK_BURST_EVERY = 6
+STOCK_BURST_EVERY = 9
 """Of a burst's rounds: its windows take ten times as long, and nothing is promised of them."""
 
 _START_S = {FLOOR: 0.4, STOCK: 1.7, DIRECT: 1.7, SEND: 1.7}
