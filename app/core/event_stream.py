@@ -178,4 +178,6 @@ def _one_line(text: str) -> str:
 
 def _split_lines(text: str) -> list[str]:
     """Lines as an event stream counts them: CR LF, LF and CR end one, and nothing else does."""
+    if "\n" not in text and "\r" not in text:
+        return [text]
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
