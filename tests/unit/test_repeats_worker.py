@@ -281,7 +281,7 @@ def test_an_application_has_nothing_to_write_unless_it_says_so() -> None:
 def test_others_wait_no_longer_for_their_turn_while_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     now_us = 10**9
     monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
-    app = Writing(9)
+    app = Writing(20)
     worker = BlockingWorker(app)
     given: list[int] = []
     worker.on_give_way = lambda: given.append(app.pieces)
@@ -294,7 +294,7 @@ def test_others_wait_no_longer_for_their_turn_while_it_is_written(monkeypatch: p
 
     worker.converse(REQUEST)
 
-    between_us = 1_000 * (9 - given[1]), 1_000 * (given[1] - given[2])
-    assert given[0] == 9, "before the first request"
+    between_us = 1_000 * (20 - given[1]), 1_000 * (given[1] - given[2])
+    assert given[0] == 20, "before the first request"
     assert between_us == (ALONE_US_MAX, ALONE_US_MAX)
     assert app.pieces == 0, "and then it goes on"
