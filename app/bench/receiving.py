@@ -30,6 +30,9 @@ _fd = attrgetter("fd")
 Read = bytes | None
 """`None`: there was nothing. Empty: the connection has ended."""
 
+Lot = tuple[list[Read], list[int], list[int]]
+"""What each had; when it had come, and when it had been read (`clock.monotonic_us`)."""
+
 
 class Receiver:
     """Where the bytes go."""
@@ -57,8 +60,8 @@ class Receiver:
         """How far the clock that the kernel stamps with was set since the window began."""
         return abs(round(clock.kernel_offset_us()) - self._to_monotonic_us)
 
-    def read(self, connections: Sequence[Connection]) -> tuple[list[Read], list[int], list[int]]:
-        """What each has, `LOT` at most; when it had come, and when it had been read (`clock.monotonic_us`)."""
+    def read(self, connections: Sequence[Connection]) -> Lot:
+        """Of each of the connections, `LOT` at most."""
         if self._ring is None:
             return self._one_by_one(connections)
         messages = self._messages
@@ -93,7 +96,7 @@ class Receiver:
                     arrivals_us[index] = read_us
         return reads, arrivals_us, [read_us] * len(reads)
 
-    def _one_by_one(self, connections: Sequence[Connection]) -> tuple[list[Read], list[int], list[int]]:
+    def _one_by_one(self, connections: Sequence[Connection]) -> Lot:
         reads: list[Read] = []
         arrivals_us, reads_us = [], []
         for each in connections:

@@ -193,10 +193,10 @@ def test_what_a_lot_has_read_is_known_to_the_next_which_is_accounted_for_at_once
     members = [Member(0) for _ in range(4)]
     done, data = [], events(1)
     for some in (members[:2], members[2:]):
-        arrived = [data] * 2, [1, 2], [3, 4], 0
-        done.append(swarm._account_alike(cast(Any, some), *cast(Any, arrived)))
+        lot = cast(Any, ([data] * 2, [1, 2], [3, 4]))
+        done.append(swarm._account_alike(cast(Any, some), lot, 0))
         if not done[-1]:
-            swarm._account_each(cast(Any, some), *cast(Any, arrived))
+            swarm._account_each(cast(Any, some), lot, 0)
 
     assert done == [False, True]
     assert list(swarm.record.arrivals_us) == [1, 2, 1, 2]
