@@ -30,7 +30,7 @@ COMMANDS = {
     "import": "a run that was exported elsewhere, checked first",
     "verify": "recompute a run's figures from its raw deliveries and compare",
     "calibrate": "try the instrument with known delays, jitter, losses and wrong clocks: about a minute (--quick: 25 s)",
-    "test": "the whole test suite (--all adds the slow tests)",
+    "test": "the test suite (--unit: the inner loop; --all adds the slow tests; --nightly)",
 }
 """Each but `test` is a module of `app.commands`; imported only when asked for, so that `serve` stays small."""
 

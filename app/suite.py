@@ -1,12 +1,15 @@
 """`./siar test`: format, lint, types and JavaScript, two at a time, then pytest.
 
-    ./siar test                  everything but the tests marked `slow`
-    ./siar test --all            those too
-    ./siar test --nightly        only those marked `nightly`, which take many minutes and which --all leaves out
+    ./siar test                  everything but the tests marked `slow` or `nightly`
+    ./siar test --unit           only what needs no server and no browser: the inner loop
+    ./siar test --all            the slow ones too, and the nightly ones whose paths changed since they last passed
+    ./siar test --nightly        only those marked `nightly`, file by file; `--nightly FILE ...` only those files
+    ./siar test --nightly --list when each nightly file last passed, at which commit, and which are due
     ./siar test -k clock         any other argument goes to pytest, and then only pytest runs
 
-Tests marked `alone` measure time: nothing runs beside them. The others run two at a time before them. A tool that this machine lacks (Node, Chromium) skips what
-needs it, with a sentence that says how to get it; with SIAR_TEST_STRICT=1, which CI sets, it is a failure.
+Tests marked `alone` measure time: nothing runs beside them. The others run four at a time before them, since most of
+them wait. A tool that this machine lacks (Node, Chromium) skips what needs it, with a sentence that says how to get it;
+with SIAR_TEST_STRICT=1, which CI sets, it is a failure. The durations of the slowest files are printed at the end.
 Every step runs even if one before it failed. Exit codes: 0 all good, 1 something failed.
 """
 
@@ -16,11 +19,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from xml.etree import ElementTree
+
+from app import nightly
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
@@ -72,24 +81,78 @@ def main(argv: list[str]) -> int:
         print(__doc__)
         return 0
     started_s = time.monotonic()
-    pytest_arguments = [argument for argument in argv if argument not in ("--all", "--nightly")]
-    is_nightly = "--nightly" in argv
-    outcomes = [] if pytest_arguments or is_nightly else run_checks()
-    if is_nightly:
-        chosen = from_root(pytest_arguments) or list(map(str, files_that_mark("nightly")))
-        outcomes.append(run_pytest("pytest, nightly", ("-m", "nightly", *chosen)))
-    elif pytest_arguments:
-        outcomes.append(run_pytest("pytest", with_default_marker(argv, from_root(pytest_arguments))))
-    else:
-        fast = "" if "--all" in argv else " and not slow"
-        beside = ("-n", "2", "--dist", "loadfile", "-m", f"not alone{fast}")
-        outcomes.append(run_pytest("pytest, two at a time", beside))
-        # Only where there are some: pytest takes long to collect the others for nothing.
-        outcomes.append(
-            run_pytest("pytest, alone", ("-m", f"alone{fast}", *map(str, files_that_mark("alone"))))
-        )
+    if argv == ["--nightly", "--list"]:
+        print(nightly.listing())
+        return 0
+    arguments = [argument for argument in argv if argument not in ("--all", "--nightly", "--unit")]
+    with tempfile.TemporaryDirectory(prefix="siar-test-") as folder:
+        reports = Path(folder)
+        if "--nightly" in argv:
+            outcomes = run_nightly(arguments or list(nightly.triggers()), reports)
+        elif "--unit" in argv:
+            outcomes = [run_pytest("pytest, unit", (*UNIT, *from_root(arguments)), reports)]
+        elif arguments:
+            outcomes = [run_pytest("pytest", with_default_marker(argv, from_root(arguments)))]
+        else:
+            outcomes = [*run_checks(), *run_all_of_pytest(reports, is_all="--all" in argv)]
+        print(durations(reports), end="")
     print(summary(outcomes, time.monotonic() - started_s), flush=True)
     return 1 if any(outcome.word == "FAILED" for outcome in outcomes) else 0
+
+
+UNIT = ("-n", "2", "--dist", "loadfile", "-m", "not slow and not alone and not nightly", "tests/unit")
+
+
+def run_all_of_pytest(reports: Path, *, is_all: bool) -> list[Outcome]:
+    """Run the tests that may run side by side, then those that may not, and with `--all` the nightly ones that are due."""
+    fast = "" if is_all else " and not slow"
+    together = ("-n", "4", "--dist", "loadfile", "-m", f"not alone{fast}")
+    # Only files that have some: pytest takes long to collect the others for nothing.
+    alone = ("-m", f"alone{fast}", *map(str, files_that_mark("alone")))
+    outcomes = [
+        run_pytest("pytest, four at a time", together, reports),
+        run_pytest("pytest, alone", alone, reports),
+    ]
+    return [*outcomes, *(run_nightly(nightly.due(), reports) if is_all else ())]
+
+
+def run_nightly(files: Sequence[str], reports: Path) -> list[Outcome]:
+    """Run the nightly tests of each file by itself, and record those that pass."""
+    outcomes = []
+    for file in files:
+        outcome = run_pytest(f"nightly {Path(file).stem}", ("-m", "nightly", str(ROOT / file)), reports)
+        outcomes.append(outcome)
+        announce(outcome)
+        if outcome.word == "ok" and file in nightly.triggers():
+            passed_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
+            nightly.record(file, commit=_commit(), passed_at=passed_at, duration_s=outcome.duration_s)
+    return outcomes
+
+
+def _commit() -> str:
+    done = subprocess.run(("git", "rev-parse", "HEAD"), cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def durations(reports: Path) -> str:
+    """Return the sum by kind of test and the twenty slowest files, from pytest's JUnit reports; empty without one."""
+    files: dict[str, float] = defaultdict(float)
+    kinds: dict[str, float] = defaultdict(float)
+    for path in reports.glob("*.xml"):
+        for case in ElementTree.parse(path).getroot().iter("testcase"):
+            name, duration_s = case.get("classname", ""), float(case.get("time", 0))
+            files[name] += duration_s
+            kinds[name.split(".")[1] if "." in name else name] += duration_s
+    if sum(kinds.values()) < SHOWN_FROM_S:
+        return ""
+    slowest = sorted(files.items(), key=lambda each: -each[1])[:20]
+    return "".join(
+        f"{duration_s:8.1f} s  {name}\n" for name, duration_s in [*sorted(kinds.items()), *slowest]
+    )
+
+
+SHOWN_FROM_S = 60.0
+"""Durations of a shorter run tell nobody anything."""
 
 
 def strict() -> bool:
@@ -275,9 +338,11 @@ def files_that_mark(marker: str) -> list[Path]:
     ]
 
 
-def run_pytest(name: str, arguments: Sequence[str]) -> Outcome:
-    """Run pytest on the terminal that we were given, from the checkout's root."""
+def run_pytest(name: str, arguments: Sequence[str], reports: Path | None = None) -> Outcome:
+    """Run pytest on the terminal that we were given, from the checkout's root; `reports` gets a JUnit file."""
     started_s = time.monotonic()
+    if reports is not None:
+        arguments = (f"--junitxml={reports / name.replace(' ', '-')}.xml", *arguments)
     done = subprocess.run(
         python_tool("pytest", *arguments), cwd=ROOT, stdin=subprocess.DEVNULL, env=environment(), check=False
     )

@@ -29,7 +29,7 @@ def _no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes many minutes runs only when it is asked for, also where pytest is called by itself."""
+    """Nightly tests run only when they are asked for, also where pytest is called by itself."""
     _refuse_hidden_marks(items)
     if "nightly" in config.option.markexpr or any("::" in argument for argument in config.args):
         return

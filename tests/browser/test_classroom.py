@@ -59,7 +59,7 @@ FROZEN_S = 2.0
 AWAY_S = 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_phones_join_and_the_plan_runs_by_itself(browser: Browser, tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         room = Classroom(server)
@@ -107,7 +107,7 @@ def voids(result: dict[str, Any]) -> dict[tuple[int, int], set[str]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_one_phone_slept_through_and_another_was_cut_off_from_is_void_and_repeated(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -156,7 +156,7 @@ def assert_the_class_was_played_to_its_end(room: Classroom) -> None:
     assert "broke during the trial" in report
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_clock_that_steps_in_the_middle_of_a_trial_voids_it_and_is_reported(
     browser: Browser, tmp_path: Path
 ) -> None:

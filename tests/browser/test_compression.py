@@ -13,7 +13,7 @@ from tests.browser.test_page import LATE_US
 from tests.browser.test_room_page import open_page
 from tests.support.server import RunningServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.browser.photographer import Photographer
 from tests.components import require_chromium
 from tests.support.server import running_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly, pytest.mark.alone]
 
 
 def test_axe_finds_nothing_all_fits_and_thumbs_hit_on_any_screen_of_a_classroom(tmp_path: Path) -> None:

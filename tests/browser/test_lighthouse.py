@@ -10,7 +10,7 @@ import pytest
 from tests.browser.lighthouse import audit
 from tests.support.server import running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.nightly]
 
 
 def test_the_phone_page_is_accessible_to_all_and_its_performance_is_recorded(

@@ -15,7 +15,7 @@ from tests.components import require_chromium
 from tests.support.server import running_server
 from tests.unit.test_page_weight import CLIENT_LIBRARY, OPENED_BYTES_MAX, followed, heaviest
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 RECEIVED_BYTES_MAX = 52_500
 """With the room's state and the server's answer to the device, which grow with names and addresses, not with the page."""

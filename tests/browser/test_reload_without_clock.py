@@ -13,7 +13,7 @@ from tests.browser.test_page_clock import clock_process, silent
 from tests.support.holding_proxy import HoldingProxy
 from tests.support.server import running_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 NOTIFICATIONS = 80
 

@@ -13,7 +13,7 @@ from tests.components import require_chromium
 from tests.integration.test_run_phones import SHORT, first_line_with, siar
 from tests.support.server import free_port
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.nightly]
 
 
 def test_a_secure_page_joins_and_the_report_is_written(tmp_path: Path) -> None:

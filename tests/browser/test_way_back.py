@@ -56,7 +56,7 @@ def come_back(page: Page) -> None:
     assert page.evaluate("globalThis.sinceFirstOpened") == "the same page"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("transport", ["socketio", "sse"])
 def test_a_page_from_the_cache_resumes_as_the_same_device_and_measures_its_clock_anew(
     page: Page, server: RunningServer, transport: str
@@ -82,7 +82,7 @@ def test_a_page_from_the_cache_resumes_as_the_same_device_and_measures_its_clock
     page.wait_for(f"siar.worker.tallies.{transport}.received_count === 8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("transport", ["sse", "socketio"])
 def test_a_trial_that_a_phone_left_and_came_back_to_says_so_and_lacks_nothing(
     page: Page, server: RunningServer, transport: str

@@ -16,7 +16,7 @@ from tests.browser.test_page import open_page, publish, start, stop, stored_samp
 from tests.components import require_chromium
 from tests.support.server import RunningServer, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.nightly]
 
 ROUNDS = 5
 COUNT = 40

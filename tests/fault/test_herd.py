@@ -9,7 +9,7 @@ import pytest
 from tests.components import without
 from tests.fault import herd
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.nightly]
 
 CLIENTS = 5_000
 

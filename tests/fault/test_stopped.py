@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.server import running_server
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.nightly]
 
 STOPPED_S = 10.0
 COUNT = 300

@@ -10,7 +10,7 @@ import pytest
 
 from app.experiment import processes
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.nightly, pytest.mark.alone]
 
 EXIT_UNFIT = 3
 """Of a run that this machine made invalid."""

@@ -12,7 +12,7 @@ import pytest
 from app import suite
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(sys.platform != "linux", reason="an address of loopback for each client"),
 ]
 

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 pytestmark = [
     pytest.mark.alone,
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(sys.platform != "linux", reason="floor and swarm stand on epoll"),
 ]
 

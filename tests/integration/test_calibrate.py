@@ -51,7 +51,7 @@ def test_what_was_taken_out_doubled_or_swapped_is_counted_and_wrong_clocks_keep_
     assert stamps.true == pytest.approx(3_600_000.0, abs=10.0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("transport", ["sse", "socketio"])
 def test_a_cut_costs_nothing_and_a_clock_that_jumps_leaves_no_wrong_delay(
     tmp_path: Path, transport: str
@@ -67,7 +67,7 @@ def test_a_cut_costs_nothing_and_a_clock_that_jumps_leaves_no_wrong_delay(
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.alone
 def test_the_command_shows_every_row_and_its_exit_code_is_the_verdict(tmp_path: Path) -> None:
     done = calibrate(tmp_path, "--quick", "--json", str(tmp_path / "found.json"))

@@ -74,7 +74,7 @@ IN_EVERY_RUN = {("javascript", "upgrade"), ("python", "websocket")}
 
 SETUPS = [
     pytest.param(
-        (kind, way), id=f"{kind}-{way}", marks=[] if (kind, way) in IN_EVERY_RUN else [pytest.mark.slow]
+        (kind, way), id=f"{kind}-{way}", marks=[] if (kind, way) in IN_EVERY_RUN else [pytest.mark.nightly]
     )
     for kind in CLIENTS
     for way in WAYS

@@ -18,7 +18,7 @@ from tests.support.streams import read_until, socketio, sse, websocket_by_hand
 SLOW_BEATS = {"heartbeat_s": 60, "ping_interval_s": 60, "recorder": 0}
 """Who is missed only by these is not noticed at once: `await_metric` waits for a quarter of that."""
 
-BACKENDS = ("eventlet", pytest.param("gevent", marks=pytest.mark.slow))
+BACKENDS = ("eventlet", pytest.param("gevent", marks=pytest.mark.nightly))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

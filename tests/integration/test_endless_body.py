@@ -14,7 +14,7 @@ import pytest
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]  # They take all that they get.
+pytestmark = [pytest.mark.nightly, pytest.mark.alone]  # They take all that they get.
 
 CONNECTIONS = 4
 

@@ -16,7 +16,7 @@ from tests.support.protocol_server import Endpoint, WebSocket, protocol_server
 from tests.support.server import running_server
 from tests.support.streams import read_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]  # They take all that they get.
+pytestmark = [pytest.mark.nightly, pytest.mark.alone]  # They take all that they get.
 
 WAYS = (("eventlet", "direct"), ("eventlet", "stock"), ("gevent", "stock"), ("threads", "stock"))
 """(kind of threads, fan-out)"""

@@ -72,7 +72,7 @@ def audience_of(count: int) -> Iterator[tuple[Broadcaster, Audience]]:
             readers.wait(10)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="its figure is Linux's")
 def test_recording_costs_a_fraction_of_a_send() -> None:
     cpu_us: dict[bool, list[float]] = {False: [], True: []}

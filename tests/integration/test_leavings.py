@@ -54,7 +54,7 @@ def all_come_and_go(server: RunningServer) -> None:
     wait_for(lambda: soak.connections(server) == 0, server.log)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_who_came_and_went_leaves_nothing_of_ours_to_the_collector(tmp_path: Path) -> None:
     with running_server(tmp_path, command=soak.COMMAND, ping_interval_s=0.2, ping_timeout_s=5) as server:
         all_come_and_go(server)  # What is made once and kept.

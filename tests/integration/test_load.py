@@ -61,7 +61,7 @@ def test_a_typo_in_a_gate_is_a_usage_error_with_the_names(capsys: pytest.Capture
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_users_are_shared_out_among_processes_and_nothing_is_lost_in_putting_them_together(
     tmp_path: Path,
 ) -> None:
@@ -73,7 +73,7 @@ def test_users_are_shared_out_among_processes_and_nothing_is_lost_in_putting_the
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_small_load_passes_its_gates_and_leaves_a_run_like_any_other(tmp_path: Path) -> None:
     done, result = load(tmp_path, *SMALL, "--gate", "delay_ms_p95<5000", "lost==0", "errors==0")
 
@@ -108,7 +108,7 @@ def counted(histogram: dict[str, Any]) -> int:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_that_is_slowed_on_purpose_misses_its_gate_with_99(tmp_path: Path) -> None:
     with (
         running_server(tmp_path) as server,
@@ -130,7 +130,7 @@ def test_a_server_that_is_slowed_on_purpose_misses_its_gate_with_99(tmp_path: Pa
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_saturated_generator_voids_the_run_with_3_and_says_what_to_do(tmp_path: Path) -> None:
     done, result = load(
         tmp_path,
@@ -147,7 +147,7 @@ def test_a_saturated_generator_voids_the_run_with_3_and_says_what_to_do(tmp_path
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_ramp_stops_where_a_gate_breaks(tmp_path: Path) -> None:
     with (
         running_server(tmp_path) as server,
@@ -165,7 +165,7 @@ def test_a_ramp_stops_where_a_gate_breaks(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_agreement_has_both_sides_in_each_block(tmp_path: Path) -> None:
     _done, result = load(
         tmp_path,
@@ -191,7 +191,7 @@ def test_an_agreement_has_both_sides_in_each_block(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_long_polling_loses_nothing_either(tmp_path: Path) -> None:
     _done, result = load(
         tmp_path,
@@ -218,7 +218,7 @@ def locust(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("processes", [(), ("--processes", "2")], ids=["one process", "master and workers"])
 def test_locust_by_itself_shows_connects_and_delays_without_a_gap(
     tmp_path: Path, processes: tuple[str, ...]
@@ -245,7 +245,7 @@ def test_locust_by_itself_shows_connects_and_delays_without_a_gap(
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_web_ui_starts_and_stops_users_who_receive(tmp_path: Path) -> None:
     port = free_port()
     with running_server(tmp_path) as server, (tmp_path / "locust.log").open("wb") as log:

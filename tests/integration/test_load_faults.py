@@ -65,7 +65,7 @@ def level_of(result: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("tamper", "figure", "least"),
     # Of the very last ones the second copy may come when the trial is over.
@@ -90,7 +90,7 @@ def test_what_comes_again_misses_a_gate_and_takes_nothing_from_the_generator(
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_connection_that_breaks_before_the_trial_is_an_error_and_its_return_an_attempt(
     tmp_path: Path,
 ) -> None:
@@ -110,7 +110,7 @@ def test_a_connection_that_breaks_before_the_trial_is_an_error_and_its_return_an
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_users_that_a_full_server_refuses_are_counted_with_their_attempts_and_reason(tmp_path: Path) -> None:
     done, result = load(tmp_path, *ONCE, "--gate", "errors==0", SIAR_CONNECTIONS_MAX=str(USERS - 1))
 
@@ -130,7 +130,7 @@ def test_users_that_a_full_server_refuses_are_counted_with_their_attempts_and_re
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="cores are given to processes on Linux only")
 def test_a_server_that_has_only_the_generators_core_voids_the_run(tmp_path: Path) -> None:
     usable = os.sched_getaffinity(0)

@@ -52,7 +52,7 @@ def load(folder: Path, before: Front, *flags: str) -> tuple[subprocess.Completed
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_users_and_built_in_clients_lose_nothing_over_tls_through_nginx(tmp_path: Path) -> None:
     with front(tmp_path) as before:
         done, result = load(tmp_path, before, "--agreement", "--ca", str(before.authority))
@@ -80,7 +80,7 @@ def stamps(run: Path) -> tuple[int, int]:
         return store.execute("SELECT count(kernel_received_us), count(*) FROM delivery").fetchone()  # type: ignore[no-any-return]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_certificate_that_nobody_vouches_for_ends_the_load_before_anybody_connects(tmp_path: Path) -> None:
     with front(tmp_path) as before:
         done, result = load(tmp_path, before)

@@ -150,7 +150,7 @@ def result_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "result.json").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fewer_phones_take_turns_and_both_arms_have_the_same(server: RunningServer) -> None:
     with phones(server, ["Red Gecko", "Blue Otter", "Calm Owl"]):
         folder = room_run(
@@ -168,7 +168,7 @@ def test_fewer_phones_take_turns_and_both_arms_have_the_same(server: RunningServ
     assert set().union(*alone.values()) == {(0,), (1,), (2,)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_phone_that_sleeps_through_a_trial_voids_its_block_which_is_repeated(server: RunningServer) -> None:
     with phones(server, ["Red Gecko", "Blue Otter"]) as joined:
         slept: list[int] = []
@@ -193,7 +193,7 @@ def test_a_phone_that_sleeps_through_a_trial_voids_its_block_which_is_repeated(s
     assert analysis.totals.lost == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_others_go_on_without_a_phone_that_leaves(server: RunningServer) -> None:
     with phones(server, ["Red Gecko", "Blue Otter", "Calm Owl"]) as joined:
         left: list[int] = []
@@ -217,7 +217,7 @@ def test_the_others_go_on_without_a_phone_that_leaves(server: RunningServer) -> 
     assert all(trial.metrics.delivered == trial.metrics.expected for trial in with_two)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_is_paused_between_trials_and_goes_on(server: RunningServer) -> None:
     found = room_run(server, "paused", 1, plan(client_counts=(1,), blocks=2, idle_s=0.0))
     with phones(server, ["Red Gecko"]) as joined:
@@ -241,7 +241,7 @@ def test_a_run_is_paused_between_trials_and_goes_on(server: RunningServer) -> No
     assert result_of(found.folder)["run"]["complete"] is True
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_room_that_the_operator_closes_ends_the_run_and_keeps_what_was_measured(
     server: RunningServer,
 ) -> None:
@@ -259,7 +259,7 @@ def test_a_room_that_the_operator_closes_ends_the_run_and_keeps_what_was_measure
     assert len(result["trials"]) >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_server_that_dies_ends_the_run_in_a_sentence_and_what_was_measured_stays(tmp_path: Path) -> None:
     with running_server(tmp_path, recorder=0) as own:
         found = room_run(own, "died", 1, plan(client_counts=(1,), blocks=50, idle_s=0.0))

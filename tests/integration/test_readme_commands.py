@@ -26,7 +26,7 @@ from tests.support.proxy import DelayProxy
 from tests.support.redis_server import redis_server
 from tests.support.server import RunningServer, free_port, running_server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 SHORT = ("--blocks", "1", "--notifications", "10", "--rate", "50")
 """A plan's own length is minutes."""

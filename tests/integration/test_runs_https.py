@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.encrypted import Encrypted, serving
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.alone, pytest.mark.nightly]
 
 WAIT_S = 120
 

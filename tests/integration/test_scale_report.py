@@ -11,7 +11,7 @@ import pytest
 
 from app import suite
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from app import suite
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def test_a_folder_of_drawn_runs_is_listed_pruned_reported_and_compared(tmp_path: Path) -> None:

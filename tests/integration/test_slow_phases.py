@@ -18,7 +18,7 @@ from tests.support.metrics import subscribed
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import sse, websocket_by_hand
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 PATIENCE_S = 60.0
 """The bounds are seconds; only a machine that stands still takes so long."""

@@ -34,7 +34,7 @@ GRACE_S = 10.0
 """A busy machine's."""
 
 
-@pytest.fixture(scope="module", params=["eventlet", pytest.param("gevent", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["eventlet", pytest.param("gevent", marks=pytest.mark.nightly)])
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[RunningServer]:
@@ -102,7 +102,7 @@ def test_a_subscription_takes_no_place_in_the_request_loop(server: RunningServer
         assert [b"200 OK" in ask(sock) for sock in idle] == [True] * PLACES
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_who_asks_without_end_waits_and_others_do_not(server: RunningServer) -> None:
     per_s = PLACES * REQUESTS_PER_S_OF_A_PLACE
     at_once = round(per_s * AT_ONCE_S)
@@ -121,7 +121,7 @@ def test_who_asks_without_end_waits_and_others_do_not(server: RunningServer) -> 
     assert other_s < 0.5 * OTHERS_REQUESTS / per_s
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("beginning", "limit_s"),
@@ -189,7 +189,7 @@ SMALL_BUFFER_BYTES = 4096
 """A reader's, so that what it has not read stays with the server."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.alone
 def test_who_takes_an_answer_a_byte_at_a_time_or_not_at_all_is_ended_in_time(server: RunningServer) -> None:
     for number in range(LARGE):

@@ -44,7 +44,7 @@ def test_who_asks_for_nothing_that_answers_counts_failures_with_their_denominato
     assert probed.ping_us
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_answers_are_told_apart_by_what_the_cache_did_and_stamps_are_of_one_clock(tmp_path: Path) -> None:
     broker = f"{shared_redis().url}?prefix=probes-{free_port()}"
     anchor = {"anchor_us": clock.anchor_us(), "timebase": clock.timebase()}
@@ -74,7 +74,7 @@ def test_the_runs_own_redis_ends_with_it() -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_preset_measures_all_three_configurations_and_fills_both_tables(tmp_path: Path) -> None:
     require_tool("redis-server", "redis-server")
 

@@ -38,7 +38,7 @@ def everything_else(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_where_components_are_missing_their_tests_are_skipped_and_no_other_fails(tmp_path: Path) -> None:
     programs = everything_else(tmp_path / "bin")
     files = [
