@@ -15,7 +15,7 @@ from tests.browser.test_page import open_page, publish, start, stop, stored_samp
 from tests.components import require_chromium
 from tests.support.server import free_port, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("transport", ["sse", "socketio"])

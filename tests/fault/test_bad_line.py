@@ -11,7 +11,7 @@ from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, following, wait_for
 from tests.support.server import RunningServer, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 COUNT = 150
 EVERYBODY = ("sse", "socketio", "sse", "socketio")

@@ -24,7 +24,7 @@ from tests.support.server import RunningServer, running_server
 from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("FAULT_SEED", random.randrange(1_000_000)))
 

@@ -19,7 +19,7 @@ from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.lab import wait_until_gone, worker_of
 from tests.support.server import RunningServer, free_port, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 BROKER = "sqlite:///history.db"
 

@@ -16,7 +16,7 @@ from tests.support.followers import Follower, following, wait_for
 from tests.support.server import RunningServer, running_server
 from tests.support.small_disk import fill, on_small_disk, run_inside, seen_by
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 needs_mount = pytest.mark.usefixtures("mounts")
 

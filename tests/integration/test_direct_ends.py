@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import read_until
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 BACKENDS = ("eventlet", "gevent")
 
