@@ -29,7 +29,7 @@ import ssl
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -37,6 +37,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
 
 from app import clock
 from app.core.forwarded import exempt_from_shares
@@ -117,6 +118,25 @@ def is_origin_accepted(request: Request, allowed_hosts: frozenset[str]) -> bool:
     return origin_host is not None and (origin_host == host or origin_host in allowed_hosts)
 
 
+def first_offered(_websocket: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """The subprotocol that is chosen, as on Socket.IO's WebSocket: a browser that offers some must be given one."""
+    return next(iter(offered), None)
+
+
+def answer_handshake(websocket: ServerProtocol, request: Request) -> Response:
+    """The library's answer, but `Upgrade` is a list, and a refused version hears of ours (RFC 6455, section 4.4)."""
+    upgrades = [each.strip() for value in request.headers.get_all("Upgrade") for each in value.split(",")]
+    if "websocket" in (each.lower() for each in upgrades):
+        del request.headers["Upgrade"]
+        request.headers["Upgrade"] = "websocket"
+    if request.headers.get_all("Sec-WebSocket-Version") == ["13"]:
+        return websocket.accept(request)
+    refused = websocket.reject(426, "This server speaks version 13 of the WebSocket protocol.\n")
+    refused.headers["Upgrade"] = "websocket"
+    refused.headers["Sec-WebSocket-Version"] = "13"
+    return refused
+
+
 class ClockServer:
     """The open connections, and the limits that concern all of them."""
 
@@ -184,7 +204,7 @@ class ClockConnection(asyncio.Protocol):
 
     def __init__(self, server: ClockServer) -> None:
         self._server = server
-        self._websocket = ServerProtocol(max_size=MESSAGE_BYTES_MAX)
+        self._websocket = ServerProtocol(max_size=MESSAGE_BYTES_MAX, select_subprotocol=first_offered)
         self._allowance = FRAME_BURST_MAX
         self._seen_us = clock.now_us()
         self.deadline_us = self._seen_us + HANDSHAKE_US_MAX
@@ -239,7 +259,7 @@ class ClockConnection(asyncio.Protocol):
         if not is_origin_accepted(request, allowed_hosts):
             return self._websocket.reject(403, "The page comes from another host.\n")
         self.deadline_us = clock.now_us() + IDLE_US_MAX
-        return self._websocket.accept(request)
+        return answer_handshake(self._websocket, request)
 
     def _take_frame(self, frame: Frame, received_us: int) -> None:
         if not self._is_within_rate(received_us):

@@ -22,11 +22,10 @@ from app.core.frames import (
     ClientFrameDecoder,
     Message,
     Opcode,
-    accept_of,
     encode_close,
     encode_frame,
 )
-from app.serving import door
+from app.serving import door, handshake
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.handled import HANDLED
 from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_SLOW, Outlet
@@ -221,11 +220,7 @@ def direct_websocket(
             return otherwise(entry, environ, start_response)
         extensions = environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", "")
         is_deflated = is_offered(extensions) and compresses(environ)
-        answer = _handshake(environ, NO_CONTEXT_TAKEOVER if is_deflated else None)
-        if answer is None:
-            entry.lost()
-            start_response("400 Bad Request", [("Connection", "close"), ("Content-Length", "0")])
-            return []
+        answer = handshake.answer(environ, NO_CONTEXT_TAKEOVER if is_deflated else None)
         taken = take_over(environ, options)
         channel = make_channel(taken, entry)
         if is_deflated:
@@ -239,23 +234,3 @@ def direct_websocket(
         return HANDLED
 
     return serve
-
-
-def _handshake(environ: Environ, extension: str | None) -> bytes | None:
-    """The answer to an opening handshake (RFC 6455, section 4.2); `None` for one that is none."""
-    connection = [each.strip() for each in environ.get("HTTP_CONNECTION", "").lower().split(",")]
-    key = environ.get("HTTP_SEC_WEBSOCKET_KEY", "")
-    if (
-        environ.get("HTTP_UPGRADE", "").lower() != "websocket"
-        or "upgrade" not in connection
-        or environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13"
-        or len(key) != 24
-        or not key.isascii()
-    ):
-        return None
-    return (
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Accept: {accept_of(key)}\r\n"
-        + (f"Sec-WebSocket-Extensions: {extension}\r\n" if extension else "")
-        + "\r\n"
-    ).encode()

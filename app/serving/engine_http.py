@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
 class BadRequest(Exception):
     """What a request is refused for, with 400 unless it says otherwise."""
 
-    def __init__(self, sentence: str, *, status: str = "400 Bad Request") -> None:
+    def __init__(
+        self, sentence: str, *, status: str = "400 Bad Request", headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__(sentence)
         self.status = status
+        self.headers = headers
 
 
 def read_body(environ: dict[str, Any], *, bytes_max: int) -> bytes:

@@ -37,6 +37,7 @@ from werkzeug.http import parse_accept_header
 from app import clock
 from app.core.admission import Admission, TooManyConnections
 from app.core.errors import MalformedFrame
+from app.serving import handshake
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.engine_http import BadRequest, read_body
 from app.serving.engine_limits import IncomingLimits
@@ -108,7 +109,9 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
                 body = self._poll(environ, session)
         except BadRequest as refusal:
             text = packet.Packet.json.dumps({"message": str(refusal)})
-            return self._respond(environ, start_response, text, refusal.status, "application/json")
+            return self._respond(
+                environ, start_response, text, refusal.status, "application/json", refusal.headers
+            )
         return self._respond(environ, start_response, body)
 
     def _check_origin(self, environ: Environ) -> None:
@@ -129,7 +132,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             raise BadRequest("Unsupported protocol version")
         if transport not in self.transports:
             raise BadRequest("Transport unknown" if transport not in self.valid_transports else NO_POLLING)
-        wants_websocket = environ.get("HTTP_UPGRADE", "").lower() == "websocket"
+        wants_websocket = handshake.wants_websocket(environ)
         if (transport == "websocket") is not wants_websocket:
             raise BadRequest("Bad request")
         if method not in ("GET", "POST") or (method == "POST" and (wants_websocket or "sid" not in query)):
@@ -137,6 +140,8 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         if "j" in query:
             # The library answers with a script, and of who asks for one no browser says where it comes from [14].
             raise BadRequest("JSONP is no part of Engine.IO 4")
+        if wants_websocket:
+            _check_handshake(environ)
         if "sid" not in query:
             return None
         sid = query["sid"][0]
@@ -198,9 +203,10 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         text: str,
         status: str = "200 OK",
         content_type: str = "text/plain; charset=UTF-8",
+        further: Iterable[tuple[str, str]] = (),
     ) -> list[bytes]:
         body = text.encode()
-        headers = [("Content-Type", content_type), ("Cache-Control", "no-store")]
+        headers = [("Content-Type", content_type), ("Cache-Control", "no-store"), *further]
         if len(body) >= self.compression_threshold and self._compresses(environ):
             accepted = parse_accept_header(environ.get("HTTP_ACCEPT_ENCODING"), Accept)
             method = accepted.best_match(self.compression_methods)
@@ -281,6 +287,18 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         if session.pong_due_us and not session.closing and clock.monotonic_us() >= session.pong_due_us:
             session.close(reason=self.reason.PING_TIMEOUT)
         return session.closing and session.sid not in self._leaving
+
+
+def _check_handshake(environ: Environ) -> None:
+    """Before a session is opened, and on every path: some drivers take handshakes that are none. Raises `BadRequest`."""
+    if not handshake.speaks_our_version(environ):
+        raise BadRequest(
+            "This server speaks version 13 of the WebSocket protocol",
+            status="426 Upgrade Required",
+            headers=handshake.NEEDS_VERSION,
+        )
+    if not handshake.is_well_formed(environ):
+        raise BadRequest("Bad WebSocket handshake")
 
 
 def _milliseconds(seconds: float) -> int | float:

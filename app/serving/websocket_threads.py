@@ -18,11 +18,15 @@ from app.serving.engine_entry import WebSocketEntry
 from app.serving.engine_server import Environ, StartResponse
 from app.serving.engine_session import EngineSession
 from app.serving.handled import HANDLED
+from app.serving.handshake import offered_subprotocols
 from app.serving.peer import cut, peer_socket
 from app.serving.stock_channel import count_frame, feed
 
 READ_AHEAD_MAX = 64
 """Messages that may have been read and not been asked for."""
+
+LAST_WRITE_S = 1.0
+"""For the close frame."""
 
 LOOK_AGAIN_S = 0.02
 """Whether some of them have been asked for."""
@@ -41,7 +45,12 @@ def websocket_class(*, compression: bool) -> Any:
 
         def __init__(self, environ: Environ, session: EngineSession) -> None:
             self._session = session
-            super().__init__(environ, max_message_size=int(session.server.max_http_buffer_size))
+            # Of those that it supports it takes the first that is offered.
+            super().__init__(
+                environ,
+                subprotocols=offered_subprotocols(environ),
+                max_message_size=int(session.server.max_http_buffer_size),
+            )
 
         def handshake(self) -> None:
             send, events = self.ws.send, self.ws.events
@@ -76,6 +85,7 @@ def websocket_class(*, compression: bool) -> Any:
             try:
                 return self.receive()
             except simple_websocket.ConnectionClosed:
+                self.thread.join(LAST_WRITE_S)  # It wakes its reader before it writes its own close.
                 return None
 
     return Connection
@@ -139,7 +149,8 @@ def serve(
     import simple_websocket
 
     try:
-        connection = open_websocket(environ, entry.session)
+        # It wants the one name; the list that this may be a part of has been looked at (handshake.py).
+        connection = open_websocket({**environ, "HTTP_UPGRADE": "websocket"}, entry.session)
     except simple_websocket.ConnectionError:
         start_response("400 Bad Request", [("Content-Length", "0")])
         return []

@@ -11,6 +11,14 @@ from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.engine_server import EngineServer
 
 
+HANDSHAKE = {
+    "HTTP_UPGRADE": "websocket",
+    "HTTP_CONNECTION": "Upgrade",
+    "HTTP_SEC_WEBSOCKET_VERSION": "13",
+    "HTTP_SEC_WEBSOCKET_KEY": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+
 class Endpoint:
     """An engine whose WebSockets are only counted."""
 
@@ -40,7 +48,7 @@ class Endpoint:
 def test_of_a_transport_that_is_named_twice_the_first_counts(transports: str) -> None:
     endpoint = Endpoint()
 
-    endpoint.request(f"EIO=4&{transports}", HTTP_UPGRADE="websocket")
+    endpoint.request(f"EIO=4&{transports}", **HANDSHAKE)
 
     assert [entry.state for entry in endpoint.entries] == [State.NEW]
     assert endpoint.statuses == [], "who asks for a WebSocket is given no poll"
