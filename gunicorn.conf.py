@@ -18,7 +18,7 @@ from app.broker.make import check_broker
 from app.core import totals
 from app.core.errors import SiarError
 from app.doctor import subject
-from app.serving import board, companions, descriptors, server_file
+from app.serving import board, companions, descriptors, gunicorn_master, server_file
 
 try:
     _settings = settings.read(os.environ)
@@ -76,6 +76,9 @@ _files = descriptors.raise_limit()
 
 def on_starting(server):  # type: ignore[no-untyped-def]
     """Before the first worker: the time base and the companions."""
+    if server.cfg.workers > workers:
+        sys.exit(f"siar: {gunicorn_master.workers_sentence(server.cfg.workers, workers)}")
+    gunicorn_master.hold_number(server, _settings)
     try:
         check_broker(_settings)
     except SiarError as error:

@@ -12,6 +12,7 @@ import flask
 from app import clock
 from app import settings as settings_module
 from app.services import Services, build
+from app.serving import gunicorn_master
 from app.settings import Settings
 from app.web import (
     assets,
@@ -42,6 +43,7 @@ from app.web import (
 )
 from app.web.guard import Guard
 from app.web.here import KEY
+from app.web.one_process import OneProcess
 from app.web.policy import Policy
 from app.web.quick_publish import QuickPublish
 
@@ -75,6 +77,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     if settings.anchor_us is not None:
         clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
     _say(settings.log_level)
+    refused = gunicorn_master.check_start(settings)
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # each view that takes a body says how long it may be
     app.json.sort_keys = False  # type: ignore[attr-defined]
@@ -116,6 +119,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         requests=services.requests,
         trusted_proxies=settings.trusted_proxies,
     )
+    app.wsgi_app = OneProcess(app.wsgi_app, workers=settings.workers, refused=refused)  # type: ignore[method-assign]
     numbers.put_up(services)
     return app
 

@@ -1,0 +1,76 @@
+"""The refusal of servers that would lose notifications or block: several processes with a broker each, one request at a time.
+
+Under gunicorn the start itself is looked at (app/serving/gunicorn_master.py). Other servers (uWSGI, mod_wsgi,
+`flask run --without-threads`) say what they do with each request, in the terms of PEP 3333.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from app.catalogues import REFUSAL, in_language, refusal
+from app.core.sentence import Sentence
+from app.web import texts
+
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+SERVERS = ("gunicorn.socket", "werkzeug.socket", "uwsgi.version")
+"""Keys of `environ` that a server sets, and no test client."""
+
+logger = logging.getLogger("siar.start")
+
+
+class OneProcess:
+    """WSGI middleware around everything else; the first request decides."""
+
+    def __init__(self, app: WsgiApp, *, workers: int, refused: Sentence | None) -> None:
+        self._app = app
+        self._workers = workers
+        self._refused = refused
+        self._is_decided = refused is not None
+        if refused is not None:
+            logger.error("%s", refused)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Serve the request, or refuse it with a problem document."""
+        if not self._is_decided:
+            self._decide(environ)
+        if self._refused is None:
+            return self._app(environ, start_response)
+        return _refuse(self._refused, environ, start_response)
+
+    def _decide(self, environ: dict[str, Any]) -> None:
+        self._is_decided = True
+        if environ.get("wsgi.multiprocess") and self._workers == 1:
+            self._refused = refusal("processes_unshared")
+        elif not environ.get("wsgi.multithread") and any(name in environ for name in SERVERS):
+            self._refused = refusal("one_at_a_time")
+        if self._refused is not None:
+            logger.error("%s", self._refused)
+
+
+def _refuse(detail: Sentence, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    language = texts.language_of(environ)
+    problem = {
+        "type": "about:blank",
+        "title": "Service Unavailable",
+        "status": 503,
+        "detail": in_language(language, detail),
+        "code": detail.code.removeprefix(REFUSAL),
+        "parameters": {},
+    }
+    body = json.dumps(problem).encode()
+    start_response(
+        "503 Service Unavailable",
+        [
+            ("Content-Type", "application/problem+json"),
+            ("Content-Language", language),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "no-store"),
+            ("Connection", "close"),
+        ],
+    )
+    return [body]
