@@ -27,6 +27,7 @@ from app.core.errors import Conflict
 from app.core.sentence import Sentence, parameters
 from app.serving import mode
 from app.serving.spawn import spawn
+from app.settings import child_environment
 
 ROOT = Path(__file__).parents[1]
 
@@ -218,7 +219,7 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
     plan_path = _write_plan(order)
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner, and has no name
     fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)  # Both write at its end, wherever that is after `bound_log`.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    environment = child_environment(os.environ)
     if order.certificate:
         environment.setdefault("SSL_CERT_FILE", order.certificate)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -19,6 +19,19 @@ PREFIX = "SIAR_"
 NOT_SETTINGS = frozenset({"SIAR_TEST_STRICT", "SIAR_PYTHON"})
 """Names that the wrapper and the test suite read; the service passes them by."""
 
+_OF_OTHER_TOOLS = (
+    "GUNICORN_",
+    "FLASK_",
+    "WERKZEUG_",
+    "LOCUST_",
+    "WEB_CONCURRENCY",
+    "EVENTLET_HUB",
+    "PYTHONOPTIMIZE",
+)
+"""With which names begin that change what a child of ours does: workers, addresses, the loop, checks left out."""
+
+_TOKEN = re.compile(r"[!-~]*")
+
 PRACTICE_PREFIX = "practice-"
 """With which app/practice.py names its rounds; a test holds the two together, since settings stand below it."""
 
@@ -207,6 +220,7 @@ class Settings:
             raise SettingError("SIAR_TLS_CERT and SIAR_TLS_KEY belong together: set both, or neither.")
         if self.language not in ("", "en", "id"):
             raise SettingError(f'SIAR_LANGUAGE is "{self.language}"; it must be en or id.')
+        self._check_token()
         self._check_proxies()
         if self.green_threads not in ("eventlet", "gevent"):
             raise SettingError(
@@ -227,6 +241,13 @@ class Settings:
         if self.run.startswith(PRACTICE_PREFIX):
             raise SettingError(
                 f"SIAR_RUN may not begin with {PRACTICE_PREFIX}: of practice rounds nothing is stored."
+            )
+
+    def _check_token(self) -> None:
+        if not _TOKEN.fullmatch(self.admin_token):
+            raise SettingError(
+                "SIAR_ADMIN_TOKEN (--admin-token) may hold visible ASCII characters only: no space, line end or other "
+                "letters, which an HTTP header cannot carry. A file that was written on Windows ends its lines with CR."
             )
 
     def _check_proxies(self) -> None:
@@ -263,6 +284,13 @@ def read(environment: Mapping[str, str], **given: Any) -> Settings:
     if settings.admin_token:
         return settings
     return Settings(**{**values, "admin_token": secrets.token_urlsafe(24)})
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a child process of ours inherits: neither our settings, which it is told, nor those of other tools."""
+    return {
+        name: value for name, value in environment.items() if not name.startswith((PREFIX, *_OF_OTHER_TOOLS))
+    }
 
 
 def is_loopback(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -97,8 +98,15 @@ def _remarks(
 
 
 def _curl(url: str, token: str, files: Files | None) -> str:
-    trust = "" if files is None else f"--cacert {files.trusted} " if files.trusted else "--insecure "
+    trust = (
+        ""
+        if files is None
+        else f"--cacert {shlex.quote(str(files.trusted))} "
+        if files.trusted
+        else "--insecure "
+    )
+    bearer = shlex.quote(f"Authorization: Bearer {token}")
     return (
-        f"curl {trust}-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' "
+        f"curl {trust}-H {bearer} -H 'Content-Type: application/json' "
         f'-d \'{{"title": "Hello", "body": "from Siar"}}\' {url}/api/notifications'
     )

@@ -16,8 +16,9 @@ from app.catalogues import LANGUAGES, Words, terminal_language
 from app.commands import announcement, certificate
 from app.commands.first_look import first_look
 from app.core.broker_url import parse_broker_url
+from app.core.errors import Unfit
 from app.doctor.subject import subject_of
-from app.settings import Settings, environment_name
+from app.settings import PREFIX, Settings, child_environment, environment_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,6 +87,10 @@ def execute(arguments: argparse.Namespace) -> int:
         join_code=arguments.join_code,
         language=words.language,
     )
+    _refuse_socket_activation()
+    for name in ("GUNICORN_CMD_ARGS", "WEB_CONCURRENCY"):
+        if name in os.environ:
+            print(f"siar: {words.say('serve.not_read', name=name)}", file=sys.stderr)
     settings, findings = first_look(settings, words, check=not arguments.no_check)
     check_broker(settings)
     settings = _who_vouches_for_redis(settings)
@@ -95,7 +100,10 @@ def execute(arguments: argparse.Namespace) -> int:
         announcement.print_findings(findings, words)
     announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)
     sys.stdout.flush()
-    environment = dict(os.environ)
+    environment = {
+        **child_environment(os.environ),
+        **{name: value for name, value in os.environ.items() if name.startswith(PREFIX)},
+    }
     for name in HANDED_DOWN:
         environment[environment_name(name)] = str(getattr(settings, name))
     environment[environment_name("self_check")] = "0" if arguments.no_check else "1"
@@ -106,6 +114,15 @@ def execute(arguments: argparse.Namespace) -> int:
         environment["SSL_CERT_FILE"] = str(files.trusted)
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, command, environment)
+
+
+def _refuse_socket_activation() -> None:
+    """systemd's socket would be the "other program" that has the port."""
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):
+        raise Unfit(
+            "systemd hands over a listening socket (LISTEN_FDS), and serve opens its own: disable the .socket unit, or "
+            "start gunicorn -c gunicorn.conf.py wsgi:app, which takes it."
+        )
 
 
 def _who_vouches_for_redis(settings: Settings) -> Settings:

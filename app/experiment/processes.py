@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from app.settings import child_environment
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 """The checkout: children import from it whatever the caller's directory."""
 
@@ -32,7 +34,7 @@ def python_module(module: str, *arguments: str) -> list[str]:
 
 def environment(**changes: str) -> dict[str, str]:
     """The environment of a child: this one's without `SIAR_*`, with the checkout on the path."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    kept = child_environment(os.environ)
     paths = [str(REPOSITORY), *filter(None, [kept.get("PYTHONPATH")])]
     return {**kept, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **changes}
 

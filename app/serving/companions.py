@@ -19,7 +19,7 @@ from pathlib import Path
 from app import clock
 from app.core.errors import SiarError, Unfit
 from app.serving.process_end import wait_for_end
-from app.settings import Settings
+from app.settings import Settings, child_environment
 
 START_TIMEOUT_S = 10.0
 
@@ -210,7 +210,7 @@ def on_parent_gone(pipe_fd: int, act: Callable[[], None]) -> None:
 
 def _environment() -> dict[str, str]:
     """Ours without the settings, and where the modules are."""
-    found = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    found = child_environment(os.environ)
     found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return found
 

@@ -23,6 +23,7 @@ from app.catalogues import from_json, refusal
 from app.core.errors import Conflict, Malformed, SiarError, StoreError, Unknown
 from app.room.phases import UNDER_WAY
 from app.serving.offload import blocking
+from app.settings import child_environment
 from app.web import run_control
 from app.web.here import services
 
@@ -131,7 +132,7 @@ def _work(arguments: list[str]) -> None:
 
 
 def _start(arguments: list[str], answer: IO[bytes]) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    environment = child_environment(os.environ)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", MODULE, *arguments],

@@ -152,3 +152,15 @@ def test_sigttin_never_has_two_workers_serve(configuration: str, count: int, tmp
             streams = [stack.enter_context(sse(port)) for _ in range(6)]
             server.publish("once", "for all")
             assert [each.next_notification()["title"] for each in streams] == ["once"] * 6
+
+
+def test_serve_reads_no_arguments_of_gunicorn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the workers nor the address: it would be served there, and another port was printed."""
+    port = free_port()
+    monkeypatch.setenv("GUNICORN_CMD_ARGS", f"--workers=3 --bind=127.0.0.1:{free_port()}")
+    monkeypatch.setenv("WEB_CONCURRENCY", "many")
+    command = ["-m", "app", "serve", "--host", "127.0.0.1", "--port", str(port), "--no-check", "--no-qr"]
+    with running_server(tmp_path, command=command, port=port, recorder=0) as server:
+        workers = [each for each in psutil.Process(server.process.pid).children() if not is_companion(each)]
+        assert len(workers) == 1
+        assert "GUNICORN_CMD_ARGS is not read" in server.log()
