@@ -24,6 +24,9 @@ from loadtests.session import Member, Session
 from loadtests.stamps import keep_stamping, kernel_offset_ns
 from loadtests.users import PushUser
 
+REFUSED = 2
+"""Exit code of Locust where the server does not take the operator's token."""
+
 KERNEL_CLOCK_PERIOD_S = 1.0
 
 _log = logging.getLogger(__name__)
@@ -77,12 +80,19 @@ class _Plain:
         options = vars(self._environment.parsed_options or object)
         rate_hz, token = float(options.get("publish_rate") or 0), str(options.get("operator_token") or "")
         if rate_hz > 0 and not isinstance(self._environment.runner, WorkerRunner):
-            self._greenlets.append(gevent.spawn(publish, host, token, rate_hz, self._clock))
+            self._greenlets.append(gevent.spawn(publish, host, token, rate_hz, self._clock, self._give_up))
 
     def stop(self) -> None:
         """The test is over."""
         gevent.killall(self._greenlets, block=False)
         self._stamping.close()
+
+    def _give_up(self) -> None:
+        """Without a publisher there is nothing to measure: a run without a web page ends, with an error."""
+        self._environment.process_exit_code = REFUSED
+        options, runner = self._environment.parsed_options, self._environment.runner
+        if runner is not None and options is not None and options.headless:
+            gevent.spawn(runner.quit)
 
     def _tell(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -18,8 +19,10 @@ from loadtests.server_clock import ServerClock
 TIMEOUT_S = 30.0
 
 
-def publish(host: str, token: str, rate_hz: float, clock: ServerClock | None) -> None:
-    """Publish for ever; ended by being killed. Says so once where the server refuses."""
+def publish(
+    host: str, token: str, rate_hz: float, clock: ServerClock | None, on_refused: Callable[[], None]
+) -> None:
+    """Publish until killed, or until the server refuses the token: then say so and call `on_refused`."""
     begin_ns = time.monotonic_ns()
     number = 0
     with requests.Session() as session:
@@ -31,6 +34,7 @@ def publish(host: str, token: str, rate_hz: float, clock: ServerClock | None) ->
             gevent.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
             due_us = None if clock is None else clock.server_us(due_ns / 1000)
             if not _publish_one(session, host, number, due_us):
+                on_refused()
                 return
             number += 1
 

@@ -65,6 +65,12 @@ NO_POLLING = (
 )
 
 
+NO_SOCKET = (
+    "No WebSocket here: this WSGI server keeps its connections to itself. Poll (the default of every client), or start "
+    "the service with ./siar serve."
+)
+
+
 class EngineServer(engineio.Server):  # type: ignore[misc]
     """`engineio.Server`; its options are the library's, and those below.
 
@@ -141,6 +147,8 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             # The library answers with a script, and of who asks for one no browser says where it comes from [14].
             raise BadRequest("JSONP is no part of Engine.IO 4")
         if wants_websocket:
+            if peer_socket(environ) is None:
+                raise BadRequest(NO_SOCKET)
             _check_handshake(environ)
         if "sid" not in query:
             return None
@@ -166,7 +174,12 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             session = self._open(environ)
             session.connected = True
             packets: list[Packet] | None = [
-                self.opening(session, upgrades=self._upgrades(session.sid, "polling"))
+                self.opening(
+                    session,
+                    upgrades=self._upgrades(session.sid, "polling")
+                    if peer_socket(environ) is not None
+                    else [],
+                )
             ]
         elif environ["REQUEST_METHOD"] == "POST":
             self._post(environ, session)

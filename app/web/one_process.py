@@ -17,8 +17,8 @@ from app.web import texts
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-SERVERS = ("gunicorn.socket", "werkzeug.socket", "uwsgi.version")
-"""Keys of `environ` that a server sets, and no test client."""
+SERVERS = ("gunicorn.socket", "werkzeug.socket", "uwsgi.version", "mod_wsgi.version")
+"""Keys of servers that count their threads and processes. Others say the same whatever they do (hypercorn, asgiref)."""
 
 logger = logging.getLogger("siar.start")
 
@@ -44,9 +44,11 @@ class OneProcess:
 
     def _decide(self, environ: dict[str, Any]) -> None:
         self._is_decided = True
+        if not any(name in environ for name in SERVERS):
+            return
         if environ.get("wsgi.multiprocess") and self._workers == 1:
             self._refused = refusal("processes_unshared")
-        elif not environ.get("wsgi.multithread") and any(name in environ for name in SERVERS):
+        elif not environ.get("wsgi.multithread"):
             self._refused = refusal("one_at_a_time")
         if self._refused is not None:
             logger.error("%s", self._refused)

@@ -42,7 +42,7 @@ def version() -> flask.Response:
         name="siar",
         version=VERSION,
         async_mode=mode.current(),
-        fanout=settings.fanout,
+        fanout="direct" if services().takes_over(flask.request.environ) else "stock",
         writes=services().fanout.broadcaster.sender.way,
         broker=", ".join(
             filter(None, [parse_broker_url(settings.broker).kind, services().broker.durability])

@@ -56,7 +56,14 @@ def environment(image: Path, state: Path, port: int) -> dict[str, str]:
         name: value.replace("/opt/siar", str(image)).replace("/var/lib/siar", str(state))
         for name, value in own.items()
     }
-    return {**moved, "HOME": str(state), "LANG": "C.UTF-8", "SIAR_PORT": str(port), "SIAR_CLOCK_PORT": "0"}
+    return {
+        **moved,
+        "HOME": str(state),
+        "LANG": "C.UTF-8",
+        "SIAR_PORT": str(port),
+        "SIAR_CLOCK_PORT": "0",
+        "http_proxy": "http://127.0.0.1:1",
+    }
 
 
 def ours(command: str) -> list[str]:
@@ -85,7 +92,6 @@ def test_what_the_image_holds_is_enough_to_serve_and_its_health_check_passes(tmp
     made(image, env)
     held = set(image.rglob("*"))
     check = ours(instructions("HEALTHCHECK")[0].split(" CMD ")[1])
-    check = [each.replace(":8080/", f":{port}/") for each in check]
     serve = [*ours(instructions("ENTRYPOINT")[0]), *json.loads(instructions("CMD")[0])]
 
     log_path = tmp_path / "log"

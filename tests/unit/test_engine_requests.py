@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
+import socket
 from typing import Any
 
 import pytest
 
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.engine_server import EngineServer
-
 
 HANDSHAKE = {
     "HTTP_UPGRADE": "websocket",
@@ -33,8 +33,9 @@ class Endpoint:
         )
 
     def request(self, query: str, **headers: str) -> list[bytes]:
-        environ = {"REQUEST_METHOD": "GET", "QUERY_STRING": query, **headers}
-        return list(self.engine.handle_request(environ, self._start))
+        with socket.socket() as sock:
+            environ = {"REQUEST_METHOD": "GET", "QUERY_STRING": query, "gunicorn.socket": sock, **headers}
+            return list(self.engine.handle_request(environ, self._start))
 
     def _take(self, entry: WebSocketEntry, _environ: Any, _start_response: Any) -> list[bytes]:
         self.entries.append(entry)
