@@ -22,6 +22,7 @@ from typing import Any
 from app import clock
 from app.catalogues import refusal
 from app.core.errors import SiarError
+from app.measure.own import make_folder
 from app.serving.offload import blocking
 
 logger = logging.getLogger("siar.deliveries")
@@ -211,7 +212,7 @@ class Spool:
 
     def _append(self, run: str, line: bytes) -> None:
         folder = self._runs_dir / run
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         handle = os.open(folder / "spool.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             size = os.fstat(handle).st_size

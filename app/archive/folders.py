@@ -14,6 +14,7 @@ from typing import IO
 
 from app.catalogues import refusal
 from app.core.errors import Malformed, StoreError, Unknown
+from app.measure import own
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """No separator, and no dot or dash in front: neither a path, nor a hidden folder, nor a flag."""
@@ -47,6 +48,11 @@ def run_names(parent: Path) -> list[str]:
             for each in entries
             if RUN_ID.fullmatch(each.name) and each.is_dir(follow_symlinks=False)
         ]
+
+
+def own_runs(parent: Path) -> list[str]:
+    """Those of them that Siar made: what may be moved, swept or edited. Raises as `run_names` does."""
+    return [name for name in run_names(parent) if own.is_run(parent / name)]
 
 
 def read_file(path: Path, *, bytes_max: int) -> bytes:

@@ -23,6 +23,7 @@ from app.archive.names import alone_in, participants, write_participants
 from app.archive.summary import DATABASE
 from app.archive.trash import TRASH, as_old_as_it_was
 from app.core.errors import SiarError
+from app.measure import own
 from app.measure.database import NOT_AS_WRITTEN
 from app.measure.forget import Forgotten, forget, spool_position_bytes
 
@@ -63,6 +64,11 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
     """Delete what was recorded about `device` wherever it is; a recorder may be writing the run `live`."""
     removal = Removal()
     for folder in _folders(runs_dir):
+        if not own.is_run(folder):
+            if os.path.isfile(folder / DATABASE):  # It does not raise for an unreadable folder.
+                # Foreign, or damaged beyond recognition: somebody has to look.
+                removal.failed.append(folder.name)
+            continue
         try:
             is_live = folder.name == live
             # The live run is written anyway, has no names, and waits for its recorder: nobody shall wait for that.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.archive.folders import LIVE_PREFIX, run_names
+from app.archive.folders import LIVE_PREFIX, own_runs
 from app.archive.names import drop_names
 from app.archive.trash import DAY_S, Trash, age_s
 from app.core.errors import SiarError
@@ -59,7 +59,7 @@ def old_runs(runs_dir: Path, *, days: float) -> list[str]:
     """Runs to which nothing was written for that long, oldest id first."""
     if not runs_dir.is_dir():
         return []
-    return sorted(name for name in run_names(runs_dir) if _is_old(runs_dir / name, days))
+    return sorted(name for name in own_runs(runs_dir) if _is_old(runs_dir / name, days))
 
 
 def every_day(start: Callable[[], object], *, warn: Callable[[str], None]) -> None:

@@ -9,6 +9,7 @@ event loop.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import re
 from pathlib import Path
@@ -47,6 +48,8 @@ def keep(runs_dir: Path, device: str, record: dict[str, Any], *, days: float) ->
     assert _DEVICE.fullmatch(device), "a device's id is checked where it comes in"
     folder = runs_dir / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, f"{folder} is a link")
     _sweep(folder, days=days)
     path = folder / f"{device}.json"
     if not path.exists() and len(_paths(folder)) >= RECORDS_MAX:
@@ -71,11 +74,20 @@ def forget(runs_dir: Path, device: str) -> bool:
     """Delete a device's answers; whether there were any. Raises `OSError`."""
     if not _DEVICE.fullmatch(device):
         return False
-    try:
-        (runs_dir / FOLDER / f"{device}.json").unlink()
-    except FileNotFoundError:
+    path = runs_dir / FOLDER / f"{device}.json"
+    if path not in _paths(runs_dir / FOLDER) or not _is_record(path):
         return False
+    path.unlink()
     return True
+
+
+def _is_record(path: Path) -> bool:
+    """Whether it was written here: a file that only bears such a name is somebody else's."""
+    try:
+        found = json.loads(read_file(path, bytes_max=RECORD_BYTES_MAX))
+        return bool(found["schema"] == SCHEMA and found["device"] == path.stem)
+    except (SiarError, OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 def _paths(folder: Path) -> list[Path]:
@@ -88,5 +100,5 @@ def _sweep(folder: Path, *, days: float) -> None:
     oldest_s = clock.now_us() / 1_000_000 - days * DAY_S
     for path in _paths(folder) if days else ():
         with contextlib.suppress(OSError):
-            if path.lstat().st_mtime < oldest_s:
+            if path.lstat().st_mtime < oldest_s and _is_record(path):
                 path.unlink()

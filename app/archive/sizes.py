@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.archive.folders import run_names
+from app.archive.folders import own_runs
 from app.archive.trash import age_s
 from app.core.errors import Malformed, StoreError
 
@@ -42,9 +42,9 @@ class StoredRun:
 
 
 def stored_runs(runs_dir: Path) -> list[StoredRun]:
-    """Every run in the folder, the one that was written to longest ago first. Raises `StoreError`."""
+    """Every run of ours in the folder, the one that was written to longest ago first. Raises `StoreError`."""
     try:
-        names = run_names(runs_dir)
+        names = own_runs(runs_dir)
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from app.archive.retention import NOT_LOOKED_THROUGH, sweep
+from app.archive.retention import NOT_LOOKED_THROUGH, Swept, sweep
 
 
 def main() -> int:
@@ -20,11 +20,23 @@ def main() -> int:
     parser.add_argument("--keep", default="", help="a run that is left alone")
     wanted = parser.parse_args()
     try:
-        sweep(wanted.runs_dir, days=wanted.days, keep=wanted.keep)
+        swept = sweep(wanted.runs_dir, days=wanted.days, keep=wanted.keep)
     except OSError as error:
         print(f"siar: {NOT_LOOKED_THROUGH}: {error.strerror}.", file=sys.stderr)
         return 1
+    for line in _lines(swept, wanted.days):
+        print(f"siar: {line}", file=sys.stderr)
     return 0
+
+
+def _lines(swept: Swept, days: float) -> list[str]:
+    """What was removed, a sentence for each kind."""
+    said = (
+        (swept.purged, "Deleted for good after their week in the trash"),
+        (swept.thrown, f"Moved into the trash after {days:g} days (siar runs restore RUN brings one back)"),
+        (swept.nameless, f"Participants' names deleted after {days:g} days"),
+    )
+    return [f"{what}: {', '.join(runs)}." for runs, what in said if runs]
 
 
 if __name__ == "__main__":

@@ -9,13 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app import clock
-from app.archive.folders import RUN_ID, folder_of
+from app.archive.folders import folder_of, own_runs
 from app.archive.summary import DATABASE
 from app.catalogues import refusal
 from app.core.errors import Conflict, StoreError, Unknown
-from app.measure import database
+from app.measure import database, own
 
 TRASH = ".trash"
+
+THROWN_FILE = ".siar-thrown"
+THROWN = b"Siar put this run into the trash; it is deleted for good after a week.\n"
+"""Only what has this in it is ever deleted for good: a folder that somebody else put here stays."""
 
 KEPT_DAYS = 7
 
@@ -29,48 +33,69 @@ class Trash:
     """The deleted runs of `runs_dir`. Reads and writes the disk: to be called off the event loop."""
 
     def __init__(self, runs_dir: Path) -> None:
-        self._runs_dir = runs_dir
-        self._folder = runs_dir / TRASH
+        self._runs_dir = (
+            runs_dir.resolve()
+        )  # The user's own folder of runs may be a link; the trash in it may not.
+        self._folder = self._runs_dir / TRASH
 
     def throw(self, run: str) -> None:
         """Move a run here. Raises `Unknown`, and `Conflict` while it is written or when its id is here already."""
         folder = folder_of(self._runs_dir, run)
+        if not own.is_run(folder):
+            raise Conflict(refusal("run_not_ours", run=run))
         if is_being_written(folder):
             raise Conflict(refusal("run_being_written"))
         target = self._folder / run
-        if target.exists():
+        if target.exists() or target.is_symlink():
             raise Conflict(refusal("run_in_trash_already"))
         with _in_words("deleted"):
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            os.utime(folder)  # From now on its days are counted.
-            folder.rename(target)
+            with _opened(self._runs_dir) as runs, _opened(self._folder) as here:
+                os.rename(run, run, src_dir_fd=runs, dst_dir_fd=here)
+            # Behind the move: until then a run that cannot be moved is what it was.
+            own.write_new(target / THROWN_FILE, THROWN)
+            os.utime(target)  # From now on its days are counted.
 
     def restore(self, run: str) -> None:
         """Bring a run back. Raises `Unknown`, and `Conflict` when another one has taken its id."""
-        if not RUN_ID.fullmatch(run) or not (self._folder / run).is_dir():
+        if run not in self._runs():
             raise Unknown(refusal("run_not_in_trash", run=run[:64], days=KEPT_DAYS))
         target = self._runs_dir / run
         if target.exists() or target.is_symlink():
             raise Conflict(refusal("run_id_taken"))
         with _in_words("brought back"):
-            (self._folder / run).rename(target)
+            (self._folder / run / THROWN_FILE).unlink(missing_ok=True)
+            with _opened(self._folder) as here, _opened(self._runs_dir) as runs:
+                os.rename(run, run, src_dir_fd=here, dst_dir_fd=runs)
 
     def purge(self, *, days: float = KEPT_DAYS) -> list[str]:
-        """Delete for good what has been here longer than that; the ids."""
+        """Delete for good what was thrown here longer ago than that; the ids. What somebody else put here stays."""
         gone = []
-        for folder in self._folders():
-            if clock.now_us() / 1e6 - folder.lstat().st_mtime > days * DAY_S:
-                with contextlib.suppress(OSError):  # Another time.
-                    shutil.rmtree(folder)
-                    gone.append(folder.name)
+        for run in self._runs():
+            folder = self._folder / run
+            with contextlib.suppress(OSError):  # Another time.
+                is_due = clock.now_us() / 1e6 - folder.lstat().st_mtime > days * DAY_S
+                if is_due and own.holds(folder / THROWN_FILE, THROWN):
+                    with _opened(self._folder) as here:
+                        shutil.rmtree(run, dir_fd=here)
+                    gone.append(run)
         return gone
 
-    def _folders(self) -> list[Path]:
-        if not self._folder.is_dir():
+    def _runs(self) -> list[str]:
+        """Ids of the runs here; none where the trash is a link, which leads elsewhere."""
+        if self._folder.is_symlink() or not self._folder.is_dir():
             return []
-        return sorted(
-            each for each in self._folder.iterdir() if RUN_ID.fullmatch(each.name) and not each.is_symlink()
-        )
+        return sorted(own_runs(self._folder))
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """The folder itself, whatever takes its name meanwhile. Raises `OSError`, for a link as well."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def is_being_written(folder: Path) -> bool:

@@ -78,11 +78,17 @@ def _throw(runs_dir: Path, going: list[StoredRun]) -> int:
         moved += 1
         print(f"{run.id}  in the trash")
     gone = trash.purge()
+    for name in gone:
+        print(f"{name}  deleted for good")
     print(
         f"{moved} moved into the trash, where they can be brought back for {KEPT_DAYS} days "
         f"(siar runs restore RUN); {len(gone)} deleted for good."
     )
-    held_bytes = folder_bytes(runs_dir / TRASH) if (runs_dir / TRASH).is_dir() else 0
+    held_bytes = (
+        folder_bytes(runs_dir / TRASH)
+        if (runs_dir / TRASH).is_dir() and not (runs_dir / TRASH).is_symlink()
+        else 0
+    )
     if held_bytes:
         print(f"The trash takes {size_text(held_bytes)} until then.")
     return 0

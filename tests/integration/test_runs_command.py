@@ -14,6 +14,7 @@ import pytest
 
 from app.archive.sizes import folder_bytes
 from app.archive.trash import DAY_S
+from app.measure.own import MARK_FILE, make_folder
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 from tests.support.stored_run import store_run
@@ -134,7 +135,8 @@ def device(server: RunningServer) -> dict[str, str]:
 def test_a_server_tidies_up_is_found_for_a_new_link_and_forgotten_at_its_end(tmp_path: Path) -> None:
     port = free_port()
     old = tmp_path / "runs" / "live-2025-01-01T00-00-00-0001"
-    old.mkdir(parents=True)
+    make_folder(old)
+    os.utime(old / MARK_FILE, (0, 0))
     os.utime(old, (0, 0))
     flags = ("--host", "127.0.0.1", "--no-check", "--admin-over-http", "--join-code")
     command = ("-m", "app", "serve", *flags)

@@ -24,6 +24,7 @@ from app.archive.trash import DAY_S, KEPT_DAYS, Trash
 from app.catalogues import LANGUAGES, REFUSAL, in_language
 from app.core.errors import Conflict, StoreError, Unknown
 from app.core.sentence import Sentence
+from app.measure.own import make_folder
 from app.measure.store import RunHead, Store
 from app.report.unpack import FILE_BYTES_MAX
 from tests.support.stored_run import DEVICES, LAN_ADDRESS, NAMES, store_run
@@ -277,7 +278,7 @@ def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_p
     )
     experiment = store_run(tmp_path, RUN)
     for name in (live, now):
-        (tmp_path / name).mkdir()
+        make_folder(tmp_path / name)
     for folder in (experiment, tmp_path / live, tmp_path / now):
         make_old(folder, days=31)
     store_run(tmp_path, fresh)
@@ -297,7 +298,7 @@ def test_a_clock_a_month_ahead_costs_names_but_what_is_thrown_outlives_the_sweep
     """The server came up so, and was put right while its sweep ran: files bear other times than the sweep believes."""
     live = "live-2026-01-01T00-00-00-0002"
     experiment = store_run(tmp_path, RUN)
-    (tmp_path / live).mkdir()
+    make_folder(tmp_path / live)
     make_old(experiment, days=1)
     make_old(tmp_path / live, days=1)
     anchor_us, timebase = clock.anchor_us(), clock.timebase()
@@ -333,7 +334,7 @@ def test_a_sweep_that_cannot_look_says_so_and_fails(
 @pytest.mark.parametrize("content", ["{", "[]", '{"participants": [{"name": "Red Gecko"}]}'])
 def test_names_in_a_damaged_file_go_with_it(tmp_path: Path, content: str) -> None:
     folder = tmp_path / RUN
-    folder.mkdir()
+    make_folder(folder)
     (folder / "participants.json").write_text(content)
     make_old(folder, days=31)
 

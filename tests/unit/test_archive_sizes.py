@@ -10,8 +10,12 @@ import pytest
 from app.archive.shelf import LISTED_MAX, Shelf
 from app.archive.sizes import StoredRun, bytes_from_text, folder_bytes, in_the_way, size_text, stored_runs
 from app.core.errors import Malformed
+from app.measure.schema import APPLICATION_ID
 
 OLDEST_FIRST = [StoredRun("c", 300.0, 5), StoredRun("a", 200.0, 3), StoredRun("b", 100.0, 2)]
+
+HEAD = b"SQLite format 3\0".ljust(68) + APPLICATION_ID.to_bytes(4, "big")
+"""By it a run's database is told."""
 
 
 @pytest.mark.parametrize(
@@ -30,7 +34,7 @@ def test_runs_come_oldest_first_with_the_bytes_of_all_their_files_and_of_nothing
     runs = tmp_path / "runs"
     for name, days in (("young", 1), ("old", 9)):
         (runs / name / "results").mkdir(parents=True)
-        (runs / name / "run.sqlite").write_bytes(b"x" * 1000)
+        (runs / name / "run.sqlite").write_bytes(HEAD.ljust(1000, b"x"))
         (runs / name / "results" / "a.json").write_bytes(b"y" * 24)
         (runs / name / "elsewhere").symlink_to("/")
         for path in (*(runs / name).glob("r*"), runs / name):

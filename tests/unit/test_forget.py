@@ -15,6 +15,7 @@ import pytest
 from app.analysis.analyse import analyse
 from app.archive import retention
 from app.archive.forget import OF_CLIENTS, forget_device, removed_count
+from app.archive.trash import THROWN, THROWN_FILE
 from app.core.conduct import Conduct
 from app.core.errors import StoreError
 from app.measure.forget import Forgotten, forget
@@ -170,6 +171,7 @@ def test_a_stranger_changes_nothing(tmp_path: Path) -> None:
 def test_who_has_itself_deleted_makes_no_run_younger(tmp_path: Path, device: str) -> None:
     """Or the names of all others, and what is in the trash, would be kept for another month or week."""
     kept, thrown = an_experiment(tmp_path), an_experiment(tmp_path / ".trash", "thrown")
+    (thrown / THROWN_FILE).write_bytes(THROWN)
     for folder in (kept, thrown):
         make_old(folder, days=31)
 

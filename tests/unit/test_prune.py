@@ -9,6 +9,7 @@ import pytest
 
 from app.archive.shelf import LISTED_MAX
 from app.commands.prune import prune
+from app.measure.own import make_folder
 from app.serving import server_file
 
 LIVE = "live-2025-01-01T00-00-00-0001"
@@ -30,7 +31,7 @@ def test_the_run_of_a_server_that_runs_here_stays_though_more_runs_than_are_list
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in (LIVE, *(f"2026-01-01T00-00-00-{number:04}" for number in range(LISTED_MAX))):
-        (tmp_path / name).mkdir()
+        make_folder(tmp_path / name)
     without_a_server = named(tmp_path, capsys)
 
     serve(tmp_path, LIVE)
@@ -44,7 +45,7 @@ def test_of_two_live_runs_the_older_one_is_nobodys(
 ) -> None:
     older = "live-2024-12-31T00-00-00-0009"
     for name in (LIVE, older):
-        (tmp_path / name).mkdir()
+        make_folder(tmp_path / name)
     serve(tmp_path, LIVE)
 
     assert named(tmp_path, capsys) == {older}
@@ -54,7 +55,7 @@ def test_a_run_that_was_named_by_hand_stays_and_not_the_newest_live_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in (LIVE, "lecture-3"):
-        (tmp_path / name).mkdir()
+        make_folder(tmp_path / name)
     serve(tmp_path, "lecture-3")
 
     assert named(tmp_path, capsys) == {LIVE}
