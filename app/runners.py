@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from app import clock
 from app.catalogues import ENDING, ending, from_json, in_language, refusal
+from app.core.companion import COMPANION
 from app.core.errors import Conflict
 from app.core.sentence import Sentence, parameters
 from app.serving import mode
@@ -264,7 +265,7 @@ def _server_pid() -> int:
 def _command(order: Order) -> list[str]:
     clients = ["--clients"] if order.phones is None else ["--phones", str(order.phones)]
     return [
-        sys.executable, "-P", "-m", MODULE,
+        sys.executable, "-P", *COMPANION, "-m", MODULE,
         "--url", order.url,
         "--run", order.run,
         "--runs-dir", str(order.runs_dir.resolve()),

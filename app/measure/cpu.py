@@ -4,8 +4,9 @@ Truth is each process's CPU clock in nanoseconds (all threads; Linux). psutil's 
 the split into user and system; where there is no such clock, its sum is all there is. A process that begins between
 the edges counts whole. Of one that ends, what it used since the first edge is unknown: both are stated.
 
-The server's companions, its clock process and its recorder, are not the measured server and are left out: probes are
-answered in a long trial and not in an idle window, which would charge them to the trial's arm.
+The server's companions, such as its clock process and its recorder, and what they start are not the measured server and
+are left out by the mark that they carry: probes are answered in a long trial and not in an idle window, which would
+charge them to the trial's arm.
 """
 
 from __future__ import annotations
@@ -20,15 +21,8 @@ from itertools import pairwise
 import psutil
 
 from app import clock
+from app.core.companion import COMPANION
 from app.core.trial import CpuUse
-
-COMPANIONS = frozenset(
-    {
-        *("app.clock_process", "app.experiment.recorder"),
-        *("app.experiment.room_runner", "app.experiment.client_process", "app.experiment.desk_work"),
-    }
-)
-"""Modules that the server runs as processes beside itself; told by their command line, `python -P -m <module>`."""
 
 ProcessKey = tuple[int, Hashable]
 """Process id and whose it is: an id alone may come to name another process.
@@ -123,19 +117,22 @@ def difference(before: CpuSnapshot, after: CpuSnapshot) -> CpuChange:
 
 
 def _tree(pid: int) -> list[psutil.Process]:
+    """The process and its descendants, without companions and theirs."""
     try:
-        root = psutil.Process(pid)
-        return [root, *(each for each in root.children(recursive=True) if not _is_companion(each))]
+        tree = [psutil.Process(pid)]
+        for each in tree[0].children(recursive=True):  # Parents come before their children.
+            if not _is_companion(each) and each.parent() in tree:
+                tree.append(each)
     except psutil.NoSuchProcess:
         return []
+    return tree
 
 
 def _is_companion(process: psutil.Process) -> bool:
     try:
-        command = process.cmdline()
+        return COMPANION in pairwise(process.cmdline())
     except psutil.Error:  # It is gone, or a zombie: the reading of its times leaves it out.
         return False
-    return any(pair[0] == "-m" and pair[1] in COMPANIONS for pair in pairwise(command))
 
 
 def clock_ns(pid: int) -> int | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app import clock
+from app.core.companion import COMPANION
 from app.core.errors import SiarError, Unfit
 from app.serving.process_end import wait_for_end
 from app.settings import Settings, child_environment
@@ -168,7 +169,7 @@ def tell_to_end(process: subprocess.Popen[bytes]) -> None:
 def start_self_check() -> subprocess.Popen[bytes]:
     """The process that looks at a new server as a client would; it speaks in the server's terminal and ends by itself."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "app.doctor.after_start"],
+        [sys.executable, "-P", *COMPANION, "-m", "app.doctor.after_start"],
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for the server, with which it ends
     )
@@ -178,7 +179,7 @@ def start_sweep(runs_dir: Path, *, days: float, keep: str) -> subprocess.Popen[b
     """The process that puts old runs away, all but `keep`; it speaks in the server's terminal and ends by itself."""
     arguments = ("--runs-dir", str(runs_dir), "--days", str(days), "--keep", keep)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "app.archive.sweep_process", *arguments],
+        [sys.executable, "-P", *COMPANION, "-m", "app.archive.sweep_process", *arguments],
         stdin=subprocess.DEVNULL,
         env=_environment(),
         start_new_session=True,  # Ctrl-C is for the server; what is half deleted is deleted to its end
@@ -217,7 +218,7 @@ def _environment() -> dict[str, str]:
 
 def _start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, *arguments],
+        [sys.executable, "-P", *COMPANION, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=_environment(),

@@ -20,6 +20,7 @@ from app import clock
 from app.archive.folders import folder_of
 from app.archive.trash import WRITTEN_LATELY_S, age_s
 from app.catalogues import from_json, refusal
+from app.core.companion import COMPANION
 from app.core.errors import Conflict, Malformed, SiarError, StoreError, Unknown
 from app.room.phases import UNDER_WAY
 from app.serving.offload import blocking
@@ -135,7 +136,7 @@ def _start(arguments: list[str], answer: IO[bytes]) -> subprocess.Popen[bytes]:
     environment = child_environment(os.environ)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", MODULE, *arguments],
+        [sys.executable, "-P", *COMPANION, "-m", MODULE, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=answer,
         stderr=answer,

@@ -1,15 +1,20 @@
 """CPU time between two edges, of real processes."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 
+from app.core.companion import COMPANION
 from app.measure import cpu, host
 from app.measure.cpu import CpuSampler, CpuSnapshot, ProcessUse, difference
+from app.serving import companions
 
 BURN = "import sys, time\nfor line in sys.stdin:\n    end = time.process_time() + float(line)\n" + (
     "    while time.process_time() < end: pass\n    print('done', flush=True)"
@@ -124,3 +129,61 @@ def test_conditions_name_what_can_change_a_figure_and_no_path() -> None:
     )
     assert found["browser"] is None
     assert os.getcwd() not in str(found)
+
+
+COMPANIONS: dict[str, Callable[[Path], subprocess.Popen[bytes]]] = {
+    "recorder": companions.start_recorder,
+    "sweep": lambda folder: companions.start_sweep(folder, days=30, keep=""),
+    "self-check": lambda _folder: companions.start_self_check(),
+}
+
+
+@pytest.mark.parametrize("name", COMPANIONS)
+def test_what_the_server_runs_beside_itself_is_left_out(name: str, tmp_path: Path) -> None:
+    process = COMPANIONS[name](tmp_path)
+    try:
+        found = {pid for pid, _ in CpuSampler(os.getpid()).snapshot().processes}
+        was_there = process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    assert was_there, "it began and ended before anybody looked"
+    assert os.getpid() in found
+    assert process.pid not in found
+
+
+def test_what_a_companion_starts_is_left_out_and_an_unmarked_child_counts() -> None:
+    """The room's runner starts a process of clients."""
+    parent = "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'input()']).pid, flush=True); input()"
+    with (
+        subprocess.Popen(
+            [sys.executable, *COMPANION, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as marked,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as plain,
+    ):
+        assert marked.stdout is not None
+        grandchild = int(marked.stdout.readline())
+        found = {pid for pid, _ in CpuSampler(os.getpid()).snapshot().processes}
+        os.kill(grandchild, signal.SIGKILL)
+        marked.kill()
+        plain.kill()
+
+    assert plain.pid in found
+    assert not {marked.pid, grandchild} & found
+
+
+def test_all_that_the_server_starts_beside_itself_carries_the_mark() -> None:
+    root = Path(__file__).parents[2] / "app"
+    starting = [
+        line.strip()
+        for path in (*(root / "serving").glob("*.py"), *(root / "web").glob("*.py"), root / "runners.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "sys.executable" in line and '"-m"' in line
+    ]
+
+    assert len(starting) >= 5
+    assert [line for line in starting if "*COMPANION" not in line] == []
