@@ -218,12 +218,11 @@ def test_the_offset_of_the_worker_is_within_its_own_bound_of_the_truth(
     """V2 of measurement.md: NavigationStart is the page's zero on CLOCK_MONOTONIC, as is the server's clock."""
     start(page, "sse")
     ids = publish(server, 10)
-    page.wait_for("siar.link.offset_us !== null")
 
     metrics = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
     page_zero_us = metrics["NavigationStart"] * 1e6
     anchor_middle_us, anchor_error_us = anchor_us(server)
-    link = page.evaluate("siar.link")
+    link = page.wait_for("siar.link.offset_us !== null && siar.link")  # It is measured again and again.
     clock = page.evaluate("siar.worker.clock")
     stop(page)
 
