@@ -5,6 +5,8 @@ from __future__ import annotations
 import flask
 
 from app.broker.base import Filter
+from app.catalogues import refusal
+from app.core.errors import Malformed
 from app.core.event_stream import CONTENT_TYPE
 from app.core.position import Position, position_or_unknown
 from app.core.wire import TRANSPORT_SSE
@@ -18,9 +20,14 @@ from app.web.here import services
 blueprint = flask.Blueprint("events", __name__)
 
 HEADERS = {
-    "Cache-Control": "no-store",
+    "Cache-Control": "no-store, no-transform",  # A proxy that compresses would hold events back (RFC 9111, 5.2.2.6).
     "X-Accel-Buffering": "no",  # nginx would hold events back
 }
+
+RESUME_NAMES = ("last_event_id", "lastEventId", "last-event-id", "Last-Event-ID")
+"""Spellings of the position in a query: ours, those of EventSource polyfills, and of Mercure's clients."""
+
+KNOWN_NAMES = frozenset({"topic", "fanout", *RESUME_NAMES})
 
 POSITION = "Siar-Position"
 """On a resume: where history stands. The first block's id is where the client stands, so that one which breaks off
@@ -30,6 +37,7 @@ there misses nothing; a program that measures tells by this header what is a rep
 @blueprint.get("/events")
 def events() -> flask.Response:
     """Subscribe; the response ends when one side goes away."""
+    _check_query()
     wanted = Filter(
         TRANSPORT_SSE,
         parse_topics(
@@ -65,7 +73,15 @@ def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str,
     return response
 
 
+def _check_query() -> None:
+    """Refuse a misspelt filter or position, which would be ignored in silence; `_...` is some client's cache-buster."""
+    for name in flask.request.args:
+        if name not in KNOWN_NAMES and not name.startswith("_"):
+            raise Malformed(refusal("query_unknown", name=name[:64], known=", ".join(sorted(KNOWN_NAMES))))
+
+
 def _since() -> Position | None:
     """Where the client left off: `Last-Event-ID` wins over the query, since a browser sends it on each reconnect."""
-    text = flask.request.headers.get("Last-Event-ID") or flask.request.args.get("last_event_id")
+    named = (flask.request.args.get(name) for name in RESUME_NAMES)
+    text = flask.request.headers.get("Last-Event-ID") or next(filter(None, named), None)
     return position_or_unknown(text) if text else None

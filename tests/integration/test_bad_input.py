@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import urllib.request
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -166,6 +167,32 @@ def test_malformed_topics_of_a_stream_are_a_400(server: RunningServer, query: st
 
     assert status == 400
     assert_problem(answer, 400, "topic")
+
+
+@pytest.mark.parametrize("name", ["topics", "lasteventid", "since"])
+def test_a_parameter_that_a_stream_does_not_know_is_a_400(server: RunningServer, name: str) -> None:
+    status, answer = server.request("GET", f"/events?{name}=a")
+
+    assert status == 400
+    assert_problem(answer, 400, name)
+
+
+@pytest.mark.parametrize("name", ["last_event_id", "lastEventId", "last-event-id", "Last-Event-ID"])
+def test_a_position_is_taken_by_each_usual_name_and_no_proxy_may_transform_the_stream(
+    server: RunningServer, name: str
+) -> None:
+    first = server.publish("one")
+    server.publish("two")
+
+    with urllib.request.urlopen(
+        f"{server.url}/events?{name}={first['id']}&_=1", timeout=PATIENCE_S
+    ) as stream:
+        text = b""
+        while b'"title":"two"' not in text:
+            text += stream.read(1)
+
+    assert b'"title":"one"' not in text
+    assert stream.headers["Cache-Control"] == "no-store, no-transform"
 
 
 @pytest.mark.parametrize(
