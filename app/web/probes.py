@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import flask
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 
 from app import clock
 from app.catalogues import refusal
@@ -68,8 +69,9 @@ def read_clock() -> flask.Response:
 
 @blueprint.get("/metrics")
 def metrics() -> flask.Response:
-    """Prometheus text, over all processes of this server."""
+    """Prometheus text or OpenMetrics in the version that was asked for, over all processes of this server."""
     require_operator_or_this_machine()
     registry = CollectorRegistry()
     registry.register(ServerNumbers(services()))
-    return flask.Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers=NO_STORE)
+    encode, content_type = choose_encoder(flask.request.headers.get("Accept", ""))
+    return flask.Response(encode(registry), content_type=content_type, headers=NO_STORE)

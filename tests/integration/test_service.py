@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -357,3 +358,24 @@ def _subscribe_raw(sock: socket.socket) -> None:
     websocket_by_hand(sock)
     sock.sendall(bytes([0x81, 0x82, 0, 0, 0, 0]) + b"40")  # the packet CONNECT in a frame masked with zeros
     read_until(sock, b"40{")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "content_type"),
+    [
+        ("text/plain; version=0.0.4", "text/plain; version=0.0.4"),
+        ("text/plain; version=1.0.0", "text/plain; version=1.0.0"),
+        ("application/openmetrics-text; version=1.0.0", "application/openmetrics-text; version=1.0.0"),
+        ("*/*", "text/plain; version=0.0.4"),
+    ],
+)
+def test_metrics_come_in_the_version_that_was_asked_for(
+    server: RunningServer, accepted: str, content_type: str
+) -> None:
+    request = urllib.request.Request(f"{server.url}/metrics", headers={"Accept": accepted})
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        text = answer.read().decode()
+
+    assert answer.headers["Content-Type"].startswith(content_type)
+    assert "siar_connections{" in text
+    assert text.endswith("# EOF\n") == ("openmetrics" in accepted)
