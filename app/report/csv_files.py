@@ -23,6 +23,7 @@ from app.core.scenario import Plan
 from app.report.client_rows import CLIENT_COLUMNS, client_rows
 from app.report.delivery_rows import delivery_rows, float_text
 from app.report.metric_cells import Cell, arrival_cells, metric_cells
+from app.report.text_cells import text_cell
 
 DELIVERY_COLUMNS: Mapping[str, str] = {
     "run": "id of the run",
@@ -232,9 +233,11 @@ def _split(split: Split) -> dict[str, Cell]:
 
 
 def _cell(value: Cell) -> str | int:
-    """Booleans as 0 and 1, floats as `float_text` has them."""
+    """Booleans as 0 and 1, floats as `float_text` has them, text as text."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return int(value)
+    if isinstance(value, str):
+        return text_cell(value)
     return float_text(value) if isinstance(value, float) else value

@@ -15,6 +15,7 @@ from app.analysis.analyse import Analysis
 from app.analysis.columns import Columns, Floats, Integers, Mask, columns_of
 from app.analysis.writes import NOT_WRITTEN, ServerWrites, server_writes
 from app.core.columns import LIFECYCLES, NO_INTEGER, OUTCOMES, STATES
+from app.report.text_cells import text_cell
 
 Cell = str | int
 
@@ -26,7 +27,9 @@ def delivery_rows(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
     """Every delivery of every trial, warm-up and void trials included."""
     for trial in analysis.trials:
         spec = trial.record.spec
-        head = (analysis.run.id, spec.index, spec.block, spec.arm.name, spec.arm.transport, spec.clients)
+        # The words that somebody chose; what comes behind them is of this program.
+        run, arm = text_cell(analysis.run.id), text_cell(spec.arm.name)
+        head = (run, spec.index, spec.block, arm, spec.arm.transport, spec.clients)
         columns = columns_of(trial.record.deliveries)
         writes = server_writes(trial.record, columns)
         for start in range(0, len(columns.client), ROWS_AT_ONCE):

@@ -42,8 +42,8 @@ since waiting for a moment needs the time, and `experiment` on `report`, since a
 PARTS_WITH_THEIR_OWN_RULE = {
     "__main__": {"cli", "suite"},
     "clock_process": {"clock", "core"},  # stays small: it must answer in microseconds
-    "nightly": set[str](),
     "suite": {"nightly"},  # checks the program and is no part of it
+    "nightly": set[str](),
 }
 """What these may import; only what stands above all layers, or starts them as a process, imports them."""
 
