@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import flask
+from werkzeug.http import http_date
 
+from app import clock
 from app.serving.handled import HANDLED
 from app.web.here import services
 from app.web.policy import headers_for
@@ -27,6 +29,7 @@ class DetachedResponse(flask.Response):
         """Write nothing through the server: it only learns that the connection has gone."""
         self.headers.pop("Content-Length", None)
         self.headers["Connection"] = "close"
+        self.headers["Date"] = http_date(clock.now_us() / 1e6)  # RFC 9110, section 6.6.1
         closing = headers_for(environ, services().settings.clock_port)
         lines = [
             f"HTTP/1.1 {self.status}",

@@ -46,7 +46,9 @@ def events() -> flask.Response:
         services().devices.from_cookie(flask.request.cookies.get(COOKIE)),
     )
     if flask.request.method == "HEAD":
-        return flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
+        head = flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
+        head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
+        return head
     environ = flask.request.environ
     since = _since()
     headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}

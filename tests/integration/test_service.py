@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import pytest
@@ -379,3 +380,12 @@ def test_metrics_come_in_the_version_that_was_asked_for(
     assert answer.headers["Content-Type"].startswith(content_type)
     assert "siar_connections{" in text
     assert text.endswith("# EOF\n") == ("openmetrics" in accepted)
+
+
+def test_the_head_of_a_stream_has_a_date_and_no_length(server: RunningServer) -> None:
+    for method in ("GET", "HEAD"):
+        request = urllib.request.Request(f"{server.url}/events", method=method)
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            sent = parsedate_to_datetime(answer.headers["Date"])
+            assert abs(sent.timestamp() - time.time()) < PATIENCE_S
+            assert "Content-Length" not in answer.headers
