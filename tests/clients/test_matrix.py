@@ -37,7 +37,6 @@ BACK_S = 30.0
 AWAITED = {
     "sseclient-py": "its reader waits for bytes until the stream has chunks",
     "requests": "its reader waits for bytes until the stream has chunks",
-    "event-source-polyfill": "it resumes by ?lastEventId=, which is not read yet",
     "python-socketio, polling": "it takes the end of a poll in a drain as final",
 }
 """Faults of this server that make a client fail now and then: to be emptied by who mends them."""
