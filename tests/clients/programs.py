@@ -32,11 +32,18 @@ class Program:
         self._log = log
         with log.open("wb") as errors:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def has_said(self, kind: str, **members: Any) -> bool:
         """True once it has said such a line."""
         return any(line.says["kind"] == kind and members.items() <= line.says.items() for line in self.lines)
+
+    def end(self) -> None:
+        """End it, and read what it said to the last line."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
 
     def account(self) -> str:
         """All that it said, for whoever looks for a failure."""
@@ -47,8 +54,9 @@ class Program:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(Line(time.monotonic(), json.loads(line)))
+        with self.process.stdout as said:
+            for line in said:
+                self.lines.append(Line(time.monotonic(), json.loads(line)))
 
 
 @contextlib.contextmanager
@@ -67,8 +75,7 @@ def running(
         yield programs
     finally:
         for program in programs.values():
-            program.process.kill()
-            program.process.wait()
+            program.end()
 
 
 def wait_for_all(programs: Mapping[str, Program], longest_s: float, kind: str, **members: Any) -> None:
