@@ -49,6 +49,8 @@ NOT_A_RUN = (
 )
 """What rows that no runner wrote make the analysis raise."""
 
+OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+
 FILE_BYTES_MAX = 4 * 1024**3
 ALL_BYTES_MAX = 6 * 1024**3
 MANIFEST_BYTES_MAX = 1024**2
@@ -101,7 +103,7 @@ class _Member:
 def _members(source: Path) -> Iterator[list[_Member]]:
     if source.is_dir():
         with os.scandir(source) as entries:
-            members = [_file(source, entry) for entry in entries]
+            members = [_file(source, entry) for entry in entries if not _is_of_a_desktop(entry.name)]
         yield members
         return
     if not source.is_file():
@@ -116,6 +118,13 @@ def _members(source: Path) -> Iterator[list[_Member]]:
         raise StoreError(f"{source} is no intact zip file: {error}.") from error
 
 
+def _is_of_a_desktop(path: str) -> bool:
+    """Whether macOS or Windows put it there when somebody packed the run again: it is passed over unread."""
+    first, *_ = parts = path.split("/")
+    name = parts[-1]
+    return first == "__MACOSX" or name in OF_DESKTOPS or name.startswith("._")
+
+
 def _file(source: Path, entry: os.DirEntry[str]) -> _Member:
     if not entry.is_file(follow_symlinks=False):
         raise StoreError(f"{source} holds {entry.name!r}, which is a link or no file; nothing was imported.")
@@ -126,6 +135,8 @@ def _of_zip(source: Path, packed: zipfile.ZipFile) -> list[_Member]:
     """The members of a zip, whose only folder may have any name: it is used nowhere."""
     members, folders = [], set()
     for entry in packed.infolist():
+        if _is_of_a_desktop(entry.filename):
+            continue
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise StoreError(f"{source} holds a link or device, {entry.filename!r}; nothing was imported.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -42,21 +43,24 @@ def own_url(settings: Settings) -> str:
 
 
 def write(runs_dir: Path, server: ServerFile) -> None:
-    """Say where a server is; one that began before in the same folder is forgotten. Raises `OSError`."""
+    """Say where a server is; one that began before in the same folder is named again when this one ends. Raises `OSError`."""
     runs_dir.mkdir(parents=True, exist_ok=True)
-    draft = runs_dir / f"{FILE_NAME}.{server.pid}"
-    with contextlib.suppress(FileNotFoundError):
-        draft.unlink()
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(asdict(server), file)
-    draft.replace(runs_dir / FILE_NAME)
+    for path in (_own(runs_dir, server.pid), runs_dir / FILE_NAME):
+        draft = path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}.draft")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(asdict(server), file)
+        draft.replace(path)
 
 
 def read(runs_dir: Path) -> ServerFile:
     """The server that runs here. Raises `Unfit` in a sentence when there is none."""
+    return _living(runs_dir / FILE_NAME, runs_dir)
+
+
+def _living(path: Path, runs_dir: Path) -> ServerFile:
     try:
-        with (runs_dir / FILE_NAME).open("rb") as file:
+        with path.open("rb") as file:
             server = ServerFile(**json.loads(file.read(BYTES_MAX)))
         os.kill(server.pid, 0)
     except PermissionError:  # Of the file, or of the process: somebody else's.
@@ -69,5 +73,21 @@ def read(runs_dir: Path) -> ServerFile:
 def remove(runs_dir: Path, *, pid: int) -> None:
     """Forget the server with this process id; another one's file is left alone."""
     with contextlib.suppress(OSError, Unfit):
-        if read(runs_dir).pid == pid:
+        is_ours = read(runs_dir).pid == pid
+        _own(runs_dir, pid).unlink(missing_ok=True)
+        if is_ours:
             (runs_dir / FILE_NAME).unlink()
+            _say_another(runs_dir)
+
+
+def _own(runs_dir: Path, pid: int) -> Path:
+    """What one server says; `FILE_NAME` says the same of the one that began last."""
+    return runs_dir / f"{FILE_NAME}.{pid}"
+
+
+def _say_another(runs_dir: Path) -> None:
+    """Name a server that began before in the same folder and still runs. Raises `OSError`."""
+    for path in runs_dir.glob(f"{FILE_NAME}.[0-9]*"):
+        with contextlib.suppress(Unfit):
+            write(runs_dir, _living(path, runs_dir))
+            return
