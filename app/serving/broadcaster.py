@@ -119,8 +119,11 @@ class Audience:
         self._turn += 1
 
     def trim(self, reached: int) -> None:
-        """Forget what everyone has, when whoever is not blocked stands at `reached` or further on."""
-        self.stream.trim(min((outlet.cursor for outlet in self.blocked), default=reached))
+        """Forget what everyone has, when whoever is not blocked stands at `reached` or further on.
+
+        A blocked one may stand further on than that: what is written to it alone, a ping, takes along all there is.
+        """
+        self.stream.trim(min([reached, *(outlet.cursor for outlet in self.blocked)]))
 
     def too_slow(self, *, frames_max: int, bytes_max: int) -> list[Outlet]:
         """Who is further behind than allowed."""

@@ -45,6 +45,7 @@ class Stream:
         """
         if cursor == self._joined_from and self.end == self._joined_to:
             return self._joined
+        assert cursor >= self.start, "these frames are not kept any more"
         first = bisect_right(self._ends, cursor)
         last = bisect_right(self._ends, cursor + bytes_max, first + 1)
         begin = self._ends[first] - len(self._frames[first])
