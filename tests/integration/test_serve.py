@@ -22,6 +22,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from app import clock
+from app.measure.own import MARK_FILE, make_folder
 from app.serving.companions import Keeper
 from tests.support.followers import wait_for
 from tests.support.orphans import end_with_us
@@ -90,9 +91,10 @@ def test_a_killed_recorder_is_back_and_ends_with_the_server(tmp_path: Path) -> N
 def test_a_server_puts_old_runs_away_soon_after_its_start_and_leaves_the_new_ones(tmp_path: Path) -> None:
     old, new = (tmp_path / "runs" / f"live-2026-01-01T00-00-00-{number}" for number in ("0001", "0002"))
     for folder in (old, new):
-        folder.mkdir(parents=True)
+        make_folder(folder)
     long_ago_s = clock.now_us() / 1e6 - 31 * 86_400
-    os.utime(old, (long_ago_s, long_ago_s))
+    for path in (old / MARK_FILE, old):
+        os.utime(path, (long_ago_s, long_ago_s))
     # Not by the name that `running_server` gives a pipe to: the server of a test or a demo sweeps nothing.
     command = ("-m", "gunicorn.app.wsgiapp", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
 
