@@ -30,7 +30,7 @@ _OF_OTHER_TOOLS = (
 )
 """With which names begin that change what a child of ours does: workers, addresses, the loop, checks left out."""
 
-_TOKEN = re.compile(r"[!-~]*")
+_TOKEN = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 
 PRACTICE_PREFIX = "practice-"
 """With which app/practice.py names its rounds; a test holds the two together, since settings stand below it."""
@@ -246,8 +246,8 @@ class Settings:
     def _check_token(self) -> None:
         if not _TOKEN.fullmatch(self.admin_token):
             raise SettingError(
-                "SIAR_ADMIN_TOKEN (--admin-token) may hold visible ASCII characters only: no space, line end or other "
-                "letters, which an HTTP header cannot carry. A file that was written on Windows ends its lines with CR."
+                "SIAR_ADMIN_TOKEN (--admin-token) may hold ASCII characters only, and neither begins nor ends with a space or "
+                "line end: an HTTP header cannot carry others. A file that was written on Windows ends its lines with CR."
             )
 
     def _check_proxies(self) -> None:

@@ -63,8 +63,7 @@ def load_plan(path: Path, *, seed: int | None = None) -> Plan:
     try:
         if path.stat().st_size > PLAN_BYTES_MAX:
             raise Malformed(f"{path} is longer than {PLAN_BYTES_MAX} bytes: this is no plan.")
-        with path.open("rb") as file:
-            content = tomllib.load(file)
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin it with a BOM.
     except OSError as error:
         raise Malformed(f"The plan {path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

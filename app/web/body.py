@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import TypeVar
 
 import flask
@@ -39,6 +40,6 @@ def read(kind: type[T], *, bytes_max: int) -> T:
     except Exception as error:
         raise Malformed(refusal("body_unreadable", reason=type(error).__name__)) from error
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return msgspec.json.decode(raw.removeprefix(BOM_UTF8), type=kind)  # RFC 8259, 8.1: it may be ignored.
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(refusal("body_unexpected", reason=str(error))) from error

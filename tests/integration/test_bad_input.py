@@ -169,6 +169,14 @@ def test_malformed_topics_of_a_stream_are_a_400(server: RunningServer, query: st
     assert_problem(answer, 400, "topic")
 
 
+def test_a_body_may_begin_with_a_bom(server: RunningServer) -> None:
+    status, _ = server.request(
+        "POST", "/api/notifications", raw=b'\xef\xbb\xbf{"title": "Hi", "body": "there"}'
+    )
+
+    assert status == 201
+
+
 @pytest.mark.parametrize("name", ["topics", "lasteventid", "since"])
 def test_a_parameter_that_a_stream_does_not_know_is_a_400(server: RunningServer, name: str) -> None:
     status, answer = server.request("GET", f"/events?{name}=a")

@@ -33,7 +33,7 @@ def test_settings_of_other_tools_do_not_reach_a_child(monkeypatch: pytest.Monkey
     assert child_environment({"PATH": "/bin", **foreign}) == {"PATH": "/bin"}
 
 
-@pytest.mark.parametrize("token", ["sécret-token-long", "secret\r", "secret ", "two words", "secret\n"])
+@pytest.mark.parametrize("token", ["sécret-token-long", "secret\r", "secret ", "secret\n"])
 def test_a_token_that_no_header_carries_is_refused(token: str) -> None:
     with pytest.raises(SettingError, match="SIAR_ADMIN_TOKEN"):
         read({"SIAR_ADMIN_TOKEN": token})

@@ -65,6 +65,12 @@ def test_a_wrong_file_is_refused_in_a_sentence_that_names_it(
     assert "plan.toml" in str(caught.value)
 
 
+def test_a_file_that_begins_with_a_bom_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, '\ufeffblocks = 2\narms = ["sse", "socketio"]\n')
+
+    assert load_plan(path).blocks == 2
+
+
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Malformed, match="cannot be read"):
         load_plan(tmp_path / "none.toml")
