@@ -172,8 +172,23 @@ class EngineSession(Outgoing):
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    def close(self, wait: bool = False, abort: bool = False, reason: str | None = None) -> None:  # noqa: FBT001 - the library's signature
-        """End the session without waiting for its client. `abort`: without telling it."""
+    def let_go(self) -> None:
+        """End the session so that its client comes back.
+
+        A WebSocket's own close is enough, and so is a poll that ends behind what waited, with a session that is not known
+        at the next one: upon Engine.IO's close, python-socketio's client stays away for good.
+        """
+        self.close(abort=self.channel is not None, is_told=False)
+
+    def close(
+        self,
+        wait: bool = False,  # noqa: FBT001 - the library's signature
+        abort: bool = False,  # noqa: FBT001
+        reason: str | None = None,
+        *,
+        is_told: bool = True,
+    ) -> None:
+        """End the session without waiting for its client. `abort`: without telling it, and what waits is dropped."""
         with self.server.lock:
             if self.closing:
                 return
@@ -186,7 +201,7 @@ class EngineSession(Outgoing):
             entry, self.entry = self.entry, None
             if abort or channel is not None:
                 self._waiting = None
-            else:
+            elif is_told:
                 self._keep(CLOSE)
             lingers = self._waiting is not None and not self.is_polled
             self._wake()

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from app.core.event_stream import EventStreamDecoder
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
+from tests.support.interop import CLIENTS, interop_client
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, free_port, running_server
 from tests.support.streams import socketio, websocket_by_hand
@@ -119,6 +120,24 @@ def test_a_socketio_client_that_had_received_nothing_is_not_passed_over_by_the_n
     assert not recovered
     assert first.startswith('42["notification",' if broker == BROKER else '42["gap",')
     assert '"title":"missed"' in first or '"reason":"epoch"' in first
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_a_polling_client_comes_back_to_the_next_process_and_resumes(tmp_path: Path, kind: str) -> None:
+    """Also python-socketio's, which takes Engine.IO's close on a poll for a farewell."""
+    options = {"broker": BROKER, "recorder": 0, "port": free_port()}
+    delays = {"reconnection": True, "reconnectionDelay": 50, "reconnectionDelayMax": 50}
+    with (
+        running_server(tmp_path, **options) as server,
+        interop_client(kind, server.url, transports=["polling"], resume=True, **delays) as client,
+    ):
+        client.wait("connect")
+        server.publish("before", "")
+        assert client.next_event()[1][0]["title"] == "before"
+        end_in_order(server)
+        with running_server(tmp_path, **options) as second:
+            second.publish("after", "")
+            assert client.next_event()[1][0]["title"] == "after"
 
 
 def test_an_orderly_end_closes_the_history(tmp_path: Path) -> None:

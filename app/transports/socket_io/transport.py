@@ -158,12 +158,12 @@ class SocketIoTransport:
         if session is not None and reason == CLOSED_SLOW:
             session.cut()
         elif session is not None:
-            # A WebSocket's own close is enough, and upon Engine.IO's, python-socketio's client does not come back.
-            session.close(abort=session.channel is not None)
+            session.let_go()
 
     def end_all(self) -> None:
         """Close every session, also those that never subscribed."""
-        self._engine.disconnect()
+        for session in list(self._engine.sockets.values()):
+            session.let_go()
 
     def forget(self, sid: str) -> None:
         """A client left before its CONNECT was answered."""
@@ -234,7 +234,9 @@ class SocketIoTransport:
             # Who leaves the namespace and joins it again, without taking what it got, would get history each time.
             raise Refused("Take what waits for you before you join again.")
         try:
-            asked = read_auth(auth, self._identify(), topics_max=self._topics_max)
+            query = flask.request.args
+            topics = [*query.getlist("topics"), *query.getlist("topic")]
+            asked = read_auth(auth, self._identify(), topics_max=self._topics_max, query_topics=topics)
         except Malformed as error:
             raise Refused(str(error)) from error
         self._connections[sid] = SocketIoConnection(self, sid, asked)
