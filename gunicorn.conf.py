@@ -25,6 +25,10 @@ try:
 except SiarError as error:
     sys.exit(f"siar: {error}")
 
+# The application takes the prefix off, for a proxy that has done it as for one that has not: gunicorn fails at the former.
+os.environ["SIAR_PREFIX"] = _settings.prefix
+os.environ.pop("SCRIPT_NAME", None)
+
 bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 ]

@@ -254,7 +254,10 @@ class ClockConnection(asyncio.Protocol):
 
     def _handshake_response(self, request: Request) -> Response:
         allowed_hosts = self._server.allowed_hosts
-        if not all(is_our_host(host, allowed_hosts) for host in request.headers.get_all("Host")):
+        hosts = request.headers.get_all("Host")
+        if len(hosts) != 1:  # RFC 9112, section 3.2.
+            return self._websocket.reject(400, "A request names one host.\n")
+        if not is_our_host(hosts[0], allowed_hosts):
             return self._websocket.reject(421, "No server goes by this name here.\n")
         if not is_origin_accepted(request, allowed_hosts):
             return self._websocket.reject(403, "The page comes from another host.\n")

@@ -118,6 +118,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         allowed_hosts=settings.allowed_hosts,
         requests=services.requests,
         trusted_proxies=settings.trusted_proxies,
+        prefix=settings.prefix,
     )
     app.wsgi_app = OneProcess(app.wsgi_app, workers=settings.workers, refused=refused)  # type: ignore[method-assign]
     numbers.put_up(services)

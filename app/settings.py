@@ -13,6 +13,8 @@ from typing import Any
 from app.core.broker_url import parse_broker_url
 from app.core.errors import SettingError
 from app.core.forwarded import parse_network
+from app.core.our_host import is_localhost
+from app.core.prefix import clean_prefix
 
 PREFIX = "SIAR_"
 
@@ -140,7 +142,9 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     """Names accepted in `Host` beside IP literals, dotless names and `*.local` (DNS rebinding)."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses or networks whose `X-Forwarded-For` and `-Proto` are believed; with any, loopback is no exception."""
+    """Addresses or networks whose `X-Forwarded-*` and `Forwarded` are believed; with any, loopback is no exception."""
+    prefix: str = ""
+    """Path below which a proxy shows the service, as in `/siar`, whether it takes that away or not. Empty: at the root."""
     admin_over_http: bool = False
     """Whether an operator may sign in from another machine over plain HTTP, where the network can read the session."""
     operator_key: str = field(default="", repr=False)
@@ -259,6 +263,11 @@ class Settings:
                     f'SIAR_TRUSTED_PROXIES names "{network}", which is neither an address nor a network, '
                     'as in "10.0.0.7,192.168.1.0/24".'
                 ) from None
+        if clean_prefix(self.prefix) != self.prefix:
+            raise SettingError(
+                f'SIAR_PREFIX (or SCRIPT_NAME) is "{self.prefix}"; it must be a path of letters, digits and "._~-", as in '
+                '"/siar", that begins with none of the service\'s own, such as /api.'
+            )
 
 
 def environment_name(field_name: str) -> str:
@@ -269,7 +278,8 @@ def environment_name(field_name: str) -> str:
 def read(environment: Mapping[str, str], **given: Any) -> Settings:
     """Settings from `SIAR_*`, with `given` (flags) over them. Raises `SettingError` in words.
 
-    An unknown `SIAR_*` name is an error, because a misspelt limit would otherwise be no limit.
+    An unknown `SIAR_*` name is an error, because a misspelt limit would otherwise be no limit. `SCRIPT_NAME`, by which
+    gunicorn and others are told of a prefix, counts where `SIAR_PREFIX` is not set.
     """
     known = {environment_name(each.name): each for each in fields(Settings)}
     values: dict[str, Any] = {}
@@ -280,6 +290,8 @@ def read(environment: Mapping[str, str], **given: Any) -> Settings:
             raise SettingError(f"{name} is not a setting. Settings are: {', '.join(sorted(known))}.")
         values[known[name].name] = _parsed(name, str(known[name].type), text)
     values.update({name: value for name, value in given.items() if value is not None})
+    prefix = (values.get("prefix") or environment.get("SCRIPT_NAME", "")).strip("/")
+    values["prefix"] = f"/{prefix}" if prefix else ""
     settings = Settings(**values)
     if settings.admin_token:
         return settings
@@ -295,7 +307,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def is_loopback(host: str) -> bool:
     """Whether `host` names this machine only."""
-    if host == "localhost":
+    if is_localhost(host.lower().rstrip(".")):
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -1,13 +1,20 @@
-"""Whose request a proxy passes on: `X-Forwarded-For` and `-Proto`, believed only of proxies that the operator named."""
+"""The request that a proxy passes on, as it was before: believed only of proxies that the operator named.
+
+Two families of headers say it: `X-Forwarded-For`, `-Host`, `-Port`, `-Proto` and `-Prefix`, and `Forwarded` (RFC 7239).
+A proxy writes one of them and passes the other on as the client sent it. So they are never mixed: where any of the first
+is there, the second is not read.
+"""
 
 from __future__ import annotations
 
 import functools
 import ipaddress
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from app.core.network_of import ADDRESSES_KEPT_MAX
+from app.core.prefix import clean_prefix
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -15,8 +22,29 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 ENTRIES_MAX = 32
 """Proxies in a row that are looked through; nobody has as many."""
 
-_WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<v4>[0-9.]+))(?::[0-9]{1,5})?")
-"""`1.2.3.4:567` and `[::1]:567`, as some proxies write it."""
+_WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<v4>[0-9.]+))(?::(?:[0-9]{1,5}|_[A-Za-z0-9._-]+))?")
+"""`1.2.3.4:567` and `[::1]:567`, as some proxies write it; a port may be hidden (RFC 7239, section 6.3)."""
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+_PAIR = re.compile(rf'[ \t]*(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)"))?[ \t]*([;,]|$)')
+"""One `name=value` of `Forwarded` and what separates it from the next one (RFC 7239, section 4)."""
+
+_DEFAULT_PORTS = ("80", "443")
+"""Nobody writes them into an address, and a proxy behind one that ends TLS gets the wrong one of the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as the client sent it, by the word of trusted proxies; empty where they do not say."""
+
+    client: str
+    """Its address; the peer's, where nobody else is named."""
+    scheme: str = ""
+    host: str = ""
+    prefix: str = ""
+    is_by_proxy: bool = False
+    """Whether a trusted proxy sent it."""
 
 
 def parse_network(text: str) -> Network:
@@ -63,8 +91,68 @@ class Proxies:
             client = str(address)
         return client
 
+    def seen(self, peer: str, environ: Mapping[str, str]) -> Seen:
+        """The request as the client sent it. `environ`: WSGI's names of the headers."""
+        if not self.trusts(peer):
+            return Seen(peer)
+        of_x = {name: environ[key] for name, key in _X_NAMES.items() if key in environ}
+        if not of_x:
+            return self._by_forwarded(peer, elements_of(environ.get("HTTP_FORWARDED", "")))
+        return Seen(
+            client=self.client(peer, of_x.get("FOR", "")),
+            scheme=last_scheme(of_x.get("PROTO", "")),
+            host=_with_port(_last(of_x.get("HOST", "")), _last(of_x.get("PORT", ""))),
+            prefix=clean_prefix(_last(of_x.get("PREFIX", ""))) or "",
+            is_by_proxy=True,
+        )
+
+    def _by_forwarded(self, peer: str, elements: list[dict[str, str]]) -> Seen:
+        """Each element names whom its writer was asked by: the last one that a trusted proxy wrote tells of the client."""
+        client, told = peer, dict[str, str]()
+        while elements and self.trusts(client):
+            told = elements.pop()
+            address = parse_address(told.get("for", ""))
+            if address is None:
+                break
+            client = str(address)
+        scheme = last_scheme(told.get("proto", ""))
+        return Seen(client, scheme=scheme, host=told.get("host", ""), is_by_proxy=True)
+
     def _has(self, address: Address | None) -> bool:
         return address is not None and any(address in network for network in self._networks)
+
+
+_X_NAMES = {name: f"HTTP_X_FORWARDED_{name}" for name in ("FOR", "HOST", "PORT", "PREFIX", "PROTO")}
+
+
+def elements_of(forwarded: str) -> list[dict[str, str]]:
+    """The elements of `Forwarded`, the nearest proxy's last; none where a part of it is malformed."""
+    elements: list[dict[str, str]] = [{}]
+    at = 0
+    while at < len(forwarded):
+        found = _PAIR.match(forwarded, at)
+        if found is None:
+            return []
+        if found[1]:
+            quoted = re.sub(r"\\(.)", r"\1", found[3] or "")
+            elements[-1][found[1].lower()] = found[2] or quoted
+        if found[4] == ",":
+            elements.append({})
+        at = found.end()
+    return [each for each in elements if each][-ENTRIES_MAX:]
+
+
+def _last(values: str) -> str:
+    """The nearest proxy's word of a list to which each may have added its own."""
+    return values.rpartition(",")[2].strip()
+
+
+def _with_port(host: str, port: str) -> str:
+    """A host with the port that is told beside it, where it has none of its own."""
+    has_port = ":" in host.rpartition("]")[2]
+    return (
+        f"{host}:{port}" if host and port.isdigit() and port not in _DEFAULT_PORTS and not has_port else host
+    )
 
 
 def exempt_from_shares(trusted_proxies: Iterable[str]) -> Callable[[str], bool]:
@@ -86,5 +174,5 @@ def exempt_from_shares(trusted_proxies: Iterable[str]) -> Callable[[str], bool]:
 
 def last_scheme(forwarded_proto: str) -> str:
     """`http` or `https` by the nearest proxy's word, empty for anything else."""
-    scheme = forwarded_proto.rpartition(",")[2].strip().lower()
+    scheme = _last(forwarded_proto).lower()
     return scheme if scheme in ("http", "https") else ""

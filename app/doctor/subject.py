@@ -23,6 +23,8 @@ class Subject:
     is_secure: bool
     runs_dir: Path
     connections_max: int
+    prefix: str = ""
+    """Below it everything is; the service is found without it, too, but its pages refer to what is below."""
 
     @property
     def is_for_this_machine_only(self) -> bool:
@@ -41,7 +43,7 @@ class Subject:
 
     def url(self, address: str) -> str:
         """The service's URL under an address, without a slash at the end."""
-        return f"{'https' if self.is_secure else 'http'}://{bracketed(address)}:{self.port}"
+        return f"{'https' if self.is_secure else 'http'}://{bracketed(address)}:{self.port}{self.prefix}"
 
 
 def subject_of(settings: Settings) -> Subject:
@@ -53,4 +55,5 @@ def subject_of(settings: Settings) -> Subject:
         is_secure=bool(settings.tls_cert),
         runs_dir=settings.runs_dir,
         connections_max=settings.connections_max,
+        prefix=settings.prefix,
     )

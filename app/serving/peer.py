@@ -9,7 +9,7 @@ import os
 import socket
 from typing import Any
 
-from app.core.forwarded import Proxies, last_scheme, parse_address
+from app.core.forwarded import Proxies, Seen, parse_address
 from app.serving.shared_text import shared
 
 _BEHIND_PROXIES = "siar.behind_proxies"
@@ -25,19 +25,21 @@ def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
     return stream.get_socket() if stream is not None else None
 
 
-def look_through(environ: dict[str, Any], proxies: Proxies) -> None:
-    """Put the client's address and scheme in the place of a trusted proxy's: the one place that decides on them."""
-    peer = environ.get("REMOTE_ADDR") or ""
+def look_through(environ: dict[str, Any], proxies: Proxies) -> Seen:
+    """Put client, scheme and host in the place of a trusted proxy's: the one place that decides on them."""
+    seen = proxies.seen(environ.get("REMOTE_ADDR") or "", environ)
     environ[_BEHIND_PROXIES] = True
-    environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
-    if proxies.trusts(peer):
-        scheme = last_scheme(environ.get("HTTP_X_FORWARDED_PROTO", ""))
-        environ["wsgi.url_scheme"] = scheme or environ["wsgi.url_scheme"]
+    environ["REMOTE_ADDR"] = seen.client
+    if seen.scheme:
+        environ["wsgi.url_scheme"] = seen.scheme
+    if seen.host:
+        environ["HTTP_HOST"] = seen.host
+    return seen
 
 
 _PASSED_ON = (
-    *("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"),
-    *("HTTP_FORWARDED", "HTTP_VIA"),
+    *("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_PREFIX"),
+    *("HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_SERVER", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"),
 )
 """What proxies say of themselves: RFC 7239, RFC 9110 (section 7.6.3), and what nginx, Apache and Caddy write."""
 

@@ -23,7 +23,7 @@ from app.serving.offload import blocking
 from app.web import body
 from app.web.auth import require_device
 from app.web.device import network_here, require_registered
-from app.web.here import services
+from app.web.here import cookie_path, services
 
 logger = logging.getLogger("siar.deliveries")
 
@@ -150,6 +150,7 @@ def register() -> flask.Response:
         COOKIE,
         f"{device}.{token}",
         max_age=COOKIE_AGE_S,
+        path=cookie_path(),
         httponly=True,
         samesite="Strict",
         secure=flask.request.is_secure,

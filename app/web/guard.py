@@ -1,11 +1,13 @@
-"""The first thing that every request meets, on both transports alike: Host and Origin.
+"""The first thing that every request meets, on both transports alike: Host, Origin, proxies and prefix.
 
-Host: a page of another site, whose name an attacker points at this machine (DNS rebinding), is refused, because
-only IP literals, dotless names, `*.local` and configured names are served.
+Host: a request names one (RFC 9112, section 3.2). A page of another site, whose name an attacker points at this machine
+(DNS rebinding), is refused, because only IP literals, dotless names, `*.local`, `*.localhost` and configured names are
+served.
 Origin: browsers send it with cross-site requests and every WebSocket; a foreign one is refused, an absent one is
 accepted, since programs send none.
-Before all that: behind proxies that the operator named, the client's address and scheme take the place of the proxy's;
-and bytes in a query that should have been escaped are.
+Proxies that the operator named: the client's address, scheme and host take the place of theirs.
+Prefix: the path below which a proxy shows the service becomes WSGI's `SCRIPT_NAME`, whether the proxy took it away or not.
+Bytes in a query that should have been escaped are.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.catalogues import REFUSAL, in_language, refusal
-from app.core.forwarded import Proxies
-from app.core.our_host import is_our_host
+from app.core.forwarded import Proxies, Seen
+from app.core.our_host import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.services import Requests
 from app.serving.peer import look_through
@@ -43,33 +46,81 @@ class Guard:
         allowed_hosts: tuple[str, ...],
         requests: Requests,
         trusted_proxies: tuple[str, ...] = (),
+        prefix: str = "",
     ) -> None:
         self._app = app
         self._proxies = Proxies(trusted_proxies)
-        allowed = frozenset(allowed_hosts)
-        self._is_ours = functools.lru_cache(HOSTS_KEPT_MAX)(lambda host: is_our_host(host, allowed))
+        self._allowed = frozenset(allowed_hosts)
+        self._is_ours = functools.lru_cache(HOSTS_KEPT_MAX)(lambda host: is_our_host(host, self._allowed))
         self._requests = requests
+        self._prefix = prefix
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serve the request, or refuse it with a problem document."""
         self._requests.count()
-        if self._proxies:
-            look_through(environ, self._proxies)
+        asked_for = _host_of(environ)
+        seen = look_through(environ, self._proxies) if self._proxies else None
         query = environ.get("QUERY_STRING", "")
         if not query.isascii():
             environ["QUERY_STRING"] = _escaped(query)
-        host = environ.get("HTTP_HOST")
-        if host is not None and not self._is_ours(host):
-            return _refuse(
-                start_response,
-                421,
-                refusal("foreign_host"),
-                environ,
-            )
+        if asked_for is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
+            pass  # HTTP/1.0 had none.
+        elif asked_for is None or "," in asked_for:  # By which servers join fields of one name.
+            return _refuse(start_response, 400, refusal("one_host"), environ)
+        elif not (self._is_ours(asked_for) and self._is_ours(environ["HTTP_HOST"])):
+            # The proxy's own name counts too, or a page that an attacker points at it would name another one here.
+            return _refuse(start_response, 421, refusal("foreign_host"), environ)
         origin = environ.get("HTTP_ORIGIN")
-        if origin is not None and not _same_origin(origin, host):
+        if origin is not None and not self._is_our_page(origin, environ, seen):
             return _refuse(start_response, 403, refusal("foreign_origin"), environ)
+        prefix = self._prefix or (seen.prefix if seen is not None else "")
+        if prefix and not _enter(environ, prefix):
+            return _to_the_slash(start_response, environ)
         return self._app(environ, start_response)
+
+    def _is_our_page(self, origin: str, environ: dict[str, Any], seen: Seen | None) -> bool:
+        """Whether a page of `origin` is this service's own."""
+        if is_same_origin(origin, environ.get("HTTP_HOST", "")):
+            return True
+        # A proxy may have put its own name in the place of Host. The browser's word, which no page can write, is sent
+        # over HTTPS and to loopback only: no name there leads to another machine (DNS rebinding).
+        if environ.get("HTTP_SEC_FETCH_SITE") == "same-origin":
+            return True
+        hides_host = seen is not None and seen.is_by_proxy and not seen.host
+        return hides_host and name_of_origin(origin) in self._allowed
+
+
+def _host_of(environ: dict[str, Any]) -> str | None:
+    """The host that the request itself names, which is `HTTP_HOST` from then on.
+
+    "When an origin server receives a request with an absolute-form of request-target, the origin server MUST ignore the
+    received Host header field (if any) and instead use the host information of the request-target" (RFC 9112, 3.2.2).
+    """
+    host: str | None = environ.get("HTTP_HOST")
+    target = environ.get("RAW_URI", "/")
+    if host is not None and not target.startswith(("/", "*")):
+        try:
+            environ["HTTP_HOST"] = host = urlsplit(target).netloc
+        except ValueError:
+            return ""
+    return host
+
+
+def _enter(environ: dict[str, Any], prefix: str) -> bool:
+    """Move the prefix from the path to `SCRIPT_NAME`; whether the path is the service's, which begins with a slash."""
+    path = environ["PATH_INFO"]
+    environ["SCRIPT_NAME"] = prefix
+    if path.startswith(f"{prefix}/"):
+        environ["PATH_INFO"] = path.removeprefix(prefix)
+    return bool(path != prefix)
+
+
+def _to_the_slash(start_response: Callable[..., Any], environ: dict[str, Any]) -> Iterable[bytes]:
+    """Send the client on to where the page's own references are below the prefix; not for good, as prefixes change."""
+    query = environ.get("QUERY_STRING", "")
+    location = f"{environ['SCRIPT_NAME']}/{'?' if query else ''}{query}"
+    start_response("307 Temporary Redirect", [("Location", location), ("Content-Length", "0")])
+    return [b""]
 
 
 def _escaped(query: str) -> str:
@@ -80,18 +131,10 @@ def _escaped(query: str) -> str:
     return _NOT_ASCII.sub(lambda found: f"%{ord(found[0]):02X}", query)
 
 
-def _same_origin(origin: str, host: str | None) -> bool:
-    """Whether a page of `origin` was served under `host`. The scheme is left out: a proxy may end TLS."""
-    try:
-        return host is not None and urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:
-        return False
-
-
 def _refuse(
     start_response: Callable[..., Any], status: int, detail: Sentence, environ: dict[str, Any]
 ) -> Iterable[bytes]:
-    title = {403: "Forbidden", 421: "Misdirected Request"}[status]
+    title = HTTPStatus(status).phrase
     language = texts.language_of(environ)
     problem = {
         "type": "about:blank",

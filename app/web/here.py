@@ -14,3 +14,8 @@ KEY = "siar"
 def services() -> Services:
     """The parts of this server."""
     return cast(Services, flask.current_app.extensions[KEY])
+
+
+def cookie_path() -> str:
+    """The part of the host that is this service: another one may be below another prefix."""
+    return f"{flask.request.script_root}/"

@@ -96,7 +96,7 @@ PARAMETERS: dict[str, list[Json]] = {
 @blueprint.get("/api/openapi.json")
 def openapi() -> flask.Response:
     """The document (OpenAPI 3.1)."""
-    return flask.jsonify(document())
+    return flask.jsonify({**document(), "servers": [{"url": flask.request.script_root or "/"}]})
 
 
 @functools.cache

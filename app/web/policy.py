@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from app.core.our_host import is_localhost
+
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 POLICY = "Content-Security-Policy"
@@ -27,7 +29,7 @@ ISOLATION: Headers = (
 Only in a secure context, which pages from loopback have without HTTPS; elsewhere a browser would only warn of them.
 """
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+LOOPBACK = frozenset({"127.0.0.1", "[::1]"})
 
 
 class Policy:
@@ -65,7 +67,7 @@ def closing_headers(host: str, clock_port: int | None, *, secure: bool) -> Heade
 
     `secure`: whether the page came over HTTPS, from where only encrypted WebSockets may be opened.
     """
-    name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+    name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).lower()
     connect = "'self'"
     if clock_port:
         connect += f" {'wss' if secure else 'ws'}://{name}:{clock_port}"
@@ -78,5 +80,5 @@ def closing_headers(host: str, clock_port: int | None, *, secure: bool) -> Heade
         ("X-Frame-Options", "DENY"),
         ("Referrer-Policy", "no-referrer"),
         (POLICY, policy),
-        *(ISOLATION if secure or name in LOOPBACK else ()),
+        *(ISOLATION if secure or name in LOOPBACK or is_localhost(name) else ()),
     )

@@ -12,7 +12,7 @@ from app import operators
 from app.catalogues import refusal
 from app.serving.peer import address_of
 from app.web import auth, body
-from app.web.here import services
+from app.web.here import cookie_path, services
 
 blueprint = flask.Blueprint("sessions", __name__)
 
@@ -46,6 +46,7 @@ def sign_in() -> flask.Response:
         operators.COOKIE,
         session,
         max_age=operators.SESSION_S,
+        path=cookie_path(),
         httponly=True,
         samesite="Strict",
         secure=flask.request.is_secure,
@@ -61,15 +62,21 @@ def sign_out() -> flask.Response:
         auth.require_operator()  # Another page must not sign anybody out.
         services().operators.sign_out(session)
     answer = body.answer(signed_out=session is not None)
-    answer.delete_cookie(operators.COOKIE, httponly=True, samesite="Strict", secure=flask.request.is_secure)
+    answer.delete_cookie(
+        operators.COOKIE,
+        path=cookie_path(),
+        httponly=True,
+        samesite="Strict",
+        secure=flask.request.is_secure,
+    )
     return answer
 
 
 @blueprint.post("/api/links")
 def new_link() -> flask.Response:
-    """A new one-time link, under the host that this request names."""
+    """A new one-time link, under the host that this request names and below the prefix."""
     auth.require_operator()
     key = services().operators.new_link_key()
-    answer = body.answer(201, url=f"{flask.request.host_url}admin?key={key}")
+    answer = body.answer(201, url=f"{flask.request.url_root}admin?key={key}")
     answer.headers.update(NO_STORE)
     return answer

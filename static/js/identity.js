@@ -1,8 +1,11 @@
 /** Who this device is, kept from one visit to the next. */
 
+import { root } from "./root.js";
+
 /** @typedef {import("./types.js").Identity} Identity */
 
-const KEY = "siar.identity";
+/** One for each service of a host. */
+const KEY = `siar.identity${root}`;
 
 /**
  * @param {() => Storage} storage a function, since a browser that blocks storage throws on the first look

@@ -6,6 +6,8 @@
  * those of desks do. Where neither works, the page must say so: whoever allowed it would wait in vain.
  */
 
+import { root } from "./root.js";
+
 /** @typedef {Pick<import("./types.js").Notification, "id" | "title" | "body">} Notice */
 
 /**
@@ -45,7 +47,7 @@ export class Notices {
 
   /** Go on as on an earlier visit, on which the person allowed it. Nothing is registered by this. */
   async resume() {
-    this.#registration = await this.#ask((workers) => workers.getRegistration("/static/js/notices/"));
+    this.#registration = await this.#ask((workers) => workers.getRegistration(`${root}/static/js/notices/`));
     this.#become("on");
   }
 
@@ -114,7 +116,7 @@ export class Notices {
 
 /** @param {ServiceWorkerContainer} workers */
 async function register(workers) {
-  const registration = await workers.register("/static/js/notices/service_worker.js");
+  const registration = await workers.register(`${root}/static/js/notices/service_worker.js`);
   await untilActive(registration);
   return registration;
 }

@@ -7,10 +7,12 @@
  * some), all works without.
  */
 
+import { root } from "./root.js";
+
 /** @typedef {import("./outbox.js").Kept} Kept */
 /** @typedef {import("./trial_log.js").Piece} Piece */
 
-const DATABASE = "siar";
+const DATABASE = `siar${root}`;
 const STORE = "outbox";
 const KEY = "kept";
 

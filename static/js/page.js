@@ -15,6 +15,7 @@ import { StreamLock } from "./lock.js";
 import { randomId } from "./random_id.js";
 import { Received } from "./received.js";
 import { RoomPage } from "./room_page.js";
+import { ask, root } from "./root.js";
 import { makeTranslate } from "./texts.js";
 import { View } from "./view.js";
 
@@ -22,7 +23,8 @@ import { View } from "./view.js";
 /** @typedef {import("./types.js").ToPage} ToPage */
 /** @typedef {import("./types.js").ToWorker} ToWorker */
 
-const LOCK_CHANNEL = "siar.stream";
+/** Another service on this host, below another prefix, has streams of its own. */
+const LOCK_CHANNEL = `siar.stream${root}`;
 
 const nowUs = () => performance.now() * 1000;
 const storage = () => localStorage;
@@ -55,7 +57,7 @@ let undrawnId = null;
 
 /** Who this device is, for the worker too: of two that register each would be another. */
 const device = new DeviceClient({
-  fetch: (url, options) => fetch(url, options),
+  fetch: ask,
   language: config.language,
   identity: loadIdentity(storage),
   onIdentity: (identity) => {
@@ -110,7 +112,7 @@ async function main() {
 
 /** @param {string} part */
 async function loadTexts(part) {
-  const response = await fetch(`/static/i18n/${config.language}/${part}.json`);
+  const response = await ask(`/static/i18n/${config.language}/${part}.json`);
   return response.json();
 }
 
@@ -159,7 +161,7 @@ async function claim() {
 }
 
 function makeWorker() {
-  const made = new Worker("/static/js/worker.js", { type: "module" });
+  const made = new Worker(`${root}/static/js/worker.js`, { type: "module" });
   made.onmessage = (event) => {
     const receivedUs = nowUs();
     onMessage(event.data, receivedUs);
@@ -183,7 +185,7 @@ function breakOff() {
 function onMessage(message, receivedUs) {
   if (message.kind === "pong") link?.onPong(message, receivedUs);
   else if (message.kind === "register") onRegister(message);
-  else if (message.kind === "beacon") navigator.sendBeacon("/api/deliveries", asJson(message.body));
+  else if (message.kind === "beacon") navigator.sendBeacon(`${root}/api/deliveries`, asJson(message.body));
   else if (message.kind === "state") onState(message.state);
   else if (message.kind === "room") onRoom(message.room);
   else if (message.kind === "trial_arrival") onTrialArrival(message);

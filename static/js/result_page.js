@@ -2,6 +2,7 @@
 
 import { byId, setText } from "./elements.js";
 import { drawResult, loadResult, verdictOf } from "./result_view.js";
+import { ask } from "./root.js";
 import { makeTranslate } from "./texts.js";
 
 const config = JSON.parse(byId(document, "siar-config").textContent ?? "");
@@ -13,9 +14,9 @@ main().catch((error) => {
 
 async function main() {
   const { language, result_url } = config;
-  const texts = await (await fetch(`/static/i18n/${language}/result.json`)).json();
+  const texts = await (await ask(`/static/i18n/${language}/result.json`)).json();
   const t = makeTranslate(texts);
-  const result = await loadResult((url) => fetch(url), result_url);
+  const result = await loadResult(ask, result_url);
   if (result === null) throw new Error("the result did not load");
   const place = byId(document, "result-drawing");
   setText(

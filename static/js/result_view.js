@@ -5,6 +5,7 @@
  */
 
 import { formatCount, formatMs } from "./format.js";
+import { ask } from "./root.js";
 import { makeTranslate } from "./texts.js";
 
 /**
@@ -38,7 +39,7 @@ const AXIS = 26;
 
 /**
  * @param {(url: string) => Promise<Response>} fetch
- * @param {string} pageUrl the address of the result's page
+ * @param {string} pageUrl the path of the result's page
  * @returns {Promise<Result | null>} null when it cannot be had
  */
 export async function loadResult(fetch, pageUrl) {
@@ -55,13 +56,13 @@ export async function loadResult(fetch, pageUrl) {
  * Load a result with its words, and draw it; throws where one of them cannot be had.
  *
  * @param {HTMLElement} place
- * @param {string} pageUrl the address of the result's page
+ * @param {string} pageUrl the path of the result's page
  * @param {string} language
  */
 export async function showResult(place, pageUrl, language) {
   const [result, texts] = await Promise.all([
-    loadResult((url) => fetch(url), pageUrl),
-    fetch(`/static/i18n/${language}/result.json`).then((response) => response.json()),
+    loadResult(ask, pageUrl),
+    ask(`/static/i18n/${language}/result.json`).then((response) => response.json()),
   ]);
   if (result === null) throw new Error("the result did not load");
   drawResult(place, result, { t: makeTranslate(texts), language });

@@ -7,6 +7,7 @@
 import { byId, setText } from "./elements.js";
 import { formatCount } from "./format.js";
 import { mayComeBack, problemsOutside } from "./room_steps.js";
+import { root } from "./root.js";
 import { checkWords, leftWords, lobbyWords, roundWords, stateWords } from "./room_words.js";
 
 /** @typedef {import("./room_steps.js").Step} Step */
@@ -155,7 +156,7 @@ export class RoomView {
     link.hidden = url === null;
     if (url === null || this.#resultUrl === url) return;
     this.#resultUrl = url;
-    const address = new URL(url, this.#document.baseURI);
+    const address = new URL(root + url, this.#document.baseURI);
     address.searchParams.set("lang", this.#speech.language);
     link.href = address.href;
     // Tried anew the next time that the page draws, which is when the server was heard of again.

@@ -14,6 +14,7 @@ import { Listening } from "./listening.js";
 import { Outbox } from "./outbox.js";
 import { OutboxStore } from "./outbox_store.js";
 import { randomId } from "./random_id.js";
+import { ask } from "./root.js";
 import { makeOpenStream } from "./streams.js";
 
 /** @typedef {import("./types.js").ToPage} ToPage */
@@ -28,8 +29,6 @@ const { location } = worker;
 const nowUs = () => performance.now() * 1000;
 const wallUs = () => Date.now() * 1000;
 const random = Math.random;
-/** @type {import("./device_client.js").Fetch} `fetch` itself refuses to be called as a member of something else */
-const ask = (url, options) => fetch(url, options);
 
 /** @type {import("./types.js").Timers} */
 const timers = {

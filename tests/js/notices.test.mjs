@@ -209,6 +209,7 @@ async function press(urls) {
   const did = [];
   const listeners = {};
   const self = {
+    location: new URL(SCRIPT, "http://siar.local"),
     addEventListener: (kind, listener) => (listeners[kind] = listener),
     clients: {
       matchAll: async (wanted) =>

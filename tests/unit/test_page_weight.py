@@ -12,10 +12,10 @@ from flask.testing import FlaskClient
 from app.factory import create_app
 from app.settings import Settings
 
-OPENED_BYTES_MAX = 51_400
-"""Until Start or Join is pressed. The limit that was set for the page is 60 kB."""
+OPENED_BYTES_MAX = 51_700
+"""Until Start or Join is pressed. The limit that was set for the page is 60 kB; to work below a prefix took 240 bytes."""
 
-EVER_BYTES_MAX = 109_500
+EVER_BYTES_MAX = 110_000
 """With the worker that measures, both transports, the room and the result. Whole-word names of members and words in
 the reader's language are most of what is left; nothing is loaded twice, and nothing that no feature needs."""
 
@@ -25,7 +25,7 @@ CLIENT_LIBRARY = "/static/vendor/"
 LINKED = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 
 IMPORTED = re.compile(r'(?:from|import)\s*"(\.[^"]+)"')
-IMPORTED_LATER = re.compile(r'import\("(\.[^"]+)"\)|(?:new Worker|\.register)\("([^"]+)"')
+IMPORTED_LATER = re.compile(r'import\("(\.[^"]+)"\)|(?:new Worker|\.register)\(`\$\{\w+\}([^`]+)`')
 
 CATALOGUE = re.compile(r'loadTexts\("(\w+)"\)')
 CATALOGUE_LATER = re.compile(r"/static/i18n/\$\{language\}/(\w+)\.json")

@@ -129,3 +129,20 @@ def test_every_setting_can_be_read_from_its_variable() -> None:
 
 def test_the_token_is_not_shown_when_settings_are() -> None:
     assert "secret" not in repr(Settings(admin_token="secret"))
+
+
+@pytest.mark.parametrize("name", ["SIAR_PREFIX", "SCRIPT_NAME"])
+@pytest.mark.parametrize("text", ["/siar", "/siar/", "siar"])
+def test_a_prefix_is_read_from_our_setting_or_from_script_name(name: str, text: str) -> None:
+    assert read({name: text}).prefix == "/siar"
+
+
+def test_our_own_setting_wins_over_script_name_and_a_slash_is_the_root() -> None:
+    assert read({"SIAR_PREFIX": "/a", "SCRIPT_NAME": "/b"}).prefix == "/a"
+    assert read({"SIAR_PREFIX": "/"}).prefix == ""
+
+
+@pytest.mark.parametrize("text", ["/api", "/a b", "/../x", "/a//b"])
+def test_what_can_be_no_prefix_is_refused_in_words(text: str) -> None:
+    with pytest.raises(SettingError, match="SIAR_PREFIX"):
+        read({"SIAR_PREFIX": text})

@@ -2,6 +2,7 @@
 
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
 import { formatBoundMs, formatCount, formatMs, formatTime } from "../format.js";
+import { root } from "../root.js";
 import { curlLine, publishOf, receiversOf } from "./broadcast.js";
 import { nameOf } from "./names.js";
 import { receiptWords } from "./receipt.js";
@@ -106,7 +107,7 @@ export class BroadcastView {
 
   #curl() {
     const publish = this.#wanted();
-    return curlLine(location.origin, { ...publish, title: publish.title || this.#speech.t("curl.title") });
+    return curlLine(location.origin + root, { ...publish, title: publish.title || this.#speech.t("curl.title") });
   }
 }
 

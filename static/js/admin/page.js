@@ -5,6 +5,7 @@
  */
 
 import { byId } from "../elements.js";
+import { ask } from "../root.js";
 import { nextAskMs } from "../screen/pace.js";
 import { Poller } from "../screen/poller.js";
 import { ServerClock } from "../screen/server_clock.js";
@@ -45,7 +46,7 @@ async function main() {
   /** @type {AdminView} */
   let view;
   const desk = new Desk({
-    api: new Api((path, request) => fetch(path, request), config.language),
+    api: new Api(ask, config.language),
     speech,
     clock,
     timers,
@@ -86,5 +87,5 @@ function takeKey() {
 
 /** @param {string} part */
 async function loadTexts(part) {
-  return (await fetch(`/static/i18n/${config.language}/${part}.json`)).json();
+  return (await ask(`/static/i18n/${config.language}/${part}.json`)).json();
 }

@@ -2,6 +2,7 @@
 
 import { byId, drawRows, fromTemplate, part, setText } from "../elements.js";
 import { formatCount } from "../format.js";
+import { root } from "../root.js";
 
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").Speech} Speech */
@@ -57,14 +58,14 @@ export class RunsView {
     const link = /** @type {HTMLAnchorElement} */ (byId(document, "compare"));
     link.hidden = chosen.length < 2;
     setText(link, t("runs.compare_chosen", { count: formatCount(chosen.length, language) }));
-    link.href = comparisonPath(chosen.reverse(), language);
+    link.href = root + comparisonPath(chosen.reverse(), language);
   }
 
   /** @param {Run} run */
   #makeRun({ id }) {
     const { t, language } = this.#speech;
     const row = fromTemplate(document, "run-template");
-    const path = `/api/runs/${encodeURIComponent(id)}`;
+    const path = `${root}/api/runs/${encodeURIComponent(id)}`;
     for (const [name, href] of [
       ["open", `${path}/report?lang=${language}`],
       ["export", `${path}/export.zip?lang=${language}`],

@@ -1,6 +1,7 @@
 /** Draws the operator's page, and hands what the operator does to the desk. */
 
 import { byId, setText } from "../elements.js";
+import { root } from "../root.js";
 import { BroadcastView } from "./broadcast_view.js";
 import { DevicesView } from "./devices_view.js";
 import { PlanView } from "./plan_view.js";
@@ -78,7 +79,7 @@ export class AdminView {
     this.#selfTests.draw(state.self_tests);
     const link = /** @type {HTMLAnchorElement} */ (byId(document, "screen-link"));
     link.hidden = !room?.screen_url;
-    if (room?.screen_url) link.href = room.screen_url;
+    if (room?.screen_url) link.href = root + room.screen_url;
   }
 
   /** @param {Desk} desk */

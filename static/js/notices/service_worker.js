@@ -7,6 +7,9 @@
 
 const itself = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 
+/** The phone's page; a proxy may show it below a prefix. */
+const home = new URL("../../../", itself.location.href).pathname;
+
 itself.addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(bringToFront());
@@ -15,6 +18,6 @@ itself.addEventListener("notificationclick", (event) => {
 /** The page that is open, or a new one where it was closed. */
 async function bringToFront() {
   const pages = await itself.clients.matchAll({ type: "window", includeUncontrolled: true });
-  const page = pages.find(({ url }) => new URL(url).pathname === "/");
-  await (page ? page.focus() : itself.clients.openWindow("/"));
+  const page = pages.find(({ url }) => new URL(url).pathname === home);
+  await (page ? page.focus() : itself.clients.openWindow(home));
 }

@@ -1,6 +1,7 @@
 /** Draws how an experiment ended: the verdict, its table, and what can be taken away. */
 
 import { byId, setText } from "../elements.js";
+import { root } from "../root.js";
 
 /** @typedef {import("./types.js").Outcome} Outcome */
 /** @typedef {import("./types.js").Speech} Speech */
@@ -75,7 +76,7 @@ export class OutcomeView {
       .map(({ name, url }) => {
         const item = this.#document.createElement("li");
         const link = this.#document.createElement("a");
-        link.href = url;
+        link.href = root + url;
         link.textContent = this.#speech.t(`download.${name}`);
         item.append(link);
         return item;

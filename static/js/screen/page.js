@@ -5,6 +5,7 @@
  */
 
 import { byId } from "../elements.js";
+import { ask as askService } from "../root.js";
 import { makeTranslate } from "../texts.js";
 import { WakeLock } from "../wake_lock.js";
 import { nextAskMs } from "./pace.js";
@@ -57,7 +58,7 @@ async function main() {
 
 /** @param {string} part */
 async function loadTexts(part) {
-  return (await fetch(`/static/i18n/${config.language}/${part}.json`)).json();
+  return (await askService(`/static/i18n/${config.language}/${part}.json`)).json();
 }
 
 /** Whether the server answered. */
@@ -65,7 +66,7 @@ async function ask() {
   const askedUs = nowUs();
   try {
     const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    const response = await fetch(`/api/screen?key=${encodeURIComponent(key)}`, {
+    const response = await askService(`/api/screen?key=${encodeURIComponent(key)}`, {
       headers: { "Accept-Language": config.language },
       signal,
       cache: "no-store",

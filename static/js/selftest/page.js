@@ -13,6 +13,7 @@ import { Forgetting } from "../forgetting.js";
 import { askPosition } from "../history.js";
 import { loadIdentity, saveIdentity } from "../identity.js";
 import { watchLifecycle } from "../lifecycle.js";
+import { ask } from "../root.js";
 import { makeOpenStream } from "../streams.js";
 import { makeTranslate } from "../texts.js";
 import { JUDGES } from "./judges.js";
@@ -36,8 +37,6 @@ const TURN_MS = 400;
 
 const nowUs = () => performance.now() * 1000;
 const storage = () => localStorage;
-/** @type {import("../device_client.js").Fetch} */
-const ask = (url, options) => fetch(url, options);
 /** @type {import("../types.js").Timers} */
 const timers = {
   setTimeout: (action, delayMs) => setTimeout(action, delayMs),
@@ -101,7 +100,7 @@ main().catch((error) => {
 });
 
 async function main() {
-  const texts = await (await fetch(`/static/i18n/${config.language}/selftest.json`)).json();
+  const texts = await (await ask(`/static/i18n/${config.language}/selftest.json`)).json();
   view = new View(document, { t: makeTranslate(texts), language: config.language, onAct: act });
   const kept = record.load();
   protocol.restore(kept.steps);

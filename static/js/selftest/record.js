@@ -1,8 +1,10 @@
 /** The answers, kept in this browser over a reload and posted to the server after each change. */
 
+import { root } from "../root.js";
+
 /** @typedef {{steps: ReturnType<import("./steps.js").Protocol["record"]>, remarks: string}} Kept */
 
-const KEY = "siar.selftest";
+const KEY = `siar.selftest${root}`;
 
 /** One post for a word that is being typed. */
 const PAUSE_MS = 800;

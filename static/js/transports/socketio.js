@@ -7,6 +7,7 @@
  */
 
 import { backoffMs } from "../backoff.js";
+import { root } from "../root.js";
 
 /** @typedef {import("../types.js").SocketIoSocket} SocketIoSocket */
 /** @typedef {import("../types.js").StreamEvents} StreamEvents */
@@ -43,6 +44,7 @@ export function openSocketIo(wanted, events, { io, origin, nowUs, timers, random
   const socket = io(origin, {
     autoConnect: false,
     forceNew: true,
+    path: `${root}/socket.io/`,
     transports,
     // Asked again at each reconnect, so that it resumes from where it is by then.
     auth: (/** @type {(payload: object) => void} */ send) => send(authPayload(position, topics)),

@@ -12,6 +12,7 @@
  */
 
 import { backoffMs } from "../backoff.js";
+import { root } from "../root.js";
 
 /** @typedef {import("../types.js").StreamEvents} StreamEvents */
 /** @typedef {import("../types.js").Timers} Timers */
@@ -112,5 +113,5 @@ export function eventsUrl(lastEventId, topics) {
   for (const topic of topics) query.append("topic", topic);
   // Not its `size`, which Safari before 17 and Chrome before 113 lack: neither topic nor position would be asked for.
   const text = query.toString();
-  return text === "" ? "/events" : `/events?${text}`;
+  return text === "" ? `${root}/events` : `${root}/events?${text}`;
 }
