@@ -24,6 +24,9 @@ from app.report.files import write_atomically
 EXIT_OK = 0
 EXIT_UNFIT = 3
 
+HEARTBEAT_SPARE_S = 5.0
+"""How late a heartbeat may be through a proxy before it counts as held back."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which service, and how to say it; nothing is needed."""
@@ -48,15 +51,15 @@ def execute(arguments: argparse.Namespace) -> int:
         host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
         port=arguments.port,
     )
-    findings = _findings(subject_of(settings), Machine(), arguments.url)
+    findings = _findings(subject_of(settings), Machine(), arguments.url, settings.heartbeat_s)
     _write(arguments.json, findings, words)
     return EXIT_UNFIT if examine.worst(findings) is State.FAIL else EXIT_OK
 
 
-def _findings(subject: Subject, machine: Machine, url: str | None) -> list[Finding]:
+def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: float) -> list[Finding]:
     since = clock.readings()
     if subject.port and service.runs_at(subject.url(subject.local())):
-        findings = [*examine.of_machine(subject, machine), *_of_running(subject, url)]
+        findings = [*examine.of_machine(subject, machine), *_of_running(subject, url, heartbeat_s)]
     else:
         chosen, free = port.look(subject.host, subject.port)
         subject = replace(subject, port=chosen)
@@ -65,15 +68,18 @@ def _findings(subject: Subject, machine: Machine, url: str | None) -> list[Findi
             # Over plain HTTP: a certificate is looked at where one is in use.
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:
-                findings += [trouble] if trouble else _of_running(plain, url)
+                findings += [trouble] if trouble else _of_running(plain, url, service.HEARTBEAT_S)
     _wait_until(since.monotonic_us + steady_clock.WINDOW_US_MIN)
     return [*findings, examine.of_clock(since, machine)]
 
 
-def _of_running(subject: Subject, url: str | None) -> list[Finding]:
-    """At its own addresses, and through the proxy where one was named."""
+def _of_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
+    """At its own addresses, and through the proxy where one was named. `heartbeat_s`: how often an idle stream has one."""
     own = examine.of_running([subject.url(each) for each in [*subject.lan(), subject.local()]])
-    return [*own, *(examine.of_running([url.rstrip("/")]) if url else [])]
+    if url is None:
+        return own
+    within_s = heartbeat_s + HEARTBEAT_SPARE_S
+    return [*own, *examine.of_running([url.rstrip("/")], heartbeat_within_s=within_s)]
 
 
 def _wait_until(moment_us: float) -> None:

@@ -7,14 +7,27 @@ from __future__ import annotations
 
 import http.client
 import ssl
+from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 TIMEOUT_S = 3.0
 """A LAN answers in milliseconds. What has not come by then is held back."""
 
+BODY_BYTES_MAX = 65_536
+
 TROUBLE = (OSError, http.client.HTTPException, ValueError)
 """What a request may end with (a time-out and a failed handshake are kinds of `OSError`; an address that can be none, as
 one whose port is no number, is a `ValueError`)."""
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    content_type: str
+    body: bytes
+    """Its beginning."""
 
 
 def connection(url: str, *, timeout_s: float = TIMEOUT_S) -> http.client.HTTPConnection:
@@ -29,11 +42,26 @@ def connection(url: str, *, timeout_s: float = TIMEOUT_S) -> http.client.HTTPCon
 
 def get(url: str, path: str, *, timeout_s: float = TIMEOUT_S) -> tuple[int, bytes]:
     """Status and the beginning of the body. Raises what is in `TROUBLE`."""
+    answer = request("GET", url.rstrip("/") + path, timeout_s=timeout_s)
+    return answer.status, answer.body
+
+
+def request(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Answer:
+    """One request on a connection of its own. Raises what is in `TROUBLE`."""
     link = connection(url, timeout_s=timeout_s)
+    parts = urlsplit(url)
+    target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
     try:
-        link.request("GET", urlsplit(url).path.rstrip("/") + path, headers={"Connection": "close"})
+        link.request(method, target, body=body, headers={"Connection": "close", **(headers or {})})
         answer = link.getresponse()
-        return answer.status, answer.read(65_536)
+        return Answer(answer.status, answer.headers.get_content_type(), answer.read(BODY_BYTES_MAX))
     finally:
         link.close()
 

@@ -13,6 +13,8 @@ from app.doctor import (
     firewall,
     first_byte,
     neighbours,
+    origin,
+    page_files,
     processor,
     reach,
     steady_clock,
@@ -35,13 +37,20 @@ def of_machine(subject: Subject, machine: Machine) -> list[Finding]:
     ]
 
 
-def of_running(urls: Sequence[str], *, authority: str | None = None) -> list[Finding]:
-    """What a client meets: at every URL an answer; at the first one the streams and the certificate."""
+def of_running(
+    urls: Sequence[str], *, authority: str | None = None, heartbeat_within_s: float | None = None
+) -> list[Finding]:
+    """What a client meets: at every URL an answer; at the first one the streams and the certificate.
+
+    `heartbeat_within_s`: given where something may stand in between, which can change or hold back what passes it.
+    """
     reached = reach.look(urls)
     if reached.state is State.FAIL:
         return [reached]
     seen = certificate.look(urls[0], authority=authority)
-    return [reached, *([seen] if seen else []), first_byte.look(urls[0]), upgrade.look(urls[0])]
+    through = [] if heartbeat_within_s is None else [page_files.look(urls[0]), origin.look(urls[0])]
+    stream = first_byte.look(urls[0], heartbeat_within_s=heartbeat_within_s)
+    return [reached, *([seen] if seen else []), *through, stream, upgrade.look(urls[0])]
 
 
 def of_clock(since: clock.Readings, machine: Machine) -> Finding:

@@ -16,6 +16,9 @@ from app.experiment import server_process
 
 NAME = "service"
 
+HEARTBEAT_S = 1
+"""Of the one that is started for the look, so that nobody waits long for a second event."""
+
 
 def runs_at(url: str) -> bool:
     """Whether a Siar server answers there."""
@@ -39,7 +42,11 @@ def started(subject: Subject) -> Iterator[Finding | None]:
             stack.enter_context(
                 server_process.start(
                     runs_dir=Path(folder),
-                    settings={"SIAR_RECORDER": "0", "SIAR_CLOCK_PORT": str(subject.clock_port)},
+                    settings={
+                        "SIAR_RECORDER": "0",
+                        "SIAR_CLOCK_PORT": str(subject.clock_port),
+                        "SIAR_HEARTBEAT_S": str(HEARTBEAT_S),
+                    },
                     host=subject.host,
                     port=subject.port,
                 )

@@ -1,12 +1,14 @@
-"""Does a WebSocket get through. Where it does not, Socket.IO falls back to polling, which is another transport to measure."""
+"""Does a WebSocket of the service's own page get through. Where it does not, Socket.IO falls back to polling, which is another transport to measure."""
 
 from __future__ import annotations
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from app.doctor import ask
 from app.doctor.finding import Finding, ok, warn
+from app.doctor.origin import origin_of
 
 NAME = "upgrade"
 
@@ -19,7 +21,12 @@ def look(url: str) -> Finding:
     context = ask.unchecked() if address.startswith("wss") else None
     try:
         with connect(
-            address, ssl=context, open_timeout=ask.TIMEOUT_S, close_timeout=0.2, proxy=None
+            address,
+            ssl=context,
+            origin=Origin(origin_of(url)),
+            open_timeout=ask.TIMEOUT_S,
+            close_timeout=0.2,
+            proxy=None,
         ) as socket:
             hello = socket.recv(timeout=ask.TIMEOUT_S)
     except (OSError, WebSocketException) as trouble:

@@ -9,14 +9,17 @@ import socket
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.doctor import examine, first_byte, reach, upgrade
+from app.doctor import ask, examine, first_byte, origin, page_files, reach, upgrade
 from app.doctor.finding import State
+from tests.support.nginx import bare_nginx, nginx_below_a_prefix
+from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port, running_server
 from tests.support.tampering_proxy import TamperingProxy
 
@@ -164,6 +167,91 @@ def test_a_stream_is_judged_by_what_comes_of_it(answer: bytes, code: str) -> Non
 
     with answering(reply) as url:
         assert first_byte.look(url).code == code
+
+
+def test_a_proxy_that_compresses_and_holds_back_is_found() -> None:
+    """What zlib writes at once is its own header: a byte, and nothing of the stream."""
+    began = zlib.compressobj(wbits=16 + zlib.MAX_WBITS).compress(b"retry: 1000\n\n")
+    packed = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    with answering(lambda client: client.sendall(packed + b"%x\r\n%b\r\n" % (len(began), began))) as url:
+        finding = first_byte.look(url, heartbeat_within_s=1)
+
+    assert began
+    assert (finding.state, finding.code) == (State.FAIL, "held_back")
+
+
+def only_the_beginning(piece: bytes) -> list[bytes]:
+    """What a proxy passes on that collects bytes once a stream goes on."""
+    return [piece] if piece.startswith(b"HTTP/") or b"retry:" in piece else []
+
+
+def test_a_proxy_that_holds_back_what_comes_after_the_first_event_is_found(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, recorder=0, heartbeat_s=0.2) as server,
+        TamperingProxy(server.port, only_the_beginning) as proxy,
+    ):
+        held = first_byte.look(proxy.url, heartbeat_within_s=2)
+        direct = first_byte.look(server.url, heartbeat_within_s=PATIENCE_S)
+
+    assert (held.state, held.code) == (State.FAIL, "later_held_back")
+    assert direct.state is not State.FAIL
+
+
+@pytest.mark.slow
+def test_a_page_without_its_files_and_a_refused_post_are_found_below_a_prefix(tmp_path: Path) -> None:
+    """Behind an nginx that takes a prefix off, before a server that was not told of it; the page itself comes."""
+    with (
+        running_server(tmp_path, recorder=0, heartbeat_s=1) as server,
+        nginx_below_a_prefix(tmp_path / "nginx", server.port, strips=True) as port,
+        bare_nginx(tmp_path / "bare", server.port) as bare_port,
+    ):
+        url = f"http://127.0.0.1:{port}/siar"
+        done = doctor(
+            tmp_path, "--host", "127.0.0.1", "--port", str(server.port), "--url", f"{url}/", "--json", "-",
+            SIAR_HEARTBEAT_S="1",
+        )  # fmt: skip
+        bare = f"http://127.0.0.1:{bare_port}"
+        loose = origin.look(bare)
+        answer = ask.request("POST", bare + origin.PATH, headers={"Origin": bare}, body=b"{}")
+
+    found = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 3
+    assert found["page"]["code"] == "missing"
+    assert found["page"]["values"]["status"] in ("403", "404")
+    assert "SIAR_PREFIX" in json.dumps(found["page"])
+    assert loose.code == "accepted", "a browser says on loopback that it asks its own origin"
+    assert json.loads(answer.body)["code"] == origin.FOREIGN
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (b'HTTP/1.1 403 Forbidden\r\nContent-Length: 25\r\n\r\n{"code":"foreign_origin"}', "refused"),
+        (b'HTTP/1.1 405 Method\r\nContent-Length: 12\r\n\r\n{"code":"a"}', "strange"),
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nBad", "no_answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "no_answer"),
+    ],
+)
+def test_a_post_that_does_not_get_through_is_found(answer: bytes, code: str) -> None:
+    with answering(lambda client: client.sendall(answer)) as url:
+        finding = origin.look(url)
+
+    assert (finding.state, finding.code) == (State.FAIL, code)
+
+
+def test_a_page_in_the_place_of_every_file_is_found() -> None:
+    """As of a development server that answers what it does not know with its own page."""
+    page = b'<link rel="stylesheet" href="static/a.css" />'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n"
+
+    def reply(client: socket.socket) -> None:
+        client.sendall(head + b"Content-Length: %d\r\n\r\n%b" % (len(page), page))
+
+    with answering(reply) as url:
+        finding = page_files.look(f"{url}/siar/")
+
+    assert (finding.code, finding.places["url"]) == ("another", f"{url}/siar/static/a.css")
 
 
 def test_a_proxy_that_passes_no_websocket_is_found() -> None:

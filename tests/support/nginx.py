@@ -80,6 +80,40 @@ def nginx_before_one(
         yield ports
 
 
+BARE = """
+server {{
+    listen 127.0.0.1:{port};
+    location / {{ proxy_pass http://127.0.0.1:{backend}; }}
+}}
+"""
+"""The least that one can write: HTTP/1.0, no upgrade, Host is the server's own address, everything else as it came."""
+
+PREFIX = (ROOT / "docs" / "operations.md", "```nginx below a prefix\n")
+"""The documented location, which keeps the prefix in the path; and the line that has it taken away instead."""
+
+
+@contextlib.contextmanager
+def bare_nginx(folder: Path, backend: int) -> Iterator[int]:
+    """The port of an nginx that does nothing but pass on."""
+    port = free_port()
+    with _running(folder, BARE.format(port=port, backend=backend)):
+        yield port
+
+
+@contextlib.contextmanager
+def nginx_below_a_prefix(folder: Path, backend: int, *, strips: bool) -> Iterator[int]:
+    """The port of an nginx that shows the service below `/siar/`, by the lines of docs/operations.md."""
+    port = free_port()
+    page, begin = PREFIX
+    lines = page.read_text().split(begin)[1].split("```")[0]
+    to = f"proxy_pass http://127.0.0.1:{backend}"
+    lines = _replaced(lines, ("proxy_pass http://siar;", f"{to}/;" if strips else f"{to};"))
+    server = f"server {{\n    listen 127.0.0.1:{port};\n{lines}\n}}\n"
+    connection = "map $http_upgrade $siar_connection { default upgrade; '' ''; }\n"
+    with _running(folder, connection + server):
+        yield port
+
+
 def adapted(backends: Sequence[int], *, port: int, certificate: Path, key: Path, affinity: str) -> str:
     """`deploy/nginx-many.conf` with a test's own names; `affinity` is by `address`, by `cookie`, or `none` at all."""
     text = (ROOT / "deploy" / "nginx-many.conf").read_text()
