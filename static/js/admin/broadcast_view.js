@@ -107,7 +107,10 @@ export class BroadcastView {
 
   #curl() {
     const publish = this.#wanted();
-    return curlLine(location.origin + root, { ...publish, title: publish.title || this.#speech.t("curl.title") });
+    return curlLine(location.origin + root, {
+      ...publish,
+      title: publish.title || this.#speech.t("curl.title"),
+    });
   }
 }
 
