@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from app.measure.own import MARK_FILE, make_folder
 from tests.browser.cdp import Browser, Page
 from tests.browser.devices import DESK, PIXEL, new_device, overflow_px
 from tests.browser.test_page import start
@@ -237,9 +238,9 @@ def test_running_again_changes_nothing_that_nobody_changed(desk: Page, stage: St
 
 def test_a_deleted_run_can_be_had_back(page: Page, server: RunningServer) -> None:
     folder = server.runs_dir / OLD_RUN
-    folder.mkdir(parents=True)
+    make_folder(folder)
     (folder / "notes.txt").write_text("kept")
-    for path in (folder / "notes.txt", folder):
+    for path in (folder / "notes.txt", folder / MARK_FILE, folder):
         os.utime(path, (LONG_AGO_S, LONG_AGO_S))  # What was written just now may still be written.
     sign_in_by_link(page, server)
     listed = f"[...document.querySelectorAll('#runs > li')].some((row) => row.dataset.key === '{OLD_RUN}')"

@@ -244,6 +244,9 @@ def test_a_server_answers_for_a_damaged_run_in_words(
         answer = client.get(path, headers=headers)
         assert answer.status_code < 500 or answer.get_json()["code"] in SAID, (path, answer.text[:500])
     answer = client.delete(f"/api/runs/{RUN}", headers=operator)
+    if answer.status_code == 409:  # Its database no longer says that it is ours.
+        assert answer.get_json()["code"] == "run_not_ours", answer.text
+        return
     assert answer.status_code == 200, answer.text
     answer = client.post(f"/api/runs/{RUN}/restore", headers=operator)
     assert answer.status_code == 200, answer.text
