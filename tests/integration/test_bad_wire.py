@@ -47,7 +47,7 @@ def test_what_is_left_of_a_refused_body_is_not_taken_for_the_next_request(server
     [
         ("x", "auth"),
         (True, "auth"),
-        ({"topics": "news"}, "topics"),
+        ({"topics": "a b"}, "topic"),
         ({"topics": ["a b"]}, "topic"),
         ({"topics": [1]}, "topic"),
         ({"topics": ["t"] * 33}, "topics"),
