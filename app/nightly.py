@@ -51,12 +51,12 @@ def passes() -> dict[str, Pass]:
 
 
 def due() -> list[str]:
-    """List the files of which no pass with today's paths is recorded."""
+    """List the files of which no pass with today's paths is recorded; one without paths is never due."""
     recorded = passes()
     return [
         file
         for file, paths in triggers().items()
-        if file not in recorded or recorded[file].digest != digest_of((file, *paths))
+        if paths and (file not in recorded or recorded[file].digest != digest_of((file, *paths)))
     ]
 
 

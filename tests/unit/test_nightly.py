@@ -24,7 +24,9 @@ def test_a_file_that_passed_is_due_again_when_one_of_its_paths_changes(
     (tmp_path / "tests" / "test_a.py").write_text("")
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "one.py").write_text("1")
-    (tmp_path / "table.toml").write_text('[code]\npaths = ["code"]\nfiles = ["tests/test_a.py"]\n')
+    (tmp_path / "table.toml").write_text(
+        '[code]\npaths = ["code"]\nfiles = ["tests/test_a.py"]\n[long]\npaths = []\nfiles = ["b.py"]\n'
+    )
     monkeypatch.setattr(nightly, "ROOT", tmp_path)
     monkeypatch.setattr(nightly, "TABLE", tmp_path / "table.toml")
     monkeypatch.setattr(nightly, "RECORD", tmp_path / "record.json")
