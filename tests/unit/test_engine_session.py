@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import tracemalloc
 from typing import Any
 
@@ -141,6 +142,34 @@ def test_who_does_not_join_in_time_is_closed_and_who_did_is_not(server: Server) 
     follow(server, 46, now_s=26.0)
 
     assert server.ended == {silent.sid: "server disconnect"}
+
+
+def test_a_poll_that_waits_when_the_session_is_let_go_is_not_told_of_an_end(server: Server) -> None:
+    """python-socketio's client takes Engine.IO's close for a farewell, and does not come back."""
+    session = server.open()
+    answers: list[list[Packet] | None] = []
+    poll = threading.Thread(target=lambda: answers.append(session.poll(None)))
+    poll.start()
+    while not session.is_polled:
+        assert poll.is_alive()
+        time.sleep(0.001)
+
+    session.let_go()
+    poll.join()
+
+    assert [pkt.encode() for pkt in answers[0] or []] == ["6"]
+    assert session.poll(None) is None, "the next one is refused, upon which clients connect anew"
+    assert server.ended == {session.sid: "server disconnect"}
+
+
+def test_what_waits_when_the_session_is_let_go_is_taken_without_a_close_behind_it(server: Server) -> None:
+    session = server.open()
+    session.send(message("last"))
+
+    session.let_go()
+
+    assert [pkt.encode() for pkt in session.poll(None) or []] == ["4last"]
+    assert session.poll(None) is None
 
 
 def test_an_upgrade_that_does_not_end_is_ended(server: Server) -> None:
