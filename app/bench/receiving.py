@@ -78,7 +78,7 @@ class Receiver:
                 held[at : at + size] if size > 0 else None if size == -errno.EAGAIN else b""
                 for at, size in zip(self._begins[first : first + count], counts, strict=True)
             ]
-            self._expected = counts[0] if counts else 0
+            self._expected = max(0, counts[0]) if counts else 0
         to_us = self._to_monotonic_us
         seconds, nanoseconds = messages.stamps(first, count)
         if seconds and seconds.count(seconds[0]) == count:

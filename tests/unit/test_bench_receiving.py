@@ -70,6 +70,16 @@ def test_each_has_its_own_in_order_and_nothing_and_its_end(receiver: Receiver) -
         theirs.close()
 
 
+def test_a_lot_of_which_nobody_has_anything_brings_nothing_as_often_as_it_is_read(receiver: Receiver) -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    connections: Any = [SimpleNamespace(sock=ours, fd=ours.fileno())]
+
+    assert [receiver.read(connections)[0] for _ in range(LOT)] == [[None]] * LOT
+    ours.close()
+    theirs.close()
+
+
 def test_what_is_longer_than_a_read_comes_with_the_next(receiver: Receiver) -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)

@@ -240,7 +240,6 @@ def test_every_byte_is_at_its_place_under_signals_short_calls_and_descriptors_th
         stress.finish()
 
     assert count[0] > steps // 100
-    print(stress.counts, [k.counts for k in stress.kernels], count, max(p.stands_at for p in stress.pairs))
     for kernel in stress.kernels:
         assert all(kernel.counts[what] for what in ("whole", "part", "nothing", "no wait")), kernel.counts
     assert all(
