@@ -299,7 +299,7 @@ def read(environment: Mapping[str, str], **given: Any) -> Settings:
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a child process of ours inherits: neither our settings, which it is told, nor those of other tools."""
+    """Environment of a child process: without our settings, which it is given, and without other tools'."""
     return {
         name: value for name, value in environment.items() if not name.startswith((PREFIX, *_OF_OTHER_TOOLS))
     }

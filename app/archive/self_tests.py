@@ -82,7 +82,7 @@ def forget(runs_dir: Path, device: str) -> bool:
 
 
 def _is_record(path: Path) -> bool:
-    """Whether it was written here: a file that only bears such a name is somebody else's."""
+    """Tell whether the file is a record of ours: one that only bears such a name is somebody else's."""
     try:
         found = json.loads(read_file(path, bytes_max=RECORD_BYTES_MAX))
         return bool(found["schema"] == SCHEMA and found["device"] == path.stem)

@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _lines(swept: Swept, days: float) -> list[str]:
-    """What was removed, a sentence for each kind."""
+    """Sentences that say what was removed, one for each kind."""
     said = (
         (swept.purged, "Deleted for good after their week in the trash"),
         (swept.thrown, f"Moved into the trash after {days:g} days (siar runs restore RUN brings one back)"),

@@ -52,7 +52,7 @@ class Trash:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with _opened(self._runs_dir) as runs, _opened(self._folder) as here:
                 os.rename(run, run, src_dir_fd=runs, dst_dir_fd=here)
-            # Behind the move: until then a run that cannot be moved is what it was.
+            # After the move: a run that cannot be moved stays as it was.
             own.write_new(target / THROWN_FILE, THROWN)
             os.utime(target)  # From now on its days are counted.
 

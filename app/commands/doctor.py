@@ -25,7 +25,7 @@ EXIT_OK = 0
 EXIT_UNFIT = 3
 
 HEARTBEAT_SPARE_S = 5.0
-"""How late a heartbeat may be through a proxy before it counts as held back."""
+"""Upper bound of a heartbeat's delay through a proxy; a later one counts as held back."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -44,7 +44,7 @@ class Seen:
     host: str = ""
     prefix: str = ""
     is_by_proxy: bool = False
-    """Whether a trusted proxy sent it."""
+    """True if a trusted proxy sent it."""
 
 
 def parse_network(text: str) -> Network:

@@ -14,12 +14,12 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?"
 
 
 def is_localhost(name: str) -> bool:
-    """Whether a name is loopback by definition (RFC 6761, section 6.3), in lower case and without a dot at its end."""
+    """Tell whether a name is loopback by definition (RFC 6761, section 6.3), in lower case and without a dot at its end."""
     return name == "localhost" or name.endswith(".localhost")
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Whether a page of `origin` was served under `host`: the same name and port (RFC 6454, sections 4 and 5).
+    """Tell whether a page of `origin` was served under `host`: the same name and port (RFC 6454, sections 4 and 5).
 
     The scheme is the origin's: a proxy may end TLS before us. It decides on the port where none is named.
     """

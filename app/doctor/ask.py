@@ -22,7 +22,7 @@ one whose port is no number, is a `ValueError`)."""
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     content_type: str

@@ -40,7 +40,7 @@ def of_machine(subject: Subject, machine: Machine) -> list[Finding]:
 def of_running(
     urls: Sequence[str], *, authority: str | None = None, heartbeat_within_s: float | None = None
 ) -> list[Finding]:
-    """What a client meets: at every URL an answer; at the first one the streams and the certificate.
+    """Examine a service as a client meets it: at every URL an answer; at the first one the streams and the certificate.
 
     `heartbeat_within_s`: given where something may stand in between, which can change or hold back what passes it.
     """

@@ -32,7 +32,7 @@ GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
 def look(url: str, *, heartbeat_within_s: float | None = None) -> Finding:
-    """How long the first event of `/events` took, from the request on.
+    """Duration until the first event of `/events`, from the request on.
 
     `heartbeat_within_s`: how long to wait for the second one; `None`: the beginning of the first one decides.
     """
@@ -83,7 +83,7 @@ def _read(
     end: bytes,
     within_s: float,
 ) -> bool:
-    """Whether text came that has `end` in it; not, when the stream ended. Raises `TimeoutError`."""
+    """Read until `end` has come, and return true; false if the stream ended before. Raises `TimeoutError`."""
     until_us = clock.monotonic_us() + round(within_s * 1e6)
     text = b""
     while not text or end not in text:

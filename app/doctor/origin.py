@@ -20,7 +20,7 @@ FOREIGN = "foreign_origin"
 
 
 def look(url: str) -> Finding:
-    """Whether a POST as a browser sends it is let in. It has nothing to deliver, so that it is refused for that."""
+    """Check that a POST as a browser sends it is let in. It delivers nothing, and is refused for that alone."""
     try:
         answer = ask.request("POST", url.rstrip("/") + PATH, headers=_headers(url), body=b"{}")
         code = json.loads(answer.body).get("code")
@@ -43,7 +43,7 @@ def origin_of(url: str) -> str:
 
 
 def _headers(url: str) -> dict[str, str]:
-    """What a browser adds; the last one where nobody in between can have written the page."""
+    """Headers that a browser adds; the last one where nobody in between can have written the page."""
     parts = urlsplit(url)
     headers = {"Content-Type": "application/json", "Origin": origin_of(url)}
     is_safe = parts.scheme == "https" or is_loopback(parts.hostname or "")

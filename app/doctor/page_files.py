@@ -22,7 +22,7 @@ _IMPORTS = re.compile(r"""(?:from|import)\s*\(?\s*["'](\.{1,2}/[^"']+)["']""")
 
 
 def look(url: str) -> Finding:
-    """Whether each file comes, as what it should be."""
+    """Check that each file of the page comes with its own content type."""
     page = url.rstrip("/") + "/"
     files = [page]
     for each in files:

@@ -17,7 +17,7 @@ from app.experiment import server_process
 NAME = "service"
 
 HEARTBEAT_S = 1
-"""Of the one that is started for the look, so that nobody waits long for a second event."""
+"""Heartbeat interval of the server that is started for the check, so that a second event comes soon."""
 
 
 def runs_at(url: str) -> bool:

@@ -41,7 +41,7 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether Siar made this folder. A link is none, and neither is what cannot be read."""
+    """Tell whether Siar made this folder. A link and a folder that cannot be read are not ours."""
     if folder.is_symlink():
         return False
     database = _head(folder / FILE_NAME)
@@ -53,7 +53,7 @@ def is_run(folder: Path) -> bool:
 
 
 def holds(path: Path, content: bytes) -> bool:
-    """Whether it is a regular file with just this in it."""
+    """Tell whether the path is a regular file with exactly this content."""
     return _head(path) == content
 
 

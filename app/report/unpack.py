@@ -119,7 +119,7 @@ def _members(source: Path) -> Iterator[list[_Member]]:
 
 
 def _is_of_a_desktop(path: str) -> bool:
-    """Whether macOS or Windows put it there when somebody packed the run again: it is passed over unread."""
+    """Tell whether macOS or Windows added the entry when somebody packed the run again; it is skipped unread."""
     first, *_ = parts = path.split("/")
     name = parts[-1]
     return first == "__MACOSX" or name in OF_DESKTOPS or name.startswith("._")

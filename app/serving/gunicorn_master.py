@@ -1,4 +1,4 @@
-"""How gunicorn's master starts this application, and why that cannot serve.
+"""Checks of the way in which gunicorn's master starts this application.
 
 gunicorn can be told to start several workers in many ways (`-w`, `GUNICORN_CMD_ARGS`, `WEB_CONCURRENCY`, a configuration
 file, SIGTTIN), and none of them says so to the application. A worker is a fork of the master, though: the master's own
@@ -136,6 +136,6 @@ def _is_there(pid: int) -> bool:
 
 
 def _serves_one_at_a_time(arbiter: Any) -> bool:
-    """Whether a stream would occupy the whole worker."""
+    """Tell whether one stream would occupy the whole worker."""
     names = {each.__name__ for each in arbiter.worker_class.__mro__}
     return "SyncWorker" in names or ("ThreadWorker" in names and arbiter.cfg.threads == 1)

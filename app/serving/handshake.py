@@ -17,17 +17,17 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
 
 def wants_websocket(environ: dict[str, Any]) -> bool:
-    """Whether `Upgrade`, a list in the order of the client's preference (RFC 9110, section 7.8), names the WebSocket."""
+    """Tell whether `Upgrade`, a list (RFC 9110, section 7.8), names the WebSocket."""
     return "websocket" in _list(environ, "HTTP_UPGRADE")
 
 
 def speaks_our_version(environ: dict[str, Any]) -> bool:
-    """Whether the client speaks the only version there is a standard for."""
+    """Tell whether the client speaks version 13, the only standardised one."""
     return bool(environ.get("HTTP_SEC_WEBSOCKET_VERSION", "").strip() == VERSION)
 
 
 def is_well_formed(environ: dict[str, Any]) -> bool:
-    """Whether everything else of the handshake is as it must be."""
+    """Tell whether the rest of the handshake is valid."""
     offered = offered_subprotocols(environ)
     return (
         wants_websocket(environ)
@@ -39,7 +39,7 @@ def is_well_formed(environ: dict[str, Any]) -> bool:
 
 
 def offered_subprotocols(environ: dict[str, Any]) -> list[str]:
-    """What the client offers, the first of which is chosen, as Node's `ws` does.
+    """Subprotocols that the client offers; the first is chosen, as in Node's `ws`.
 
     They mean nothing to us; but a browser that offers some ends a connection for which none was chosen.
     """

@@ -79,7 +79,7 @@ class Guard:
         return self._app(environ, start_response)
 
     def _is_our_page(self, origin: str, environ: dict[str, Any], seen: Seen | None) -> bool:
-        """Whether a page of `origin` is this service's own."""
+        """Tell whether a page of `origin` is this service's own."""
         if is_same_origin(origin, environ.get("HTTP_HOST", "")):
             return True
         # A proxy may have put its own name in the place of Host. The browser's word, which no page can write, is sent

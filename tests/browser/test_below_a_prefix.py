@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def url(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of the service, with the slash at its end."""
+    """Address of the service, with the slash at its end."""
     with nginx_below_a_prefix(tmp_path_factory.mktemp("nginx"), server.port, strips=True) as port:
         yield f"http://127.0.0.1:{port}/siar/"
 
@@ -41,7 +41,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def paths_beside_the_prefix(browser: Browser, url: str) -> list[str]:
-    """What was asked for at nginx and not below the prefix."""
+    """Requests at nginx that are not below the prefix."""
     asked = [urlsplit(each) for each in browser.requested_urls()]
     here = [each.path for each in asked if each.netloc == urlsplit(url).netloc]
     assert here

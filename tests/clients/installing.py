@@ -33,7 +33,7 @@ def install_all() -> dict[str, Path | Missing]:
 
 
 def command_of(client: Client, folder: Path, url: str) -> list[str]:
-    """How its program is started."""
+    """Command line of its program."""
     started = {
         "js": ["node", str(folder / client.program)],
         "python": [str(folder / "env/bin/python"), str(folder / client.program)],

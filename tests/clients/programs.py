@@ -18,7 +18,7 @@ from tests.clients.table import Client
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a client said, and when."""
+    """A line that a client printed, and its time."""
 
     at_s: float
     says: dict[str, Any]

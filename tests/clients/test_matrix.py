@@ -58,7 +58,7 @@ Programs = Mapping[str, Program]
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What was published while one thing happened, and who was to receive it."""
+    """Notifications that were published in one phase, and the clients that have to receive them."""
 
     offsets: tuple[int, ...]
     programs: Programs
@@ -66,7 +66,7 @@ class Phase:
 
 @pytest.fixture(scope="module")
 def folders() -> Folders:
-    """Where each language's programs are installed."""
+    """Folders in which each language's programs are installed."""
     return install_all()
 
 

@@ -170,7 +170,7 @@ def test_a_stream_is_judged_by_what_comes_of_it(answer: bytes, code: str) -> Non
 
 
 def test_a_proxy_that_compresses_and_holds_back_is_found() -> None:
-    """What zlib writes at once is its own header: a byte, and nothing of the stream."""
+    """zlib writes its own header at once: a byte, and nothing of the stream."""
     began = zlib.compressobj(wbits=16 + zlib.MAX_WBITS).compress(b"retry: 1000\n\n")
     packed = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -182,7 +182,7 @@ def test_a_proxy_that_compresses_and_holds_back_is_found() -> None:
 
 
 def only_the_beginning(piece: bytes) -> list[bytes]:
-    """What a proxy passes on that collects bytes once a stream goes on."""
+    """The first event passes at once, and the proxy collects bytes after it."""
     return [piece] if piece.startswith(b"HTTP/") or b"retry:" in piece else []
 
 

@@ -22,9 +22,22 @@ HANDSHAKE = {
 }
 
 
-@pytest.fixture(
-    scope="module", params=["eventlet", "gevent", pytest.param("flask run", marks=pytest.mark.slow)]
-)
+KINDS = {"eventlet": [], "gevent": [], "flask run": [pytest.mark.slow]}
+"""Servers, with their marks."""
+
+
+def everywhere(*places: str) -> pytest.MarkDecorator:
+    """Run a test on each server at each of the places that it has: `flask run` starts no clock channel."""
+    ways = [
+        pytest.param(kind, place, marks=marks)
+        for kind, marks in KINDS.items()
+        for place in places
+        if (kind, place) != ("flask run", "clock")
+    ]
+    return pytest.mark.parametrize(("server", "place"), ways, indirect=True)
+
+
+@pytest.fixture(scope="module")
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
@@ -38,12 +51,11 @@ def server(
         assert "Traceback" not in running.log(), running.log()
 
 
-@pytest.fixture(params=["direct", "stock", "clock"])
+@pytest.fixture
 def place(request: pytest.FixtureRequest, server: RunningServer) -> tuple[int, str]:
     """The port and the target of a WebSocket."""
     if request.param == "clock":
-        if not server.clock_port:
-            pytest.skip("`flask run` has no clock channel")
+        assert server.clock_port is not None
         return server.clock_port, "/"
     return server.port, ENGINE + ("&fanout=stock" if request.param == "stock" else "")
 
@@ -58,6 +70,7 @@ def shake(place: tuple[int, str], **changed: str | None) -> tuple[int, list[str]
     return int(head[0].split()[1]), head[1:]
 
 
+@everywhere("direct", "stock", "clock")
 @pytest.mark.parametrize("offered", ["mqtt", "v12.stomp, v11.stomp"])
 def test_the_first_subprotocol_that_is_offered_is_chosen(place: tuple[int, str], offered: str) -> None:
     """As Node's server does (`ws`); a browser ends a connection for which none is chosen."""
@@ -67,6 +80,7 @@ def test_the_first_subprotocol_that_is_offered_is_chosen(place: tuple[int, str],
     assert f"sec-websocket-protocol: {offered.split(',')[0]}" in head
 
 
+@everywhere("direct", "stock", "clock")
 def test_who_offers_no_subprotocol_is_given_none(place: tuple[int, str]) -> None:
     status, head = shake(place)
 
@@ -75,11 +89,13 @@ def test_who_offers_no_subprotocol_is_given_none(place: tuple[int, str]) -> None
     assert "sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=" in head, "of RFC 6455, section 1.3"
 
 
+@everywhere("direct", "stock", "clock")
 @pytest.mark.parametrize("upgrade", ["WebSocket", "websocket, h2c", "h2c , websocket"])
 def test_upgrade_is_a_list(place: tuple[int, str], upgrade: str) -> None:
     assert shake(place, Upgrade=upgrade, Connection="keep-alive, Upgrade")[0] == 101
 
 
+@everywhere("direct", "stock", "clock")
 @pytest.mark.parametrize("version", ["8", "14", "13, 8", None])
 def test_of_another_version_it_says_which_one_it_speaks(place: tuple[int, str], version: str | None) -> None:
     status, head = shake(place, Sec_WebSocket_Version=version)
@@ -89,6 +105,7 @@ def test_of_another_version_it_says_which_one_it_speaks(place: tuple[int, str], 
     assert "upgrade: websocket" in head
 
 
+@everywhere("direct", "stock", "clock")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -103,25 +120,26 @@ def test_what_is_no_handshake_is_refused(place: tuple[int, str], name: str, valu
     assert shake(place, **{name: value})[0] in (400, 426)
 
 
-@pytest.mark.parametrize(
-    "frames",
-    [
-        pytest.param([b"\x81\x83\0\0\0\0" + b"4\xff\xff"], id="whole"),
-        pytest.param([b"\x01\x82\0\0\0\0" + b"4\xc3", b"\x80\x81\0\0\0\0" + b"("], id="fragments"),
-    ],
-)
-def test_text_that_is_not_utf8_ends_with_1007(place: tuple[int, str], frames: list[bytes]) -> None:
-    if "socket.io" not in place[1] and len(frames) > 1:
-        pytest.skip("the clock channel takes no fragments")
+@everywhere("direct", "stock", "clock")
+def test_text_that_is_not_utf8_ends_with_1007(place: tuple[int, str]) -> None:
+    assert close_code(place, b"\x81\x83\0\0\0\0" + b"4\xff\xff") == 1007
+
+
+@everywhere("direct", "stock")
+def test_text_in_fragments_that_is_not_utf8_ends_with_1007(place: tuple[int, str]) -> None:
+    """The clock channel takes no fragments."""
+    assert close_code(place, b"\x01\x82\0\0\0\0" + b"4\xc3" + b"\x80\x81\0\0\0\0" + b"(") == 1007
+
+
+def close_code(place: tuple[int, str], frames: bytes) -> int:
+    """The code by which the server closes a WebSocket on which these frames came."""
     lines = [f"GET {place[1]} HTTP/1.1", *(f"{name}: {value}" for name, value in HANDSHAKE.items())]
     with socket.create_connection(("127.0.0.1", place[0]), timeout=PATIENCE_S) as sock:
         sock.sendall("\r\n".join([*lines, "", ""]).encode())
         read_until(sock, b"\r\n\r\n")
-        sock.sendall(b"".join(frames))
+        sock.sendall(frames)
         received = b""
         while chunk := sock.recv(4096):
             received += chunk
-
-    assert b"\x88" in received
     close = received[received.index(b"\x88") :]
-    assert close[2:4] == (1007).to_bytes(2), close
+    return int.from_bytes(close[2:4])

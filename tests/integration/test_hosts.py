@@ -43,7 +43,7 @@ def answers(server: RunningServer, *requests: bytes) -> list[bytes]:
 
 
 def first_line(link: socket.socket) -> bytes:
-    """Of one answer, whose body is read where its length is told."""
+    """Status and body of one answer; the body is read if its length is given."""
     data = b""
     while b"\r\n\r\n" not in data:
         piece = link.recv(65_536)

@@ -40,7 +40,7 @@ class Front:
     trust: ssl.SSLContext | None = None
     """For `https:`."""
     upgrades: bool = True
-    """Whether a WebSocket can get through."""
+    """True if a WebSocket can get through."""
 
     @property
     def origin(self) -> str:
@@ -64,7 +64,7 @@ class Front:
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)
 
     def headers(self) -> dict[str, str]:
-        """What Chromium sends with a `fetch` of a page on loopback or over HTTPS."""
+        """Headers that Chromium sends with a `fetch` of a page on loopback or over HTTPS."""
         return {"Origin": self.origin, "Sec-Fetch-Site": "same-origin", "Accept-Encoding": "gzip, deflate"}
 
     def ask(
@@ -92,7 +92,7 @@ class Front:
 
 
 class Stream:
-    """What comes, made text. What a proxy holds back does not: then the connection's patience ends it."""
+    """Text of the stream as it comes. The connection's timeout ends the wait for what a proxy holds back."""
 
     def __init__(self, answer: http.client.HTTPResponse) -> None:
         self._answer = answer

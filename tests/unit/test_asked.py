@@ -1,4 +1,4 @@
-"""What a Socket.IO client may ask for in its CONNECT."""
+"""Topics, recovery and position in a Socket.IO client's CONNECT."""
 
 from __future__ import annotations
 

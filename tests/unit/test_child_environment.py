@@ -1,4 +1,4 @@
-"""What children of ours inherit, and what a token and a printed command line may hold."""
+"""The environment of child processes, valid tokens, and quoting of printed command lines."""
 
 from __future__ import annotations
 

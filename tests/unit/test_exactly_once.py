@@ -35,7 +35,7 @@ class Reader:
         self.first = stage.published
 
     def numbers(self) -> list[int]:
-        """Of the notifications that it got; nothing else may be there but whole pings between them."""
+        """Numbers of the notifications received; only whole pings may stand between them."""
         taken = self.kernel.taken
         assert re.fullmatch(rb"(?:<\d+:\.*>|\{\})*", taken), taken
         return [int(number) for number in re.findall(rb"<(\d+):", taken)]

@@ -1,4 +1,4 @@
-"""What the guard lets in, and as what, without a server."""
+"""The guard's decisions, without a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Siar did not make stays, wherever it lies and whatever it is called; what is swept is said."""
+"""Folders and files that Siar did not make stay, whatever their name; a sweep says what it removed."""
 
 from __future__ import annotations
 

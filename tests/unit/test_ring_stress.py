@@ -53,7 +53,7 @@ class Pair:
         for sock in (self.ours, self.theirs):
             sock.setblocking(False)
         self.stands_at = self.reached = stands_at
-        """What was taken from us, and what has arrived."""
+        """Bytes that the kernel took, and bytes that arrived."""
 
     @property
     def fd(self) -> int:
@@ -188,7 +188,7 @@ class Stress:
         return self.pairs[-1]
 
     def finish(self) -> None:
-        """What was taken arrives, all of it."""
+        """Check that every byte that was taken arrives."""
         for _ in range(10_000):
             if all(pair.reached == pair.stands_at for pair in self.pairs):
                 return

@@ -1,4 +1,4 @@
-"""What every program says of what happens to it: a line of JSON on stdout, which clients.py reads."""
+"""Reports of a client program: a line of JSON on stdout for each event, read by programs.py."""
 
 from __future__ import annotations
 
