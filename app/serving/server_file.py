@@ -12,6 +12,8 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import psutil
+
 from app.core.errors import Unfit
 from app.settings import Settings
 
@@ -45,6 +47,7 @@ def own_url(settings: Settings) -> str:
 def write(runs_dir: Path, server: ServerFile) -> None:
     """Say where a server is; one that began before in the same folder is named again when this one ends. Raises `OSError`."""
     runs_dir.mkdir(parents=True, exist_ok=True)
+    _forget_the_killed(runs_dir)
     for path in (_own(runs_dir, server.pid), runs_dir / FILE_NAME):
         draft = path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}.draft")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -58,10 +61,15 @@ def read(runs_dir: Path) -> ServerFile:
     return _living(runs_dir / FILE_NAME, runs_dir)
 
 
+def _parsed(path: Path) -> ServerFile:
+    """Content of one server's file. Raises `OSError`, `ValueError`, `TypeError`."""
+    with path.open("rb") as file:
+        return ServerFile(**json.loads(file.read(BYTES_MAX)))
+
+
 def _living(path: Path, runs_dir: Path) -> ServerFile:
     try:
-        with path.open("rb") as file:
-            server = ServerFile(**json.loads(file.read(BYTES_MAX)))
+        server = _parsed(path)
         os.kill(server.pid, 0)
     except PermissionError:  # Of the file, or of the process: somebody else's.
         raise Unfit(f"The server of {runs_dir} belongs to another user; ask that one.") from None
@@ -73,16 +81,24 @@ def _living(path: Path, runs_dir: Path) -> ServerFile:
 def remove(runs_dir: Path, *, pid: int) -> None:
     """Forget the server with this process id; another one's file is left alone."""
     with contextlib.suppress(OSError, Unfit):
-        is_ours = read(runs_dir).pid == pid
         _own(runs_dir, pid).unlink(missing_ok=True)
-        if is_ours:
+        if read(runs_dir).pid == pid:
             (runs_dir / FILE_NAME).unlink()
             _say_another(runs_dir)
 
 
 def _own(runs_dir: Path, pid: int) -> Path:
-    """What one server says; `FILE_NAME` says the same of the one that began last."""
+    """Path of one server's file; `FILE_NAME` describes the server that started last."""
     return runs_dir / f"{FILE_NAME}.{pid}"
+
+
+def _forget_the_killed(runs_dir: Path) -> None:
+    """Delete the files of servers that were killed: each holds a token. A file that is not ours stays."""
+    for path in runs_dir.glob(f"{FILE_NAME}.[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            pid = _parsed(path).pid
+            if path == _own(runs_dir, pid) and not psutil.pid_exists(pid):
+                path.unlink()
 
 
 def _say_another(runs_dir: Path) -> None:

@@ -29,3 +29,17 @@ def test_a_server_is_found_again_when_a_second_one_has_ended(tmp_path: Path) -> 
     with pytest.raises(Unfit):
         server_file.read(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_of_a_killed_server_goes_at_the_next_start_and_a_strange_one_stays(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        server_file.write(tmp_path, ServerFile("http://127.0.0.1:2", "token of the killed", process.pid))
+        process.kill()
+    strange = tmp_path / f"{server_file.FILE_NAME}.7"
+    strange.write_text('{"notes": "of somebody"}')
+
+    server_file.write(tmp_path, ServerFile("http://127.0.0.1:1", "new", os.getpid()))
+
+    texts = [path.read_text() for path in tmp_path.iterdir()]
+    assert strange.exists()
+    assert not any("token of the killed" in text for text in texts)
