@@ -1,7 +1,6 @@
 """What tests need from the machine. What is missing skips the test with a sentence, or fails it in CI.
 
-Ask in the test or in a fixture: `chromium = require_chromium()`. Only for a library without which a whole file has
-nothing to say is asked at import, and then the whole file is skipped: `stats = require_library("scipy.stats")`.
+Ask in the test or in a fixture, never at import, which every process pays for: `chromium = require_chromium()`.
 """
 
 import importlib
@@ -51,10 +50,10 @@ def require_library(name: str) -> Any:
 
 
 def without(what_to_do: str) -> NoReturn:
-    """End the test, or at import the whole file: it cannot run here."""
+    """End the test: it cannot run here."""
     if STRICT:
         pytest.fail(f"SIAR_TEST_STRICT is set, and a component is missing: {what_to_do}", pytrace=False)
-    pytest.skip(what_to_do, allow_module_level=True)
+    pytest.skip(what_to_do)
 
 
 def _first_of(names: tuple[str, ...], what: str) -> Path:

@@ -20,6 +20,7 @@ their averages. Exit code 1 when a line misses its limit.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -28,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from app.analysis.comparison import Block, Verdict, compare
 from app.analysis.statistics import signed_rank_interval
@@ -36,6 +36,12 @@ from app.core.scenario import Plan, arms_from_names
 
 Numbers = Any
 """An array of NumPy's."""
+
+
+def scipy_stats() -> Any:
+    """scipy's distributions: a second of importing, which a process that only collects tests need not pay for."""
+    return importlib.import_module("scipy.stats")
+
 
 RUNS = 10_000
 """The proof's."""
@@ -141,7 +147,7 @@ def coverage(rng: np.random.Generator, runs: int) -> Iterator[Line]:
                     held += interval.low <= truth <= interval.high
             limit = 0.95 - NOMINAL_SHORTFALL_MAX
             # With fewer runs than the proof's, chance alone may go below the limit.
-            enough = limit * runs if runs >= RUNS else stats.binom.ppf(1 - SURE, runs, limit)
+            enough = limit * runs if runs >= RUNS else scipy_stats().binom.ppf(1 - SURE, runs, limit)
             exact = exact_level(blocks)
             yield Line(
                 "coverage",
@@ -174,7 +180,7 @@ def false_positives(rng: np.random.Generator, runs: int) -> Iterator[Line]:
             any(each in (Verdict.LOWER_A, Verdict.LOWER_B) for each in found)
             for found in _verdicts(rng, ALIKE, runs, blocks)
         )
-        allowed = int(stats.binom.ppf(SURE, runs, FALSE_POSITIVES_MAX))
+        allowed = int(scipy_stats().binom.ppf(SURE, runs, FALSE_POSITIVES_MAX))
         yield Line(
             "A/A with a winner",
             ALIKE.name,
@@ -195,7 +201,7 @@ def equivalence(rng: np.random.Generator, runs: int) -> Iterator[Line]:
     truth = abs(true_pseudo_median(rng, edge))
     for blocks in BLOCK_COUNTS:
         wrong = _within(rng, edge, runs, blocks, truth)
-        allowed = int(stats.binom.ppf(SURE, runs, FALSE_POSITIVES_MAX))
+        allowed = int(scipy_stats().binom.ppf(SURE, runs, FALSE_POSITIVES_MAX))
         yield Line(
             "equivalent at the margin's edge",
             edge.name,
@@ -228,8 +234,8 @@ def power(rng: np.random.Generator, runs: int) -> Iterator[Line]:
         found = 0
         for chunk in _chunks(rng, world, runs, blocks):
             found += sum(signed_rank_interval((own + shift).tolist(), 0.95).excludes(0.0) for own in chunk)
-        df, limit = blocks - 1, stats.t.ppf(0.975, blocks - 1)
-        expected = float(stats.nct.sf(limit, df, 1.5 * np.sqrt(blocks)))
+        df, limit = blocks - 1, scipy_stats().t.ppf(0.975, blocks - 1)
+        expected = float(scipy_stats().nct.sf(limit, df, 1.5 * np.sqrt(blocks)))
         yield Line(
             "difference found",
             world.name,
@@ -272,7 +278,7 @@ def _within(rng: np.random.Generator, world: World, runs: int, blocks: int, marg
 def _tost_power(rng: np.random.Generator, world: World, blocks: int, margin: float) -> float:
     """How often two one-sided t tests pass on 2,000 further runs."""
     drawn = differences(rng, world, 2000, blocks)
-    reach = stats.t.ppf(0.95, blocks - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(blocks)
+    reach = scipy_stats().t.ppf(0.95, blocks - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(blocks)
     return float(np.mean(np.abs(drawn.mean(axis=1)) + reach <= margin))
 
 

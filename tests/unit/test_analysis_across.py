@@ -2,7 +2,9 @@
 
 import random
 from dataclasses import replace
+from functools import cache
 from io import StringIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,10 +18,7 @@ from app.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
 from app.core.scenario import Plan
 from app.core.trial import RunRecord
 from app.report.compared import compared_json, print_compared
-from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
-
-stats = require_library("scipy.stats")
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)
 
@@ -32,7 +31,7 @@ def test_the_shift_is_the_median_of_all_differences() -> None:
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (3, 8), (8, 8), (12, 10), (20, 20)])
-def test_the_rank_sum_test_is_scipys(m: int, n: int) -> None:
+def test_the_rank_sum_test_is_scipys(stats: Any, m: int, n: int) -> None:
     rng = random.Random(m * n)
     for _ in range(10):
         a, b = [rng.gauss(0, 1) for _ in range(m)], [rng.gauss(0.8, 1) for _ in range(n)]
@@ -40,7 +39,7 @@ def test_the_rank_sum_test_is_scipys(m: int, n: int) -> None:
         assert rank_sum_p(a, b) == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue)
 
 
-def test_beyond_what_is_counted_out_the_normal_distribution_is_as_good() -> None:
+def test_beyond_what_is_counted_out_the_normal_distribution_is_as_good(stats: Any) -> None:
     rng = random.Random(1)
     a, b = [rng.gauss(0, 1) for _ in range(60)], [rng.gauss(0.3, 1) for _ in range(60)]
 
@@ -99,15 +98,25 @@ def a_run(*, seed: int = 1, slower: float = 1.0, plan: Plan = PLAN, name: str = 
     return replace(maker.run(), id=name or f"run-{seed}")
 
 
+@cache
 def analysed(**settings: object) -> Analysis:
     return analyse(a_run(**settings))  # type: ignore[arg-type]
 
 
-BASE, SAME, WORSE = analysed(seed=1), analysed(seed=2), analysed(seed=3, slower=1.6)
+def base() -> Analysis:
+    return analysed(seed=1)
+
+
+def same() -> Analysis:
+    return analysed(seed=2)
+
+
+def worse() -> Analysis:
+    return analysed(seed=3, slower=1.6)
 
 
 def test_two_runs_of_the_same_have_no_regression() -> None:
-    rows = across([BASE, SAME])
+    rows = across([base(), same()])
 
     assert regressions(rows) == ()
     assert {row.metric for row in rows} == {"delay_ms_p50", "cpu_per_delivery_us", "jitter_ms"}
@@ -115,7 +124,7 @@ def test_two_runs_of_the_same_have_no_regression() -> None:
 
 
 def test_what_got_slower_is_named_and_the_other_arm_is_not() -> None:
-    rows = across([BASE, WORSE])
+    rows = across([base(), worse()])
 
     found = [row for row in regressions(rows) if row.metric == "delay_ms_p50"]
     assert {(row.arm.name, row.clients) for row in found} == {("socketio", 1), ("socketio", 3)}
@@ -124,7 +133,7 @@ def test_what_got_slower_is_named_and_the_other_arm_is_not() -> None:
 
 
 def test_what_got_faster_is_no_regression() -> None:
-    rows = across([WORSE, BASE])
+    rows = across([worse(), base()])
 
     changes = {row.change for row in rows if row.arm.name == "socketio" and row.metric == "delay_ms_p50"}
     assert changes == {Change.BETTER}
@@ -143,7 +152,7 @@ def test_a_day_that_was_slower_for_all_leaves_the_difference_between_arms_alone(
 
 
 def test_three_runs_are_each_set_against_the_first_in_one_family() -> None:
-    rows = across([BASE, SAME, WORSE])
+    rows = across([base(), same(), worse()])
 
     assert [row.run for row in regressions(rows) if row.metric == "delay_ms_p50"] == ["run-3", "run-3"]
     assert {row.run for row in rows} == {"run-2", "run-3"}
@@ -151,12 +160,12 @@ def test_three_runs_are_each_set_against_the_first_in_one_family() -> None:
 
 def test_settings_that_differ_are_listed_refusing_ones_first() -> None:
     other = replace(
-        SAME.run,
+        same().run,
         plan=replace(PLAN, rate_hz=50.0, idle_s=0.6, seed=99),
-        conditions={**SAME.run.conditions, "cpu_model": "another", "python": "3.12.1"},
+        conditions={**same().run.conditions, "cpu_model": "another", "python": "3.12.1"},
     )
 
-    found = setting_differences([BASE.run, other])
+    found = setting_differences([base().run, other])
 
     assert [(each.name, each.weight) for each in found] == [
         ("plan.rate_hz", Weight.REFUSED),
@@ -165,7 +174,7 @@ def test_settings_that_differ_are_listed_refusing_ones_first() -> None:
         ("python", Weight.NOTED),
     ]
     assert found[0].values == (20.0, 50.0)
-    assert setting_differences([BASE.run, SAME.run]) == ()
+    assert setting_differences([base().run, same().run]) == ()
 
 
 @pytest.mark.parametrize(
@@ -182,14 +191,14 @@ def test_settings_that_differ_are_listed_refusing_ones_first() -> None:
 def test_runs_that_mean_different_things_are_refused_with_the_reason(
     changed: dict[str, object], reason: str
 ) -> None:
-    found = objections([BASE.run, replace(SAME.run, **changed)])  # type: ignore[arg-type]
+    found = objections([base().run, replace(same().run, **changed)])  # type: ignore[arg-type]
 
     assert len(found) == 1
     assert reason in found[0]
 
 
 def test_runs_that_may_be_compared_meet_no_objection() -> None:
-    assert objections([BASE.run, SAME.run, WORSE.run]) == ()
+    assert objections([base().run, same().run, worse().run]) == ()
 
 
 def printed(analyses: list[Analysis], *, anyway: bool = False) -> str:
@@ -199,23 +208,23 @@ def printed(analyses: list[Analysis], *, anyway: bool = False) -> str:
 
 
 def test_the_text_says_settings_first_and_names_the_regressions() -> None:
-    text = printed([BASE, WORSE])
+    text = printed([base(), worse()])
 
     assert text.index("Settings") < text.index("run-3 minus run-1") < text.index("Regression: ")
     assert "Regression: delay of Socket.IO at 3 clients higher by" in text
-    assert "No regression found among 12 figures" in printed([BASE, SAME])
+    assert "No regression found among 12 figures" in printed([base(), same()])
 
 
 def test_figures_of_runs_that_are_not_comparable_are_shown_only_on_request() -> None:
-    other = replace(SAME, run=replace(SAME.run, simulated=False))
+    other = replace(same(), run=replace(same().run, simulated=False))
 
-    assert "run-2 minus run-1" not in printed([BASE, other])
-    assert "Not comparable: simulated is True against False" in printed([BASE, other])
-    assert "run-2 minus run-1" in printed([BASE, other], anyway=True)
+    assert "run-2 minus run-1" not in printed([base(), other])
+    assert "Not comparable: simulated is True against False" in printed([base(), other])
+    assert "run-2 minus run-1" in printed([base(), other], anyway=True)
 
 
 def test_the_json_has_settings_rows_and_sentences() -> None:
-    found = compared_json([BASE, WORSE])
+    found = compared_json([base(), worse()])
 
     assert [each["id"] for each in found["runs"]] == ["run-1", "run-3"]
     assert found["objections"] == []

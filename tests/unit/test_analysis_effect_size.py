@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import numpy
 import pytest
@@ -19,8 +20,6 @@ from app.analysis.quantile_interval import (
 )
 from app.analysis.shapiro import shapiro_wilk
 from tests.components import require_library
-
-integrate, stats = require_library("scipy.integrate"), require_library("scipy.stats")
 
 values = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=12)
 
@@ -69,7 +68,7 @@ def test_a_size_has_the_word_that_romano_gives_it_in_either_direction(below: int
 
 
 @given(values, values)
-def test_a12_is_the_share_of_pairs_and_scipys_u(a: list[float], b: list[float]) -> None:
+def test_a12_is_the_share_of_pairs_and_scipys_u(stats: Any, a: list[float], b: list[float]) -> None:
     found, turned = effect_size(a, b), effect_size(b, a)
 
     assert found is not None
@@ -81,7 +80,7 @@ def test_a12_is_the_share_of_pairs_and_scipys_u(a: list[float], b: list[float]) 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 6, 8, 11, 12, 20, 50, 500, 4999])
 @pytest.mark.parametrize("sigma", [0.0, 0.2, 1.0])
-def test_shapiro_wilk_is_scipys(count: int, sigma: float) -> None:
+def test_shapiro_wilk_is_scipys(stats: Any, count: int, sigma: float) -> None:
     rng = random.Random(count)
     sample = [rng.gauss(5, 1) if sigma == 0 else rng.lognormvariate(0, sigma) for _ in range(count)]
 
@@ -106,7 +105,7 @@ def test_shapiro_wilk_finds_what_is_furthest_from_normal() -> None:
 
 
 @given(values, values)
-def test_mann_whitney_is_scipys_with_ties(a: list[float], b: list[float]) -> None:
+def test_mann_whitney_is_scipys_with_ties(stats: Any, a: list[float], b: list[float]) -> None:
     found = mann_whitney(a, b)
 
     if found is None:
@@ -144,7 +143,7 @@ def test_pooling_clustered_samples_finds_differences_that_are_not_there() -> Non
 
 @pytest.mark.parametrize("count", [1, 5, 30, 200])
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.95, 0.99])
-def test_the_binomial_is_scipys(count: int, share: float) -> None:
+def test_the_binomial_is_scipys(stats: Any, count: int, share: float) -> None:
     expected = [float(stats.binom.cdf(k, count, share)) for k in range(count)]
 
     assert binomial_cumulative(count, share) == pytest.approx(expected, abs=1e-12)
@@ -158,7 +157,7 @@ def test_the_least_and_the_greatest_are_no_quantiles_with_an_interval(share: flo
 
 @pytest.mark.parametrize("count", [10, 50, 100, 400])
 @pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
-def test_the_interval_of_a_quantile_is_scipys(count: int, share: float) -> None:
+def test_the_interval_of_a_quantile_is_scipys(stats: Any, count: int, share: float) -> None:
     rng = random.Random(count)
     sample = [rng.lognormvariate(0, 0.5) for _ in range(count)]
 
@@ -234,7 +233,7 @@ def test_the_blocks_for_equivalence_are_those_of_measurement_md(margin: float, b
 
 @pytest.mark.parametrize("df", [2, 4, 9, 50])
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.975, 0.9975])
-def test_students_t_is_scipys(df: int, share: float) -> None:
+def test_students_t_is_scipys(stats: Any, df: int, share: float) -> None:
     assert t_quantile(share, df) == pytest.approx(stats.t.ppf(share, df), rel=1e-5, abs=1e-6)
 
 
@@ -248,7 +247,7 @@ def test_of_two_values_students_t_is_that_of_the_tables_to_their_last_digit(
 
 @pytest.mark.parametrize("blocks", [5, 8, 12, 30])
 @pytest.mark.parametrize("effect", [0.3, 1.0, 1.5])
-def test_the_power_is_that_of_scipys_noncentral_t(blocks: int, effect: float) -> None:
+def test_the_power_is_that_of_scipys_noncentral_t(stats: Any, blocks: int, effect: float) -> None:
     df, shift = blocks - 1, effect * math.sqrt(blocks)
     limit = stats.t.ppf(0.975, df)
 
@@ -258,13 +257,14 @@ def test_the_power_is_that_of_scipys_noncentral_t(blocks: int, effect: float) ->
 
 
 @pytest.mark.parametrize(("blocks", "margin"), [(5, 2.0), (10, 1.0), (36, 0.5)])
-def test_the_power_of_equivalence_is_its_integral(blocks: int, margin: float) -> None:
+def test_the_power_of_equivalence_is_its_integral(stats: Any, blocks: int, margin: float) -> None:
     df, reach, limit = blocks - 1, margin * math.sqrt(blocks), stats.t.ppf(0.95, blocks - 1)
 
     def integrand(s: float) -> float:
         inside = max(0.0, 2 * stats.norm.cdf(reach - limit * s) - 1)
         return float(inside * stats.chi.pdf(s * math.sqrt(df), df) * math.sqrt(df))
 
+    integrate = require_library("scipy.integrate")
     expected, _ = integrate.quad(integrand, 0, 6, limit=200, points=[reach / limit])
 
     assert equivalence_power(blocks, margin) == pytest.approx(expected, abs=1e-4)

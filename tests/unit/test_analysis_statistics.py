@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from typing import Any
 
 import numpy
 import pytest
@@ -20,9 +21,6 @@ from app.analysis.statistics import (
     signed_rank_interval,
     signed_rank_p,
 )
-from tests.components import require_library
-
-stats = require_library("scipy.stats")
 
 differences = st.lists(st.floats(-1e6, 1e6).map(lambda value: round(value, 3)), min_size=1, max_size=12)
 
@@ -95,7 +93,7 @@ def test_interval_and_test_always_agree(values: list[float], alpha: float) -> No
 
 
 @pytest.mark.parametrize("count", [5, 8, 12, 40])
-def test_the_signed_rank_test_is_scipys(count: int) -> None:
+def test_the_signed_rank_test_is_scipys(stats: Any, count: int) -> None:
     rng = random.Random(count)
     for _ in range(20):
         values = [rng.gauss(0.4, 1.0) for _ in range(count)]
@@ -104,7 +102,7 @@ def test_the_signed_rank_test_is_scipys(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 5, 8, 11])
-def test_the_sign_flip_test_is_scipys_exact_permutation_test(count: int) -> None:
+def test_the_sign_flip_test_is_scipys_exact_permutation_test(stats: Any, count: int) -> None:
     rng = random.Random(count)
     values = [rng.gauss(0.7, 1.0) for _ in range(count)]
 
@@ -138,7 +136,7 @@ def test_nothing_and_no_difference_reject_nothing(test: object) -> None:
     assert test([0.0, 0.0, 0.0]) == 1.0  # type: ignore[operator]
 
 
-def test_beyond_the_exact_sizes_the_approximations_take_over_smoothly() -> None:
+def test_beyond_the_exact_sizes_the_approximations_take_over_smoothly(stats: Any) -> None:
     rng = random.Random(3)
     values = [rng.gauss(0.2, 1.0) for _ in range(EXACT_RANKS_MAX + 20)]
     data, alpha = (numpy.array(values),), 0.01
@@ -204,7 +202,7 @@ def test_holm_rejects_what_its_adjusted_p_and_its_level_say(p_values: list[float
 
 
 @pytest.mark.parametrize("count", [EXACT_RANKS_MAX + 1, EXACT_RANKS_MAX + 2])
-def test_beyond_the_exact_sizes_the_signed_rank_test_is_scipys_normal_one(count: int) -> None:
+def test_beyond_the_exact_sizes_the_signed_rank_test_is_scipys_normal_one(stats: Any, count: int) -> None:
     rng = random.Random(count)
     values = [rng.gauss(0.2, 1.0) for _ in range(count)]
 

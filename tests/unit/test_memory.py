@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,7 @@ from app.analysis.memory import KIB, MemoryPerConnection, Unknown, memory_of
 from app.core.trial import TrialRecord
 from app.report.further_tables import further_json
 from app.report.translation import known
-from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
-
-stats = require_library("scipy.stats")
 
 PAGE_BYTES = 4096
 
@@ -84,7 +82,7 @@ def test_repetitions_that_cancel_each_other_out_lie_around_nothing() -> None:
     assert (found.low_kib, found.high_kib) == pytest.approx((-12.706, 12.706), abs=1e-3)
 
 
-def test_of_few_repetitions_the_interval_is_student_s() -> None:
+def test_of_few_repetitions_the_interval_is_student_s(stats: Any) -> None:
     by_repetition = repetitions(5, counts=(1, 101), kib=30.0, noise_kib=300.0)
     slopes = [(sizes[1][1] - sizes[0][1]) / 100 / KIB for sizes in by_repetition.values()]
 
@@ -95,7 +93,9 @@ def test_of_few_repetitions_the_interval_is_student_s() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 8])
-def test_where_connections_take_nothing_a_figure_is_given_in_a_fortieth_of_runs_at_most(count: int) -> None:
+def test_where_connections_take_nothing_a_figure_is_given_in_a_fortieth_of_runs_at_most(
+    stats: Any, count: int
+) -> None:
     runs = 1000
     told = sum(
         memory_of(repetitions(count, counts=(1, 6), kib=0.0, noise_kib=200.0, seed=seed)).kib is not None

@@ -1,6 +1,7 @@
 """The report page: one file, no request to anywhere, well-formed drawings, everything escaped."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -11,24 +12,25 @@ import pytest
 from app.analysis.analyse import analyse
 from app.analysis.published import FAULTS
 from app.core.scenario import Arm
+from app.core.trial import RunRecord
 from app.report.html import report_html
 from app.report.result import result_json
 from app.report.svg import Axis, Panel
 from tests.unit.support_run import RunMaker, a_plan
 
-RUNS = {
-    "demo": RunMaker().run(),
-    "quick": RunMaker(replace(a_plan(), blocks=3)).run(),
-    "a/a": RunMaker(a_plan(arms=("sse", "sse"))).run(),
-    "stopped at once": RunMaker().run(complete=False, blocks_done=0),
+RUNS: dict[str, Callable[[], RunRecord]] = {
+    "demo": lambda: RunMaker().run(),
+    "quick": lambda: RunMaker(replace(a_plan(), blocks=3)).run(),
+    "a/a": lambda: RunMaker(a_plan(arms=("sse", "sse"))).run(),
+    "stopped at once": lambda: RunMaker().run(complete=False, blocks_done=0),
     # 90 % intervals and none of 95 %, of blocks that differ widely.
-    "five blocks": RunMaker(a_plan(blocks=5), block_noise=1.0).run(),
-    "other counts": RunMaker(a_plan(client_counts=(2, 60), notifications=5)).run(),
-    "five arms": RunMaker(
+    "five blocks": lambda: RunMaker(a_plan(blocks=5), block_noise=1.0).run(),
+    "other counts": lambda: RunMaker(a_plan(client_counts=(2, 60), notifications=5)).run(),
+    "five arms": lambda: RunMaker(
         a_plan(arms=("sse", "socketio", "sse", "sse", "socketio"), client_counts=(1,))
     ).run(),
-    "one arm": RunMaker(a_plan(arms=("socketio",))).run(),
-    "negative": RunMaker(delay_ms=lambda arm, clients, client: -5.0).run(),
+    "one arm": lambda: RunMaker(a_plan(arms=("socketio",))).run(),
+    "negative": lambda: RunMaker(delay_ms=lambda arm, clients, client: -5.0).run(),
 }
 
 VOID_ELEMENTS = {"meta", "br", "hr", "img", "input", "link"}
@@ -36,7 +38,7 @@ VOID_ELEMENTS = {"meta", "br", "hr", "img", "input", "link"}
 
 @cache
 def page_of(name: str) -> str:
-    return report_html(analyse(RUNS[name]))
+    return report_html(analyse(RUNS[name]()))
 
 
 @pytest.fixture(params=RUNS)
@@ -152,7 +154,7 @@ def test_the_studys_eight_figures_are_there_with_its_values_beside() -> None:
 
 
 def test_the_verdicts_come_first_in_the_same_words_as_everywhere(name: str, page: str) -> None:
-    comparisons = result_json(analyse(RUNS[name]))["comparison"]
+    comparisons = result_json(analyse(RUNS[name]()))["comparison"]
 
     places = [page.index(f">{each['text']}</li>") for each in comparisons]
 
@@ -162,7 +164,7 @@ def test_the_verdicts_come_first_in_the_same_words_as_everywhere(name: str, page
 
 def test_what_is_simulated_incomplete_or_a_a_is_labelled() -> None:
     pages = {name: page_of(name) for name in ("demo", "stopped at once", "a/a")}
-    phones = report_html(analyse(replace(RUNS["demo"], simulated=False)))
+    phones = report_html(analyse(replace(RUNS["demo"](), simulated=False)))
 
     assert all("Simulated clients" in page for page in pages.values())
     assert "Simulated clients" not in phones

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.console import Console
 from app.analysis.analyse import Analysis, analyse
 from app.analysis.words import interval, number
 from app.core.scenario import Arm, Plan
-from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.core.trial import RunRecord, Severity, TrialRecord, TrialWarning
 from app.report.compared import print_compared
 from app.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
 from app.report.files import write_all
@@ -69,23 +70,23 @@ def quick(plan: Plan | None = None) -> Plan:
     return replace(plan or a_plan(), blocks=3)
 
 
-RUNS = {
-    "demo": RunMaker().run(),
-    "quick": RunMaker(quick()).run(),
-    "a/a": RunMaker(a_plan(arms=("sse", "sse"))).run(),
-    "trouble": RunMaker(alter=with_trouble).run(),
-    "stopped at once": RunMaker().run(complete=False, blocks_done=0),
-    "one client, one block": RunMaker(replace(a_plan(client_counts=(1,)), blocks=1)).run(),
-    "long": RunMaker(a_plan(client_counts=(1,), notifications=120)).run(),
-    "three arms": RunMaker(a_plan(arms=("sse", "socketio", "socketio"), client_counts=(1, 3))).run(),
-    "one arm": RunMaker(a_plan(arms=("socketio",))).run(),
-    "on a LAN": replace(RunMaker(a_plan(environment="lan")).run(), simulated=False),
+RUNS: dict[str, Callable[[], RunRecord]] = {
+    "demo": lambda: RunMaker().run(),
+    "quick": lambda: RunMaker(quick()).run(),
+    "a/a": lambda: RunMaker(a_plan(arms=("sse", "sse"))).run(),
+    "trouble": lambda: RunMaker(alter=with_trouble).run(),
+    "stopped at once": lambda: RunMaker().run(complete=False, blocks_done=0),
+    "one client, one block": lambda: RunMaker(replace(a_plan(client_counts=(1,)), blocks=1)).run(),
+    "long": lambda: RunMaker(a_plan(client_counts=(1,), notifications=120)).run(),
+    "three arms": lambda: RunMaker(a_plan(arms=("sse", "socketio", "socketio"), client_counts=(1, 3))).run(),
+    "one arm": lambda: RunMaker(a_plan(arms=("socketio",))).run(),
+    "on a LAN": lambda: replace(RunMaker(a_plan(environment="lan")).run(), simulated=False),
 }
 
 
 @cache
 def analysed(name: str) -> Analysis:
-    return analyse(RUNS[name])
+    return analyse(RUNS[name]())
 
 
 @pytest.fixture(params=RUNS)
@@ -141,7 +142,7 @@ def test_the_result_is_strict_json_without_nan_and_reads_back(analysis: Analysis
 
 
 def test_what_json_cannot_say_in_the_conditions_is_null() -> None:
-    run = replace(RUNS["quick"], conditions={"load": [math.nan, 1.0], "deep": {"x": math.inf}, "t": (1, 2)})
+    run = replace(RUNS["quick"](), conditions={"load": [math.nan, 1.0], "deep": {"x": math.inf}, "t": (1, 2)})
 
     conditions = json.loads(result_text(analyse(run)))["conditions"]
 

@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import without
+from tests import simulate_statistics
 
-try:
-    from tests import simulate_statistics
-except ImportError:
-    without("scipy: ./siar test installs it")
+pytestmark = pytest.mark.usefixtures("stats")
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "simulated_statistics.json"
 
