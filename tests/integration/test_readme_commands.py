@@ -24,7 +24,7 @@ from tests.support.commands import siar
 from tests.support.followers import wait_for
 from tests.support.proxy import DelayProxy
 from tests.support.redis_server import redis_server
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.server import ROOT, RunningServer, free_port, running_server
 
 pytestmark = pytest.mark.nightly
 
@@ -120,7 +120,7 @@ def test_every_plan_of_the_page_runs_to_its_end(block: readme.Block, tmp_path: P
 
 
 def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Path) -> None:
-    done = siar(tmp_path, "test", str(readme.ROOT / "tests/unit/test_pacing.py"), timeout_s=RUN_DONE_S)
+    done = siar(tmp_path, "test", str(ROOT / "tests/unit/test_pacing.py"), timeout_s=RUN_DONE_S)
 
     assert done.returncode == 0, done.stdout
     assert "siar test: 1 of 1 steps ok" in done.stdout
@@ -131,9 +131,7 @@ def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Pat
     ["tests.screens", "tests.simulate_statistics", "tests.scale_report", "tests.scale_runs", "tests.soak"],
 )
 def test_every_module_that_the_page_names_tells_how_it_is_used(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", name, "--help"], cwd=readme.ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", name, "--help"], cwd=ROOT, capture_output=True, text=True)
 
     assert done.returncode == 0
     assert f"python -m {name}" in done.stdout
@@ -194,10 +192,10 @@ def test_the_wrapper_itself_runs_a_command_of_the_page(tmp_path: Path) -> None:
     marks.mkdir(parents=True)
     (checkout / ".venv" / "bin").mkdir()
     for name in ("siar", "requirements.txt"):
-        shutil.copy(readme.ROOT / name, checkout)
-    shutil.copy(readme.ROOT / "requirements.txt", marks)
+        shutil.copy(ROOT / name, checkout)
+    shutil.copy(ROOT / "requirements.txt", marks)
     for name in ("app", "static"):
-        (checkout / name).symlink_to(readme.ROOT / name)
+        (checkout / name).symlink_to(ROOT / name)
     (marks / "python").write_text(f"{sys.version_info.major}.{sys.version_info.minor}\npython3\n")
     python = checkout / ".venv" / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

@@ -11,8 +11,7 @@ import pytest
 from app import cli, suite
 from app.experiment.plans import load_plan
 from tests.support import readme
-
-ROOT = readme.ROOT
+from tests.support.server import ROOT
 
 TYPED = ("./siar demo", "./siar test", "./siar serve", "./siar bench")
 """What commands in blocks begin with; each has a test that runs it. A new one needs a test first."""
@@ -34,43 +33,58 @@ def options_of(name: str) -> set[str]:
     return {option for action in choices[name]._actions for option in action.option_strings}
 
 
-@pytest.mark.parametrize(
-    "command", sorted({*readme.inline_commands(), *(command for command, _ in readme.commands())})
-)
-def test_no_command_or_flag_is_named_that_does_not_exist(command: str) -> None:
+def is_there(command: str) -> bool:
+    """Tell whether the files, the command and the flags that `command` names exist."""
     words = command.split()
     if command == "python -m":
-        return
+        return True
     if "-m" in words[:2]:
-        assert any((ROOT / words[2].replace(".", "/")).with_suffix(end).exists() for end in ("", ".py"))
-        return
+        return any((ROOT / words[2].replace(".", "/")).with_suffix(end).exists() for end in ("", ".py"))
     if "./siar" not in words or command == "./siar":
-        assert {word for word in words if word.endswith(".py")} <= {
-            "gunicorn.conf.py",
-            "loadtests/locustfile.py",
-        }
-        assert all((ROOT / word).is_file() for word in words if word.endswith(".py"))
-        return
+        scripts = {word for word in words if word.endswith(".py")}
+        return scripts <= {"gunicorn.conf.py", "loadtests/locustfile.py"} and all(
+            (ROOT / script).is_file() for script in scripts
+        )
     name = words[words.index("./siar") + 1]
+    if name not in cli.COMMANDS:
+        return False
     flags = set(re.findall(r"--[a-z][a-z-]*", command.replace("--[no-]", "--no-")))
-
-    assert name in cli.COMMANDS
     known = set(re.findall(r"--[a-z]+", suite.__doc__ or "")) if name == "test" else options_of(name)
-    assert flags <= known | {"--help"}
-    assert all((ROOT / word).is_file() for word in words if word.startswith("deploy/"))
+    files = [word for word in words if word.startswith("deploy/")]
+    return flags <= known | {"--help"} and all((ROOT / file).is_file() for file in files)
 
 
-@pytest.mark.parametrize("block", readme.blocks("toml"), ids=lambda block: f"line {block.line}")
-def test_every_plan_can_be_read(block: readme.Block, tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text(block.text)
+def test_no_command_or_flag_is_named_that_does_not_exist() -> None:
+    named = {*readme.inline_commands(), *(command for command, _ in readme.commands())}
 
-    assert len(load_plan(tmp_path / "plan.toml").arms) == 2
+    assert named
+    assert [command for command in sorted(named) if not is_there(command)] == []
 
 
-@pytest.mark.parametrize("link", sorted(set(readme.links())))
-def test_every_link_leads_somewhere(link: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["./siar dance", "./siar demo --dance", "python -m app.dance", "./siar serve deploy/dance"]
+)
+def test_a_command_of_nothing_is_found(command: str) -> None:
+    assert not is_there(command)
+
+
+def test_every_plan_can_be_read(tmp_path: Path) -> None:
+    plans = readme.blocks("toml")
+
+    assert plans
+    for block in plans:
+        (tmp_path / "plan.toml").write_text(block.text)
+        assert len(load_plan(tmp_path / "plan.toml").arms) == 2, f"line {block.line}"
+
+
+def leads_somewhere(link: str) -> bool:
     path, _, name = link.partition("#")
     page = ROOT / path if path else readme.README
+    return page.exists() and (not name or name in readme.anchors(page))
 
-    assert page.exists()
-    assert not name or name in readme.anchors(page)
+
+def test_every_link_leads_somewhere() -> None:
+    links = readme.links()
+
+    assert links
+    assert [link for link in links if not leads_somewhere(link)] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -78,14 +79,18 @@ def with_phones(run: RunRecord) -> RunRecord:
 
 SMALL = a_plan(client_counts=(1, 2, 3), notifications=6)
 
-RUNS = {
-    "decided": RunMaker(SMALL, alter=recorded).run(),
-    "trouble": RunMaker(replace(SMALL, blocks=3), alter=with_trouble).run(),
-    "all void": RunMaker(SMALL, alter=lambda record: replace(record, disconnects=1)).run(),
-    "a/a": RunMaker(a_plan(arms=("sse", "sse"), client_counts=(1,), notifications=6)).run(),
-    "one arm": RunMaker(a_plan(arms=("socketio",), client_counts=(60,), blocks=1, notifications=3)).run(),
-    "stopped at once": RunMaker(SMALL).run(complete=False, blocks_done=0),
-    "phones": with_phones(RunMaker(a_plan(client_counts=(1,), notifications=6, environment="lan")).run()),
+RUNS: dict[str, Callable[[], RunRecord]] = {
+    "decided": lambda: RunMaker(SMALL, alter=recorded).run(),
+    "trouble": lambda: RunMaker(replace(SMALL, blocks=3), alter=with_trouble).run(),
+    "all void": lambda: RunMaker(SMALL, alter=lambda record: replace(record, disconnects=1)).run(),
+    "a/a": lambda: RunMaker(a_plan(arms=("sse", "sse"), client_counts=(1,), notifications=6)).run(),
+    "one arm": lambda: RunMaker(
+        a_plan(arms=("socketio",), client_counts=(60,), blocks=1, notifications=3)
+    ).run(),
+    "stopped at once": lambda: RunMaker(SMALL).run(complete=False, blocks_done=0),
+    "phones": lambda: with_phones(
+        RunMaker(a_plan(client_counts=(1,), notifications=6, environment="lan")).run()
+    ),
 }
 
 
@@ -95,7 +100,7 @@ KINDS = [pytest.param(name, marks=() if name in ("trouble", "phones") else pytes
 
 @cache
 def analysed(name: str) -> Analysis:
-    return analyse(RUNS[name])
+    return analyse(RUNS[name]())
 
 
 def is_a_name(text: str) -> bool:

@@ -19,6 +19,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -30,7 +31,13 @@ from tests.support.kernel_ring import needs_ring
 
 pytestmark = needs_ring
 
-STREAM = array("I", range(1 << 22)).tobytes()
+
+@cache
+def stream() -> bytes:
+    """Sixteen megabytes, each four of which tell where they stand; made when first asked for."""
+    return array("I", range(1 << 22)).tobytes()
+
+
 CONNECTIONS = 3 * LOT_MAX
 FRAME_BYTES, FRAMES_MAX = 1_000, 4
 """A write ends where a frame does, or many would never stand at one place."""
@@ -107,7 +114,7 @@ class Stress:
         cursor = self.choice.choice(self.pairs).stands_at
         row = [pair for pair in self.pairs if pair.stands_at == cursor]
         self.choice.shuffle(row)
-        data = STREAM[cursor : (cursor // FRAME_BYTES + self.choice.randrange(1, FRAMES_MAX)) * FRAME_BYTES]
+        data = stream()[cursor : (cursor // FRAME_BYTES + self.choice.randrange(1, FRAMES_MAX)) * FRAME_BYTES]
         self.room[: len(data)] = data
         self.sends.lay(array("i", [pair.fd for pair in row]), array("I", [len(data)]) * len(row))
         at = 0
@@ -162,7 +169,7 @@ class Stress:
             begin = (self.receives.first + index) % LOT_MAX * READ_BYTES
             if result > 0:
                 data = self.messages.data[begin : begin + result]
-                assert data == STREAM[pair.reached : pair.reached + result]
+                assert data == stream()[pair.reached : pair.reached + result]
                 pair.reached += result
             else:
                 assert result == -errno.EAGAIN, result
