@@ -108,39 +108,28 @@ class ClockModel:
         return everything.with_probe(probe)
 
     @classmethod
-    def fit(
-        cls,
-        probes: Iterable[Probe],
-        tolerances: Tolerances = DEFAULT_TOLERANCES,
-        *,
-        notifications: Iterable[tuple[float, float]] = (),
-    ) -> ClockModel | None:
-        """The model of all probes, then narrowed by notifications (`sent_us`, `received_us`), which is pass 2.
-
-        `None` when there is no probe or no single clock explains all of them.
-        """
+    def fit(cls, probes: Iterable[Probe], tolerances: Tolerances = DEFAULT_TOLERANCES) -> ClockModel | None:
+        """The model of all probes; `None` when there is no probe or no single clock explains all of them."""
         model: ClockModel | None = None
         for index, probe in enumerate(probes):
             if index == 0:
                 model = cls.start(probe, tolerances)
             elif model is not None:
                 model = model.with_probe(probe)
-        for sent_us, received_us in notifications:
-            model = model and model.with_notification(sent_us, received_us)
         return model
 
     def with_probe(self, probe: Probe) -> ClockModel | None:
         """The model narrowed by a probe's two limits; `None` when it contradicts the stamps so far."""
-        narrowed = self.with_ack(probe.t1_us, probe.t2_us)
-        return narrowed and narrowed.with_notification(probe.t3_us, probe.t4_us)
+        narrowed = self._with_question(probe.t1_us, probe.t2_us)
+        return narrowed and narrowed._with_answer(probe.t3_us, probe.t4_us)
 
-    def with_notification(self, sent_us: float, received_us: float) -> ClockModel | None:
+    def _with_answer(self, sent_us: float, received_us: float) -> ClockModel | None:
         """Narrowed by one stamp pair downwards: sent in the server's timebase, received on the client's clock."""
         x_us = received_us - self.client_reference_us
         limit_us = ((sent_us - self.server_reference_us) - x_us) - self.slack_us
         return self._narrowed(keep_above(self.polygon, x_us, limit_us))
 
-    def with_ack(self, sent_us: float, received_us: float) -> ClockModel | None:
+    def _with_question(self, sent_us: float, received_us: float) -> ClockModel | None:
         """Narrowed by one stamp pair upwards: sent on the client's clock, received in the server's timebase."""
         x_us = sent_us - self.client_reference_us
         limit_us = ((received_us - self.server_reference_us) - x_us) + self.slack_us
@@ -163,11 +152,6 @@ class ClockModel:
         """The server's time at a client's stamp."""
         elapsed_us = client_us - self.client_reference_us
         return self.server_reference_us + (elapsed_us + self._relative_offset_us(client_us))
-
-    def delay_us(self, sent_us: float, received_us: float) -> float:
-        """One-way delay from a server stamp to a client stamp, good to the picosecond rather than to 0.25 us."""
-        elapsed_us = received_us - self.client_reference_us
-        return (elapsed_us + self._relative_offset_us(received_us)) - (sent_us - self.server_reference_us)
 
     def _relative_offset_us(self, client_us: float) -> float:
         low_us, high_us = extent_us(self.polygon, client_us - self.client_reference_us)

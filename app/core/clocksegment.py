@@ -64,18 +64,6 @@ class ClockSegment:
         self.probes.append(probe)
         return True
 
-    def add_notification(self, sent_us: float, received_us: float) -> bool:
-        """Narrow the windows by a notification. False, and nothing changed, when it contradicts one."""
-        narrowed: dict[int, ClockModel] = {}
-        for number in self._window_numbers(received_us):
-            if window := self._windows.get(number):
-                model = window.with_notification(sent_us, received_us)
-                if model is None:
-                    return False
-                narrowed[number] = model
-        self._windows.update(narrowed)
-        return True
-
     def retreat(self, breaking: Probe) -> None:
         """Drop the probes that may have been sent after the break which `breaking` revealed.
 

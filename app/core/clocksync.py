@@ -102,14 +102,6 @@ class ClockSync:
             self._forget_oldest()
         return "accepted"
 
-    def add_notification(self, sent_us: float, received_us: float) -> bool:
-        """Pass 2, once all probes are in: narrow the models by a notification that cannot have come early.
-
-        False when it contradicts the probes (`negative`): then its whole segment is not to be believed.
-        """
-        segment = self._segment_at(received_us)
-        return segment is None or segment.add_notification(sent_us, received_us)
-
     def open_segment(self) -> None:
         """Begin a new segment with the next probe: the page was frozen, hidden or restored."""
         self._is_open = False

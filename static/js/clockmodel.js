@@ -66,22 +66,17 @@ export class ClockModel {
   }
 
   /**
-   * The model of all probes, then narrowed by notifications as [sentUs, receivedUs], which is pass 2. Null when there
-   * is no probe or no single clock explains all of them.
+   * The model of all probes; null when there is no probe or no single clock explains all of them.
    *
    * @param {Iterable<Probe>} probes
    * @param {Tolerances} [tolerances]
-   * @param {Iterable<[number, number]>} [notifications]
    * @returns {ClockModel | null}
    */
-  static fit(probes, tolerances = DEFAULT_TOLERANCES, notifications = []) {
+  static fit(probes, tolerances = DEFAULT_TOLERANCES) {
     /** @type {ClockModel | null | undefined} */
     let model;
     for (const probe of probes) {
       model = model === undefined ? ClockModel.start(probe, tolerances) : (model?.withProbe(probe) ?? null);
-    }
-    for (const [sentUs, receivedUs] of notifications) {
-      model = model?.withNotification(sentUs, receivedUs);
     }
     return model ?? null;
   }
@@ -93,7 +88,7 @@ export class ClockModel {
    * @returns {ClockModel | null}
    */
   withProbe(probe) {
-    return this.withAck(probe.t1_us, probe.t2_us)?.withNotification(probe.t3_us, probe.t4_us) ?? null;
+    return this.#withQuestion(probe.t1_us, probe.t2_us)?.#withAnswer(probe.t3_us, probe.t4_us) ?? null;
   }
 
   /**
@@ -103,7 +98,7 @@ export class ClockModel {
    * @param {number} receivedUs
    * @returns {ClockModel | null}
    */
-  withNotification(sentUs, receivedUs) {
+  #withAnswer(sentUs, receivedUs) {
     const { client_reference_us, server_reference_us, slack_us } = this.references;
     const xUs = receivedUs - client_reference_us;
     const limitUs = sentUs - server_reference_us - xUs - slack_us;
@@ -117,7 +112,7 @@ export class ClockModel {
    * @param {number} receivedUs
    * @returns {ClockModel | null}
    */
-  withAck(sentUs, receivedUs) {
+  #withQuestion(sentUs, receivedUs) {
     const { client_reference_us, server_reference_us, slack_us } = this.references;
     const xUs = sentUs - client_reference_us;
     const limitUs = receivedUs - server_reference_us - xUs + slack_us;
@@ -142,27 +137,6 @@ export class ClockModel {
   boundUs(clientUs) {
     const [lowUs, highUs] = extentUs(this.polygon, clientUs - this.references.client_reference_us);
     return (highUs - lowUs) / 2 + this.references.slack_us;
-  }
-
-  /**
-   * The server's time at a client's stamp.
-   *
-   * @param {number} clientUs
-   */
-  serverUs(clientUs) {
-    const elapsedUs = clientUs - this.references.client_reference_us;
-    return this.references.server_reference_us + (elapsedUs + this.#relativeOffsetUs(clientUs));
-  }
-
-  /**
-   * One-way delay from a server stamp to a client stamp, good to the picosecond rather than to 0.25 us.
-   *
-   * @param {number} sentUs
-   * @param {number} receivedUs
-   */
-  delayUs(sentUs, receivedUs) {
-    const elapsedUs = receivedUs - this.references.client_reference_us;
-    return elapsedUs + this.#relativeOffsetUs(receivedUs) - (sentUs - this.references.server_reference_us);
   }
 
   /** @param {number} clientUs */

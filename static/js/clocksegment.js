@@ -69,22 +69,17 @@ export class ClockSegment {
    */
   add(probe) {
     if (this.probes.length === 0) this.#originUs = probe.t1_us;
-    const added = this.#narrow(this.#windowNumbers(probe.t1_us), (window) =>
-      window ? window.withProbe(probe) : ClockModel.start(probe, this.#tolerances),
-    );
-    if (added) this.probes.push(probe);
-    return added;
-  }
-
-  /**
-   * Narrow the windows by a notification. False, and nothing changed, when it contradicts one.
-   *
-   * @param {number} sentUs
-   * @param {number} receivedUs
-   */
-  addNotification(sentUs, receivedUs) {
-    const present = this.#windowNumbers(receivedUs).filter((number) => this.#windows.has(number));
-    return this.#narrow(present, (window) => window?.withNotification(sentUs, receivedUs) ?? null);
+    /** @type {[number, ClockModel][]} */
+    const narrowed = [];
+    for (const number of this.#windowNumbers(probe.t1_us)) {
+      const window = this.#windows.get(number);
+      const model = window ? window.withProbe(probe) : ClockModel.start(probe, this.#tolerances);
+      if (model === null) return false;
+      narrowed.push([number, model]);
+    }
+    for (const [number, model] of narrowed) this.#windows.set(number, model);
+    this.probes.push(probe);
+    return true;
   }
 
   /**
@@ -150,24 +145,6 @@ export class ClockSegment {
     const numbers = [...this.#windows.keys()];
     numbers.sort((one, other) => Math.abs(one - home) - Math.abs(other - home) || one - other);
     return this.#windows.get(numbers[0]) ?? null;
-  }
-
-  /**
-   * Replace the windows by narrower ones, all or none.
-   *
-   * @param {number[]} numbers
-   * @param {(window: ClockModel | undefined) => ClockModel | null} narrower
-   */
-  #narrow(numbers, narrower) {
-    /** @type {[number, ClockModel][]} */
-    const narrowed = [];
-    for (const number of numbers) {
-      const model = narrower(this.#windows.get(number));
-      if (model === null) return false;
-      narrowed.push([number, model]);
-    }
-    for (const [number, model] of narrowed) this.#windows.set(number, model);
-    return true;
   }
 
   /** @param {number} clientUs */

@@ -81,17 +81,6 @@ export class ClockSync {
     return "accepted";
   }
 
-  /**
-   * Pass 2, once all probes are in: narrow the models by a notification that cannot have come early. False when it
-   * contradicts the probes (`negative`): then its whole segment is not to be believed.
-   *
-   * @param {number} sentUs
-   * @param {number} receivedUs
-   */
-  addNotification(sentUs, receivedUs) {
-    return this.#segmentAt(receivedUs)?.addNotification(sentUs, receivedUs) ?? true;
-  }
-
   /** Begin a new segment with the next probe: the page was frozen, hidden or restored. */
   openSegment() {
     this.#isOpen = false;
@@ -114,17 +103,6 @@ export class ClockSync {
     const boundUs = model.boundUs(clientUs);
     const state = boundUs <= this.#boundMaxUs ? "ok" : "wide_u";
     return { offset_us: model.offsetUs(clientUs), bound_us: boundUs, state };
-  }
-
-  /**
-   * The model behind `read`, whatever the state; before the first probe the first one, null without any.
-   *
-   * @param {number} clientUs
-   * @returns {ClockModel | null}
-   */
-  modelAt(clientUs) {
-    const segment = this.#segmentAt(clientUs) ?? this.#segments[0];
-    return segment?.modelAt(clientUs) ?? null;
   }
 
   /**

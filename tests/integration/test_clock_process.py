@@ -23,7 +23,6 @@ from websockets.sync.client import ClientConnection, connect
 from app import clock
 from app.clock_process import HANDSHAKE_US_MAX, IDLE_US_MAX, ClockConnection, ClockServer
 from app.core.clocksync import ClockModel, Tolerances
-from app.core.probing import START_PROBE_COUNT
 from tests.support.clock_process import ANCHOR_US, ENVIRONMENT, TIMEBASE, ClockProcess, ask, start
 from tests.support.patience import PATIENCE_S
 from tests.support.streams import say_no_more
@@ -80,7 +79,7 @@ def test_32_probes_on_loopback_bound_the_clock_within_1_ms_and_the_truth_is_insi
 ) -> None:
     """Both ends read CLOCK_MONOTONIC, so the true offset is the anchor, exactly."""
     with clock_process.connect() as client:
-        probes = [ask(client, number)[0] for number in range(START_PROBE_COUNT)]
+        probes = [ask(client, number)[0] for number in range(32)]
 
     model = ClockModel.fit(probes, Tolerances(quantum_us=1.0, wander_us=0.0))
 

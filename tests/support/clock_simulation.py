@@ -9,15 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 
 from app.core.clockmodel import Probe
-from app.core.probing import session_us
 
 ANCHOR_US = 1_790_000_000_000_000
 IDLE_US = 100_000.0
 """A radio in power save dozes after this much silence."""
 BEACON_US = 102_400.0
+
+
+START_PROBE_COUNT, BURST_PROBE_COUNT, END_PROBE_COUNT = 32, 8, 16
+PROBE_SPACING_US = (15_000.0, 40_000.0)
+BURST_PERIOD_US = (4_000_000.0, 6_000_000.0)
+"""A phone's probes, as `static/js/probing.js` plans them and gives the reasons."""
+
+BURST_DURATION_MAX_US = 1_000_000.0
+"""Longer than any burst."""
 
 Delay = Callable[[Random, bool], float]
 """Microseconds on the way, from a random source and whether the radio dozed."""
@@ -130,7 +139,7 @@ def _probes(
 ) -> Iterator[tuple[Probe, str]]:
     up, down = PATHS[path]
     last_sent_us = received_us = answered_us = -math.inf
-    for sent_us in session_us(duration_us, rng.random):
+    for sent_us in _probe_times_us(duration_us, rng):
         if clock.is_asleep(sent_us):
             continue
         dozed = sent_us - last_sent_us > IDLE_US
@@ -150,6 +159,21 @@ def _probes(
             ),
             "b" if received_us >= restart_us else "a",
         )
+
+
+def _probe_times_us(duration_us: float, rng: Random) -> list[float]:
+    """When a phone sends its probes, microseconds after the session began; the last burst starts at its end."""
+    times_us = _burst_us(0.0, START_PROBE_COUNT, rng)
+    start_us = rng.uniform(*BURST_PERIOD_US)
+    while start_us < duration_us - BURST_DURATION_MAX_US:
+        times_us += _burst_us(start_us, BURST_PROBE_COUNT, rng)
+        start_us += rng.uniform(*BURST_PERIOD_US)
+    return times_us + _burst_us(duration_us, END_PROBE_COUNT, rng)
+
+
+def _burst_us(start_us: float, probe_count: int, rng: Random) -> list[float]:
+    gaps_us = (rng.uniform(*PROBE_SPACING_US) for _ in range(probe_count))
+    return list(accumulate(gaps_us, initial=start_us))[:-1]
 
 
 def _anchor_us(elapsed_us: float, restart_us: float) -> float:

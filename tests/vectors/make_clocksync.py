@@ -6,10 +6,7 @@ Run it from the top of the repository after a change of the algorithm, and look 
 
 Format 1. `cases[]`: `name`; `options` of the `ClockSync`; `probes` as [t1_us, t2_us, t3_us, t4_us, timebase]; `added`, the
 answer to each; `samples_us` and their `readings` as [offset_us, bound_us, state], and `readings_live`, those of a session
-that goes on; `segments` as [start_us, end_us, timebase, probe count]; `notifications` as [sent_us, received_us], added
-afterwards, `plausible`, the answer to each, and `narrowed`, the readings then; `delays_us` of the notifications and
-`server_us`, when each was received, or null without a clock; `fitted_corners` of one model of the first 40 probes and two
-notifications. `probing`: the random numbers given, and the times that come of them.
+that goes on; `segments` as [start_us, end_us, timebase, probe count]; `fitted_corners` of one model of the first 40 probes.
 """
 
 from __future__ import annotations
@@ -21,7 +18,6 @@ from random import Random
 from typing import Any
 
 from app.core.clocksync import ClockModel, ClockSync
-from app.core.probing import burst_period_us, burst_us, session_us
 from tests.support.clock_simulation import ClientClock, Session, simulate
 
 VECTORS = Path(__file__).with_name("clocksync.json")
@@ -54,7 +50,7 @@ def case(name: str, options: dict[str, float], session: Session) -> dict[str, An
     sync = ClockSync(**options)  # type: ignore[arg-type]
     added = [sync.add(probe, timebase=timebase) for probe, timebase in session.probes]
     samples_us = _samples_us(name, session)
-    result = {
+    return {
         "name": name,
         "options": options,
         "probes": [[*astuple(probe), timebase] for probe, timebase in session.probes],
@@ -63,36 +59,14 @@ def case(name: str, options: dict[str, float], session: Session) -> dict[str, An
         "readings": _readings(sync, samples_us),
         "readings_live": [astuple(sync.read(sample_us, live=True)) for sample_us in samples_us],
         "segments": [[s.start_us, s.end_us, s.timebase, len(s.probes)] for s in sync.segments],
-        "notifications": [[a.sent_us, a.received_us] for a in session.arrivals],
         "fitted_corners": _fitted_corners(session),
-    }
-    result["plausible"] = [sync.add_notification(a.sent_us, a.received_us) for a in session.arrivals]
-    result["narrowed"] = _readings(sync, samples_us)
-    models = [(arrival, sync.model_at(arrival.received_us)) for arrival in session.arrivals]
-    result["delays_us"] = [m.delay_us(a.sent_us, a.received_us) if m else None for a, m in models]
-    result["server_us"] = [m.server_us(a.received_us) if m else None for a, m in models]
-    return result
-
-
-def probing(seed: int) -> dict[str, Any]:
-    """The schedule from a known source of chance."""
-    source = Random(seed)
-    randoms = [source.random() for _ in range(200)]
-    numbers = iter(randoms)
-    return {
-        "randoms": randoms,
-        "burst_us": burst_us(8, numbers.__next__),
-        "burst_period_us": burst_period_us(numbers.__next__),
-        "session_us": session_us(30e6, numbers.__next__),
     }
 
 
 def document() -> dict[str, Any]:
     """The whole file, as JSON gives it back."""
     cases = [case(name, *session) for name, session in sessions().items()]
-    content: dict[str, Any] = json.loads(
-        json.dumps({"format": FORMAT, "cases": cases, "probing": probing(20)})
-    )
+    content: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, "cases": cases}))
     return content
 
 
@@ -123,8 +97,7 @@ def _readings(sync: ClockSync, samples_us: list[float]) -> list[tuple[Any, ...]]
 
 
 def _fitted_corners(session: Session) -> Any:
-    notifications = [(a.sent_us, a.received_us) for a in session.arrivals[:2]]
-    model = ClockModel.fit((probe for probe, _ in session.probes[:40]), notifications=notifications)
+    model = ClockModel.fit(probe for probe, _ in session.probes[:40])
     return asdict(model)["polygon"] if model else None
 
 
@@ -132,10 +105,7 @@ def main() -> None:
     """Write the file, one case a line."""
     content = document()
     lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in content["cases"])
-    schedule = json.dumps(content["probing"], separators=(",", ":"))
-    VECTORS.write_text(
-        f'{{"format":{FORMAT},"cases":[\n{lines}\n],\n"probing":{schedule}}}\n', encoding="ascii"
-    )
+    VECTORS.write_text(f'{{"format":{FORMAT},"cases":[\n{lines}\n]}}\n', encoding="ascii")
 
 
 if __name__ == "__main__":
