@@ -88,7 +88,8 @@ export class ClockModel {
    * @returns {ClockModel | null}
    */
   withProbe(probe) {
-    return this.#withQuestion(probe.t1_us, probe.t2_us)?.#withAnswer(probe.t3_us, probe.t4_us) ?? null;
+    const narrowed = this.#withQuestion(probe.t1_us, probe.t2_us);
+    return narrowed && narrowed.#withAnswer(probe.t3_us, probe.t4_us);
   }
 
   /**
