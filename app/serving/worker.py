@@ -24,7 +24,7 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app import clock, settings
 from app.core.forwarded import exempt_from_shares
-from app.serving import door, plain_request, repeats
+from app.serving import door, plain_request, repeats, unreadable
 from app.serving.answer_socket import SEND_IDLE_S, AnswerSocket
 from app.serving.door import Door
 from app.serving.handled import HANDLED
@@ -73,8 +73,9 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         self.door = make_door(given, count_max=self.worker_connections - SPARE)
 
     def init_process(self) -> None:
-        """Bound what is read, and show the application its door."""
+        """Bound what is read, word what cannot be, and show the application its door."""
         repeats.use(self.cfg)
+        unreadable.use()
         door.use(self.door)
         super().init_process()
 

@@ -13,19 +13,20 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
 from app.archive.self_tests import SelfTestsFull
-from app.catalogues import REFUSAL, in_language, recognised, refusal
+from app.catalogues import recognised, refusal
 from app.core.admission import TooManyConnections
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
 from app.core.guesses import TooManyGuesses
-from app.core.sentence import Sentence, parameters
+from app.core.sentence import Sentence
 from app.deliveries import DeviceFull, NetworkFull, SpoolFull
 from app.operators import WrongKey
+from app.serving.problem import CONTENT_TYPE
+from app.serving.problem import members as members_of
 from app.web import texts
 from app.web.publishing import TooFast, WouldDisturb
 
 logger = logging.getLogger("siar.web")
 
-CONTENT_TYPE = "application/problem+json"
 PAGE_TYPE = "text/html; charset=utf-8"
 
 _STATUSES: dict[type[SiarError], int] = {
@@ -62,15 +63,7 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
     language = texts.language()
     if not isinstance(detail, Sentence):
         detail = refusal("other", reason=detail)
-    body = {
-        "type": "about:blank",
-        "title": HTTP_STATUS_CODES.get(status, "Error"),
-        "status": status,
-        "detail": in_language(language, detail),
-        "code": detail.code.removeprefix(REFUSAL),
-        "parameters": parameters(detail.places),
-        **members,
-    }
+    body = members_of(status, HTTP_STATUS_CODES.get(status, "Error"), detail, language) | members
     if _is_navigation():
         response = flask.Response(
             flask.render_template("refused.html", language=language, **body), content_type=PAGE_TYPE

@@ -7,24 +7,24 @@ Origin: browsers send it with cross-site requests and every WebSocket; a foreign
 accepted, since programs send none.
 Proxies that the operator named: the client's address, scheme and host take the place of theirs.
 Prefix: the path below which a proxy shows the service becomes WSGI's `SCRIPT_NAME`, whether the proxy took it away or not.
+Transfer-Encoding: of its codings only chunked is taken off by servers; a body in another one would be taken for what it is
+not (RFC 9112, section 6.1).
 Bytes in a query that should have been escaped are.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Callable, Iterable
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.catalogues import REFUSAL, in_language, refusal
+from app.catalogues import refusal
 from app.core.forwarded import Proxies, Seen
 from app.core.our_host import is_our_host, is_same_origin, name_of_origin
-from app.core.sentence import Sentence
 from app.services import Requests
+from app.serving import problem
 from app.serving.peer import look_through
 from app.web import texts
 
@@ -66,13 +66,15 @@ class Guard:
         if asked_for is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
             pass  # HTTP/1.0 had none.
         elif asked_for is None or "," in asked_for:  # By which servers join fields of one name.
-            return _refuse(start_response, 400, refusal("one_host"), environ)
+            return _refuse(start_response, environ, 400, "one_host")
         elif not (self._is_ours(asked_for) and self._is_ours(environ["HTTP_HOST"])):
             # The proxy's own name counts too, or a page that an attacker points at it would name another one here.
-            return _refuse(start_response, 421, refusal("foreign_host"), environ)
+            return _refuse(start_response, environ, 421, "foreign_host")
+        if environ.get("HTTP_TRANSFER_ENCODING", "chunked").strip().lower() != "chunked":
+            return _refuse(start_response, environ, 501, "transfer_coding")
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and not self._is_our_page(origin, environ, seen):
-            return _refuse(start_response, 403, refusal("foreign_origin"), environ)
+            return _refuse(start_response, environ, 403, "foreign_origin")
         prefix = self._prefix or (seen.prefix if seen is not None else "")
         if prefix and not _enter(environ, prefix):
             return _to_the_slash(start_response, environ)
@@ -132,24 +134,6 @@ def _escaped(query: str) -> str:
 
 
 def _refuse(
-    start_response: Callable[..., Any], status: int, detail: Sentence, environ: dict[str, Any]
+    start_response: Callable[..., Any], environ: dict[str, Any], status: int, code: str
 ) -> Iterable[bytes]:
-    title = HTTPStatus(status).phrase
-    language = texts.language_of(environ)
-    problem = {
-        "type": "about:blank",
-        "title": title,
-        "status": status,
-        "detail": in_language(language, detail),
-        "code": detail.code.removeprefix(REFUSAL),
-        "parameters": {},
-    }
-    body = json.dumps(problem).encode()
-    headers = [
-        ("Content-Type", "application/problem+json"),
-        ("Content-Language", language),
-        ("Content-Length", str(len(body))),
-        ("Connection", "close"),
-    ]
-    start_response(f"{status} {title}", headers)
-    return [body]
+    return problem.refuse(start_response, status, refusal(code), texts.language_of(environ))

@@ -6,13 +6,13 @@ Under gunicorn the start itself is looked at (app/serving/gunicorn_master.py). O
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from app.catalogues import REFUSAL, in_language, refusal
+from app.catalogues import refusal
 from app.core.sentence import Sentence
+from app.serving import problem
 from app.web import texts
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -40,7 +40,7 @@ class OneProcess:
             self._decide(environ)
         if self._refused is None:
             return self._app(environ, start_response)
-        return _refuse(self._refused, environ, start_response)
+        return problem.refuse(start_response, 503, self._refused, texts.language_of(environ))
 
     def _decide(self, environ: dict[str, Any]) -> None:
         self._is_decided = True
@@ -52,27 +52,3 @@ class OneProcess:
             self._refused = refusal("one_at_a_time")
         if self._refused is not None:
             logger.error("%s", self._refused)
-
-
-def _refuse(detail: Sentence, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    language = texts.language_of(environ)
-    problem = {
-        "type": "about:blank",
-        "title": "Service Unavailable",
-        "status": 503,
-        "detail": in_language(language, detail),
-        "code": detail.code.removeprefix(REFUSAL),
-        "parameters": {},
-    }
-    body = json.dumps(problem).encode()
-    start_response(
-        "503 Service Unavailable",
-        [
-            ("Content-Type", "application/problem+json"),
-            ("Content-Language", language),
-            ("Content-Length", str(len(body))),
-            ("Cache-Control", "no-store"),
-            ("Connection", "close"),
-        ],
-    )
-    return [body]

@@ -9,8 +9,8 @@ import flask
 import msgspec
 
 from app.core.version import VERSION
+from app.serving.problem import CONTENT_TYPE
 from app.web import authority, deliveries, openapi_room, openapi_runs, publishing, trials
-from app.web.errors import CONTENT_TYPE
 
 blueprint = flask.Blueprint("openapi", __name__)
 
