@@ -35,7 +35,8 @@ def publish() -> flask.Response:
     require_operator()
     parts = services()
     wanted = body.read(publishing.Publish, bytes_max=parts.settings.publish_body_bytes_max)
-    status, members = publishing.order(parts, wanted)
+    key_header = flask.request.environ.get(publishing.KEY_HEADER)
+    status, members = publishing.order(parts, wanted, key_header=key_header)
     return body.answer(status, **members)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import flask
 import msgspec
 
+from app.core import idempotency_header
 from app.core.version import VERSION
 from app.serving.problem import CONTENT_TYPE
 from app.web import authority, deliveries, openapi_room, openapi_runs, publishing, trials
@@ -92,6 +93,19 @@ PARAMETERS: dict[str, list[Json]] = {
     **openapi_runs.PARAMETERS,
 }
 
+OPERATION_PARAMETERS: dict[tuple[str, str], list[Json]] = {
+    ("post", "/api/notifications"): [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": 'the member `idempotency_key`, as in "8e03978e-40d5"; the quotes may be left out',
+            "schema": {"type": "string", "pattern": idempotency_header.PATTERN},
+        }
+    ],
+    **openapi_room.OPERATION_PARAMETERS,
+}
+"""Those that one method of a path has."""
+
 
 @blueprint.get("/api/openapi.json")
 def openapi() -> flask.Response:
@@ -156,4 +170,4 @@ def _operation(method: str, path: str, summary: str, status: str, content_type: 
 def _parameters(method: str, path: str) -> list[Json]:
     """Those of the path, for a post without those of its query, and those of the method alone."""
     of_path = [each for each in PARAMETERS.get(path, []) if each["in"] == "path" or method != "post"]
-    return of_path + openapi_room.OPERATION_PARAMETERS.get((method, path), [])
+    return of_path + OPERATION_PARAMETERS.get((method, path), [])

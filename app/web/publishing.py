@@ -10,6 +10,7 @@ from app import clock
 from app.broker.base import Draft
 from app.catalogues import refusal
 from app.core.errors import Malformed, SiarError
+from app.core.idempotency_header import CHARS_MAX, parse_key
 from app.core.notification import EVERYONE, Targets, encode_json
 from app.core.wire import (
     BODY_CHARS_MAX,
@@ -22,6 +23,9 @@ from app.core.wire import (
 from app.services import Services
 
 PATH = "/api/notifications"
+
+KEY_HEADER = "HTTP_IDEMPOTENCY_KEY"
+"""In `environ`: the header that may stand for the member `idempotency_key`."""
 
 TTL_S_MAX = 30 * 24 * 3600
 """A month; history is shorter than that anyway."""
@@ -63,13 +67,13 @@ class Publish(msgspec.Struct, forbid_unknown_fields=True):
     topic: Annotated[str, msgspec.Meta(pattern=rf"\A{TOPIC_PATTERN.pattern}\Z")] = DEFAULT_TOPIC
     data: dict[str, Any] = {}
     ttl_s: Annotated[float, msgspec.Meta(gt=0, le=TTL_S_MAX)] | None = None
-    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=CHARS_MAX)] | None = None
     due_us: int | None = None
     targets: PublishTargets | None = None
     force: bool = False
 
 
-def order(parts: Services, wanted: Publish) -> tuple[int, dict[str, object]]:
+def order(parts: Services, wanted: Publish, *, key_header: str | None) -> tuple[int, dict[str, object]]:
     """Order, keep and hand on what is `wanted`: the status and the members of the answer.
 
     201, or 200 for a repeated key. Raises `TooFast`, `WouldDisturb`, `Malformed`, and what `Broker.publish` does.
@@ -77,7 +81,7 @@ def order(parts: Services, wanted: Publish) -> tuple[int, dict[str, object]]:
     wait_us = parts.publish_rate.wait_us(clock.monotonic_us())
     if wait_us:
         raise TooFast(wait_us)
-    draft = _draft(wanted, age_max_s=parts.settings.publish_age_max_s)
+    draft = _draft(wanted, key_header, age_max_s=parts.settings.publish_age_max_s)
     broker = parts.broker
     earlier = None if draft.idempotency_key is None else broker.earlier(draft)
     trial = parts.trials.active()
@@ -100,7 +104,7 @@ def order(parts: Services, wanted: Publish) -> tuple[int, dict[str, object]]:
     return 200 if published.repeated else 201, members
 
 
-def _draft(wanted: Publish, *, age_max_s: float) -> Draft:
+def _draft(wanted: Publish, key_header: str | None, *, age_max_s: float) -> Draft:
     if wanted.data and len(encode_json(wanted.data)) > DATA_BYTES_MAX:
         raise Malformed(refusal("data_too_large", count=DATA_BYTES_MAX))
     targets = EVERYONE
@@ -115,8 +119,18 @@ def _draft(wanted: Publish, *, age_max_s: float) -> Draft:
         data=wanted.data,
         targets=targets,
         ttl_us=None if wanted.ttl_s is None else round(wanted.ttl_s * 1_000_000),
-        idempotency_key=wanted.idempotency_key,
+        idempotency_key=wanted.idempotency_key if key_header is None else _key(wanted, key_header),
     )
+
+
+def _key(wanted: Publish, header: str) -> str:
+    """The key in the header, which the body may repeat."""
+    key = parse_key(header)
+    if key is None:
+        raise Malformed(refusal("idempotency_header_malformed", count=CHARS_MAX))
+    if wanted.idempotency_key not in (None, key):
+        raise Malformed(refusal("idempotency_keys_differ"))
+    return key
 
 
 def _due_us(wanted_us: int | None, *, age_max_s: float) -> int:

@@ -22,7 +22,7 @@ from app.serving import door, shortcut
 from app.serving.peer import address_of
 from app.serving.shortcut import Shortcut, WsgiApp
 from app.web import body
-from app.web.publishing import PATH, Publish, order
+from app.web.publishing import KEY_HEADER, PATH, Publish, order
 
 _REFUSAL = "siar.refusal"
 """In `environ`: the exception that came of it, for the view to raise where it is put into words."""
@@ -74,7 +74,7 @@ class QuickPublish:
             return self._app(environ, start_response)
         door.refund(address_of(environ))  # As for every request with a token (auth.py).
         try:
-            status, members = order(self._services, wanted)
+            status, members = order(self._services, wanted, key_header=environ.get(KEY_HEADER))
         except (SiarError, OSError) as error:
             environ[_REFUSAL] = error
             return self._app(environ, start_response)

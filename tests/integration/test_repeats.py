@@ -240,3 +240,14 @@ def _records(sock: ssl.SSLSocket, *writes: bytes) -> list[bytes]:
     while not records[-1].endswith(b"}"):
         records.append(sock.recv(16_384))
     return records
+
+
+def test_a_key_in_the_header_publishes_once_whichever_way_it_comes(server: RunningServer) -> None:
+    keys = ["header 1", "header 1", "header 2", "header 1"]
+
+    with talking(server.port) as talk:
+        answers = [talk.ask(publishing(server, publish("t"), f'Idempotency-Key: "{key}"')) for key in keys]
+
+    assert [status for status, _answer in answers] == [201, 200, 201, 200]
+    first = answers[0][1]["offset"]
+    assert [answer["offset"] for _status, answer in answers] == [first, first, first + 1, first]

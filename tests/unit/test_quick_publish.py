@@ -131,6 +131,66 @@ def test_what_came_of_it_is_said_by_the_view_and_not_tried_again(
     assert len(tries) == 1
 
 
+KEY = 'a "b" \\ c'
+QUOTED = '"a \\"b\\" \\\\ c"'
+
+
+@pytest.mark.parametrize("token", [DRAWN, TYPED])
+@pytest.mark.parametrize(
+    ("header", "key"),
+    [(QUOTED, KEY), ('"k-1"', "k-1"), ("k-1", "k-1"), ('"' + "x" * 128 + '"', "x" * 128), (' "k" ', "k")],
+)
+def test_the_header_is_another_spelling_of_the_key(tmp_path: Path, token: str, header: str, key: str) -> None:
+    client = made(tmp_path, token).test_client()
+
+    answers = [
+        publish(client, token, headers={"Idempotency-Key": header}),
+        publish(client, token, headers={"Idempotency-Key": header}),
+        publish(client, token, {**BODY, "idempotency_key": key}),
+        publish(client, token, {**BODY, "idempotency_key": key}, headers={"Idempotency-Key": header}),
+        publish(client, token, {**BODY, "title": "Other"}, headers={"Idempotency-Key": header}),
+    ]
+
+    assert [each.status_code for each in answers] == [201, 200, 200, 200, 409]
+    assert {each.get_json().get("offset") for each in answers[:4]} == {1}
+
+
+@pytest.mark.parametrize("token", [DRAWN, TYPED])
+@pytest.mark.parametrize(
+    ("header", "member", "code"),
+    [
+        ('"a"', "b", "idempotency_keys_differ"),
+        *(
+            (header, None, "idempotency_header_malformed")
+            for header in [
+                "",
+                '""',
+                '"a',
+                'a"',
+                '"a","a"',
+                "a, b",
+                '"a";b=1',
+                '"\\a"',
+                '"\xe9"',
+                "a" * 129,
+                '"\t"',
+            ]
+        ),
+    ],
+)
+def test_a_header_that_holds_no_key_or_another_one_publishes_nothing(
+    tmp_path: Path, token: str, header: str, member: str | None, code: str
+) -> None:
+    app = made(tmp_path, token)
+
+    answer = publish(
+        app.test_client(), token, {**BODY, "idempotency_key": member}, headers={"Idempotency-Key": header}
+    )
+
+    assert (answer.status_code, answer.get_json()["code"]) == (400, code)
+    assert app.services.broker.position().offset == 0
+
+
 @pytest.mark.parametrize("token", ["", "x" * 40, "d" * 39, "d" * 41, "D" * 40])
 def test_another_token_publishes_nothing(app: SiarApp, passed_on: list[str], token: str) -> None:
     answer = publish(app.test_client(), token)
