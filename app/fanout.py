@@ -18,31 +18,16 @@ from typing import Protocol, cast
 
 from app import clock
 from app.broker.base import Broker, Filter, Replay
+from app.core.closed import CLOSED, CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_SLOW, Closed
 from app.core.deflate import DEFLATED, PLAIN
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.wire import EVENT_SERVICE, TRANSPORTS
 from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Outlet
+from app.serving.outlet import Outlet
 from app.serving.recording import Recording
 
-__all__ = [
-    "CLOSED_BY_CLIENT",
-    "CLOSED_DRAIN",
-    "CLOSED_HISTORY",
-    "CLOSED_LOST",
-    "CLOSED_OPERATOR",
-    "CLOSED_SLOW",
-    "Fanout",
-    "Group",
-]
-
 logger = logging.getLogger("siar.fanout")
-
-CLOSED_DRAIN = "server_drain"
-CLOSED_OPERATOR = "operator"
-CLOSED_HISTORY = "history_broken"
-"""What would come next does not follow what came last: the client comes back and is told of the gap."""
 
 
 class Connection(Protocol):
@@ -57,7 +42,7 @@ class Connection(Protocol):
         """Take what was missed; called once, before anything live."""
         ...
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         """End it from our side. Must not block."""
         ...
 
@@ -111,10 +96,12 @@ class Fanout:
         """Where it is noted when the kernel took what, by transport."""
         self._lock = broadcaster.lock
         self._rotation = itertools.count()
-        self.closed: Counter[tuple[str, str]] = Counter()
+        self.closed: dict[tuple[str, Closed], int] = {}
         """Ended connections by (transport, reason)."""
-        self.sent: Counter[str] = Counter()
+        self.sent: dict[str, int] = {}
         """Deliveries handed to connections, by transport."""
+        for name in self._names:
+            self._count_from_zero(name)
         broker.listen(self.deliver)
         broker.watch(self)
 
@@ -123,6 +110,7 @@ class Fanout:
         self._framings[transport] = framing
         if transport not in self._names:
             self._names = (*self._names, transport)
+            self._count_from_zero(transport)
 
     def subscribe(self, connection: Connection, since: Position | None, form: str = "") -> None:
         """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
@@ -153,7 +141,7 @@ class Fanout:
 
         self._broker.attach(None, connection.wanted, change)
 
-    def unsubscribe(self, connection: Connection, reason: str) -> None:
+    def unsubscribe(self, connection: Connection, reason: Closed) -> None:
         """Forget a connection; only the first reason counts."""
         with self._lock:
             if isinstance(connection, Outlet):
@@ -180,7 +168,7 @@ class Fanout:
             first = turn % len(connections)
             self._framings[transport].send(notification, connections[first:] + connections[:first])
             counts[transport] += len(connections)
-        for transport, count in counts.items():  # `Counter.update` asks first what it was given.
+        for transport, count in counts.items():
             self.sent[transport] += count
         return counts
 
@@ -264,13 +252,18 @@ class Fanout:
         for connection, _since_us in self.connections():
             self.cut(connection, CLOSED_DRAIN)
 
-    def cut(self, connection: Connection, reason: str) -> None:
+    def cut(self, connection: Connection, reason: Closed) -> None:
         """End a connection from our side, behind what waits for it."""
         if isinstance(connection, Outlet):
             connection.end(reason)  # First: who does not read a stream any more gets nothing more of it.
             return  # It has counted itself out, as at every end.
         self.unsubscribe(connection, reason)
         connection.end(reason)
+
+    def _count_from_zero(self, transport: str) -> None:
+        """Have a number for whatever is counted of a transport before it happens: alerts look at what is added."""
+        self.sent[transport] = 0
+        self.closed |= dict.fromkeys(((transport, reason) for reason in CLOSED), 0)
 
     def _group(self, wanted: Filter, form: str) -> Group:
         shared = Filter(wanted.transport, wanted.topics)

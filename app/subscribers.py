@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.fanout import CLOSED_OPERATOR, Fanout
+from app.core.closed import CLOSED_OPERATOR
+from app.fanout import Fanout
 from app.serving.outlet import Outlet
 
 PATH_DIRECT = "direct"

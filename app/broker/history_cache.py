@@ -15,7 +15,6 @@ together: whether this pays is for a measurement to say (`./siar load --preset v
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -29,6 +28,8 @@ ANSWERS_MAX = 32
 """Questions are strangers' own (`after`, `limit`): with a bound on both, what they can fill is two megabytes."""
 
 HIT, MISS, AWAY = "hit", "miss", "away"
+OUTCOMES = (HIT, MISS, AWAY)
+"""Every value of the label `outcome` of siar_history_answers_total."""
 
 logger = logging.getLogger("siar.broker")
 
@@ -52,9 +53,9 @@ class HistoryCache:
         self._link = link
         self._ttl_ms = ttl_ms
         self._is_away = is_away
-        self.answers: Counter[str] = Counter()
+        self.answers = dict.fromkeys(OUTCOMES, 0)
         """By outcome."""
-        self.took_us: Counter[str] = Counter()
+        self.took_us = dict.fromkeys(OUTCOMES, 0)
         """The same answers: the time until each was there."""
 
     def find(self, question: str) -> tuple[str, str | None]:

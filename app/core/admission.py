@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from typing import Literal, get_args
 
 from app.core.errors import SiarError
 from app.core.forwarded import parse_address
 from app.core.network_of import network_of
 
+Refused = Literal["server_full", "address_full"]
+"""Every value of the label `reason` of siar_refused_connections_total."""
+
 
 class TooManyConnections(SiarError):
     """No more connections are taken: the server's limit, or that of the address."""
 
-    def __init__(self, sentence: str, *, reason: str, count_max: int) -> None:
+    def __init__(self, sentence: str, *, reason: Refused, count_max: int) -> None:
         super().__init__(sentence)
         self.reason = reason
-        """`server_full` or `address_full`."""
         self.count_max = count_max
 
 
@@ -30,8 +33,8 @@ class Admission:
         self._by_address: Counter[str] = Counter()
         self.count = 0
         """Connections that are in."""
-        self.refused: Counter[str] = Counter()
-        """How many were refused, by reason: `server_full` or `address_full`."""
+        self.refused: dict[Refused, int] = dict.fromkeys(get_args(Refused), 0)
+        """How many were refused, by reason."""
         self._lock = threading.Lock()
 
     def enter(self, address: str) -> None:

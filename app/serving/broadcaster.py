@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable
 
 from app import clock
+from app.core.closed import CLOSED_SLOW
 from app.serving.loop import Loop
-from app.serving.outlet import CLOSED_SLOW, Outlet
+from app.serving.outlet import Outlet
 from app.serving.recording import Recording
 from app.serving.ring import LOT_MAX
 from app.serving.row import Row

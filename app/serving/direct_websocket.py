@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from engineio.packet import Packet
 
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, CLOSED_PROTOCOL, CLOSED_SLOW, Closed
 from app.core.deflate import NO_CONTEXT_TAKEOVER, is_offered
 from app.core.errors import MalformedFrame
 from app.core.frames import (
@@ -28,7 +29,7 @@ from app.core.frames import (
 from app.serving import door, handshake
 from app.serving.engine_entry import State, WebSocketEntry
 from app.serving.handled import HANDLED
-from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_SLOW, Outlet
+from app.serving.outlet import Outlet
 from app.serving.spawn import spawn
 from app.serving.takeover import SocketOptions, Taken, can_take_over, take_over
 from app.serving.websocket import ServeWebSocket
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from app.serving.engine_session import EngineSession
 
 logger = logging.getLogger("siar.websocket")
-
-CLOSED_BY_SERVER = "server_closed"
-CLOSED_PROTOCOL = "protocol_error"
 
 INBOX_MAX = 64
 """Messages that wait for their handlers; from there on the client's bytes wait in the kernel, and then in the client."""
@@ -132,12 +130,12 @@ class WebSocketOutlet(Outlet):
         if self._entry.state is not State.OPEN or self.session.channel is self:
             super().cut_if_slow()
 
-    def on_closed(self, reason: str) -> None:
+    def on_closed(self, reason: Closed) -> None:
         """Tell the session, from a thread: its disconnect handler may wait."""
         self.on_left(reason)
         self._post(None)
 
-    def on_left(self, reason: str) -> None:
+    def on_left(self, reason: Closed) -> None:
         """For who inherits: the connection ends; called at once, in the broadcaster's lock."""
 
     def on_upgraded(self) -> None:

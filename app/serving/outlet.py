@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from app import clock
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
 from app.serving import epoll
 from app.serving.missed import Missed
 from app.serving.takeover import RawSocket
@@ -38,11 +39,6 @@ PUSH_US = 2_000
 
 GOODBYE_US = 2_000_000
 """How long a peer may take to answer our end with its own."""
-
-CLOSED_BY_CLIENT = "client_closed"
-CLOSED_SLOW = "slow_consumer"
-CLOSED_LOST = "connection_lost"
-"""The kernel gave up: a reset, or a peer that acknowledged nothing for TCP_USER_TIMEOUT."""
 
 
 class Place:
@@ -82,7 +78,7 @@ class Outlet(Place):
         self._later: Missed | None = None
         self._is_deaf = False
         """Whether what the peer writes stays in the kernel."""
-        self._ending: str | None = None
+        self._ending: Closed | None = None
         """Why it ends as soon as nothing waits any more."""
 
     @property
@@ -102,7 +98,7 @@ class Outlet(Place):
         """The peer wrote `data`."""
         raise NotImplementedError
 
-    def on_closed(self, reason: str) -> None:
+    def on_closed(self, reason: Closed) -> None:
         """The connection ends."""
         raise NotImplementedError
 
@@ -194,7 +190,7 @@ class Outlet(Place):
         if self.waiting_bytes > self.broadcaster.bytes_max:
             self.drop(CLOSED_SLOW)
 
-    def drop(self, reason: str) -> None:
+    def drop(self, reason: Closed) -> None:
         """End the connection now; what waits is dropped, history has it."""
         with self.broadcaster.lock:
             sock, self.sock = self.sock, None
@@ -208,7 +204,7 @@ class Outlet(Place):
                 self._tell_closed(reason)
             self.leave()
 
-    def finish(self, goodbye: bytes, reason: str) -> None:
+    def finish(self, goodbye: bytes, reason: Closed) -> None:
         """Write what waits and `goodbye`, then end the connection; a peer that does not take it is cut off."""
         with self.broadcaster.lock:
             if not self.is_open:
@@ -225,7 +221,7 @@ class Outlet(Place):
             loop = self.broadcaster.loop
             loop.call_once(GOODBYE_US, lambda: self.drop(reason))
 
-    def _tell_closed(self, reason: str) -> None:
+    def _tell_closed(self, reason: Closed) -> None:
         if self.audience is not None:  # Whoever is told may publish, and it is not to be written to then.
             self.audience.remove(self)
         try:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX, Outlet
+from app.core.closed import CLOSED_LOST
+from app.serving.outlet import WRITE_BYTES_MAX, Outlet
 from app.serving.ring import LOT_MAX
 from app.serving.row import Row
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.core.deflate import DEFLATED, GZIP_HEAD, deflated, stored
 from app.core.event_stream import (
     encode_comment,
@@ -28,7 +29,7 @@ from app.core.event_stream import (
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
-from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout, Group
+from app.fanout import Connection, Fanout, Group
 from app.serving import epoll
 from app.serving.loop import Loop
 from app.serving.outlet import Outlet
@@ -82,7 +83,7 @@ class SseConnection(Outlet):
         missed = frames_of(replay.notifications, self._form) if replay.notifications else None
         self.write(head + beginning(self._transport.opening(replay), self._form), later=missed)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
@@ -95,7 +96,7 @@ class SseConnection(Outlet):
         if self._unread_bytes > UNREAD_BYTES_MAX:
             self.drop(CLOSED_BY_CLIENT)
 
-    def on_closed(self, reason: str) -> None:
+    def on_closed(self, reason: Closed) -> None:
         """Whoever ended it."""
         self._transport.fanout.unsubscribe(self, reason)
         self._transport.admission.leave(self._address)
@@ -152,7 +153,7 @@ class SseQueue:
         yield beginning(self._opening, self.form)
         yield from frames_of(missed, self.form)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         """End the stream behind what waits; a client that does not read is cut off."""
         if reason == CLOSED_SLOW:
             cut(self._sock)

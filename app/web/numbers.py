@@ -1,4 +1,8 @@
-"""The service's counters in Prometheus' form: read at the moment of the request, of all processes of the server."""
+"""The service's counters in Prometheus' form: read at the moment of the request, of all processes of the server.
+
+A labelled counter has a sample for each of its labels from the start, since `rate()` does not see what begins at 1. So it
+is counted in a dictionary that has every key at zero (`Fanout`, `Admission`, `HistoryCache`): another one is a `KeyError`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app import clock
-from app.broker.history_cache import HistoryCache
+from app.broker.history_cache import OUTCOMES, HistoryCache
 from app.core.totals import Numbers, total
 from app.services import Services
 from app.serving import board
@@ -73,11 +77,11 @@ def of_this_process(parts: Services) -> Numbers:
 
 
 def _of_the_cache(cache: HistoryCache | None) -> Numbers:
-    if cache is None:
-        return {}
+    none = dict.fromkeys(OUTCOMES, 0)
+    answers, took_us = (none, none) if cache is None else (cache.answers, cache.took_us)
     return {
-        "siar_history_answers": [((name,), count) for name, count in sorted(cache.answers.items())],
-        "siar_history_answers_seconds": [((name,), us / 1e6) for name, us in sorted(cache.took_us.items())],
+        "siar_history_answers": [((name,), count) for name, count in sorted(answers.items())],
+        "siar_history_answers_seconds": [((name,), us / 1e6) for name, us in sorted(took_us.items())],
     }
 
 

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import pytest
 
+from app.core.closed import CLOSED_LOST
 from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.recording import Recording
 from app.serving.sending import Pause
@@ -68,7 +69,7 @@ def audience_of(count: int) -> Iterator[tuple[Broadcaster, Audience]]:
                 Probe(broadcaster, cast(Any, sock)).join(audience)
             yield broadcaster, audience
             for outlet in list(audience.members):
-                outlet.drop("over")
+                outlet.drop(CLOSED_LOST)
             readers.wait(10)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.broker.base import Filter, Replay
 from app.broker.memory import MemoryBroker
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, Closed
 from app.core.notification import Notification
 from app.fanout import Connection, Fanout
 from app.serving.broadcaster import Broadcaster
@@ -55,7 +56,7 @@ class Stock:
     def start(self, replay: Replay) -> None:
         self.replays.append(replay)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         self.ended.append(reason)
 
 
@@ -80,15 +81,15 @@ class Direct(Outlet):
     def start(self, replay: Replay) -> None:
         self.replays.append(replay)
         if self.leaves_at_start:
-            self.drop("left")
+            self.drop(CLOSED_BY_CLIENT)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         self.finish(b"bye" + END, reason)
 
     def on_data(self, data: bytes) -> None:
         """Peers only listen here."""
 
-    def on_closed(self, reason: str) -> None:
+    def on_closed(self, reason: Closed) -> None:
         self.reasons.append(reason)
         self._fanout.unsubscribe(self, reason)
 
@@ -129,5 +130,5 @@ class Stage:
     def close(self) -> None:
         """End every connection on both sides."""
         for each in self._made:
-            each.drop("over")
+            each.drop(CLOSED_LOST)
             each.peer.close()

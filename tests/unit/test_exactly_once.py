@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import pytest
 
+from app.core.closed import CLOSED_LOST
 from app.serving import epoll
 from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.outlet import CLOSED_LOST
 from app.serving.sending import Pause
 from app.serving.stream import Stream
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe

@@ -113,5 +113,5 @@ def test_answers_and_their_times_are_added_up_by_outcome(cache: HistoryCache) ->
     for outcome, took_us in ((HIT, 10), (MISS, 700), (HIT, 5)):
         cache.count(outcome, took_us)
 
-    assert cache.answers == {HIT: 2, MISS: 1}
-    assert cache.took_us == {HIT: 15, MISS: 700}
+    assert cache.answers == {HIT: 2, MISS: 1, AWAY: 0}
+    assert cache.took_us == {HIT: 15, MISS: 700, AWAY: 0}

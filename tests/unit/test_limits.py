@@ -20,7 +20,7 @@ def test_one_address_cannot_take_everybodys_places() -> None:
     admission.enter("192.0.2.2")
 
     assert admission.count == 3
-    assert admission.refused == {"address_full": 1}
+    assert admission.refused == {"server_full": 0, "address_full": 1}
 
 
 def test_the_server_as_a_whole_has_a_limit_too() -> None:

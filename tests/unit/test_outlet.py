@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW
 from app.serving import epoll
 from app.serving.broadcaster import Audience, Broadcaster
 from app.serving.loop import Loop
-from app.serving.outlet import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, PUSH_US, Outlet
+from app.serving.outlet import PUSH_US, Outlet
 from app.serving.sending import Pause
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.closed import CLOSED_LOST
 from app.serving import sending
 from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.outlet import CLOSED_LOST
 from app.serving.recording import Recording
 from app.serving.ring import LOT_MAX
 from app.serving.row import Row
@@ -70,7 +70,7 @@ class Room:
 
     def close(self) -> None:
         for member in self.members:
-            member.drop("over")
+            member.drop(CLOSED_LOST)
         for peer in self.peers:
             peer.close()
         if self.sender._ring is not None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.closed import CLOSED_BY_SERVER, CLOSED_LOST
 from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.outlet import CLOSED_LOST, WRITE_BYTES_MAX
+from app.serving.outlet import WRITE_BYTES_MAX
 from app.serving.recording import Recording
 from app.serving.row import Row
 from app.serving.sending import Pause
@@ -161,7 +162,7 @@ def test_whoever_is_told_of_an_end_amid_a_lot_may_publish_and_end_others(at: int
 
     def publish_and_end_the_last() -> None:
         stage.audience.stream.append(b"<four>")
-        others[-1].drop("ended by another")
+        others[-1].drop(CLOSED_BY_SERVER)
 
     stage.members[at].when_closed = publish_and_end_the_last
 

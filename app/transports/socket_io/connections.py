@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.broker.base import Filter, Replay
+from app.core.closed import CLOSED_SLOW, Closed
 from app.core.deflate import DEFLATED
 from app.core.notification import EncodedJSON, encode_json
 from app.core.wire import EVENT_GAP
-from app.fanout import CLOSED_SLOW
 from app.serving.broadcaster import Broadcaster
 from app.serving.direct_websocket import GOING_AWAY, WebSocketOutlet
 from app.serving.engine_entry import WebSocketEntry
@@ -66,7 +66,7 @@ class SocketIoConnection:
     def _emit(self, event: str, data: EncodedJSON, id: str) -> None:
         self._transport.emit(event, (data, id) if self.recovers else (data,), [self.sid])
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         """Say goodbye, or cut off a client that does not read."""
         self._transport.end(self.sid, reason)
 
@@ -107,14 +107,14 @@ class SocketIoChannel(WebSocketOutlet):
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
         self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         """Say goodbye, or cut off a client that does not read."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
             self.finish(GOING_AWAY, reason)
 
-    def on_left(self, reason: str) -> None:
+    def on_left(self, reason: Closed) -> None:
         """Whoever ended it; the session is told afterwards."""
         if self.subscription is not None:
             self._transport.left(self, reason)

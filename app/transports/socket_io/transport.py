@@ -13,11 +13,12 @@ from flask_socketio import SocketIO
 from app.broker.base import Broker
 from app.broker.sessions import Sessions
 from app.core.admission import Admission
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
 from app.core.errors import Malformed
 from app.core.notification import EncodedJSON, Notification, WireJSON
 from app.core.position import Position
 from app.core.wire import EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
-from app.fanout import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Connection, Fanout
+from app.fanout import Connection, Fanout
 from app.serving import mode
 from app.serving.direct_websocket import direct_websocket
 from app.serving.engine_limits import CONNECT_TIMEOUT_S, IncomingLimits
@@ -148,7 +149,7 @@ class SocketIoTransport:
         session = self._session_of(sid)
         return session is not None and session.is_deflated
 
-    def end(self, sid: str, reason: str) -> None:
+    def end(self, sid: str, reason: Closed) -> None:
         """Close a client's connection without waiting for it.
 
         The Engine.IO session, not the namespace: of a Socket.IO DISCONNECT the official client makes "io server
@@ -224,7 +225,7 @@ class SocketIoTransport:
             channel.subscription, connection.channel = connection, channel
             self._fanout.move(connection, channel, channel.form)
 
-    def left(self, channel: SocketIoChannel, reason: str) -> None:
+    def left(self, channel: SocketIoChannel, reason: Closed) -> None:
         """A WebSocket has ended."""
         self._fanout.unsubscribe(channel, reason)
 
@@ -244,7 +245,7 @@ class SocketIoTransport:
     def _disconnect(self, reason: object = None) -> None:
         connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]
         if connection is not None:
-            closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
+            closed: Closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
             # Each holds the other: the collector of cycles would have to come for them.
             channel, connection.channel = connection.channel, None
             self._count_out(connection, channel, closed)
@@ -252,7 +253,7 @@ class SocketIoTransport:
                 self._sessions.leave(connection.pid)
 
     def _count_out(
-        self, connection: SocketIoConnection, channel: SocketIoChannel | None, reason: str
+        self, connection: SocketIoConnection, channel: SocketIoChannel | None, reason: Closed
     ) -> None:
         if channel is not None:
             self._fanout.unsubscribe(channel, reason)

@@ -9,10 +9,11 @@ from typing import Any, cast
 
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
+from app.core.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
-from app.fanout import CLOSED_BY_CLIENT, CLOSED_SLOW, Connection, Fanout
+from app.fanout import Connection, Fanout
 from app.serving import epoll
 from app.serving.loop import Loop
 from app.serving.outlet import Outlet
@@ -39,7 +40,7 @@ class LinesConnection(Outlet):
     def start(self, replay: Replay) -> None:
         self.write(self._head + self._transport.opening(replay))
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
@@ -49,7 +50,7 @@ class LinesConnection(Outlet):
         """Nothing is expected of a client."""
         self.drop(CLOSED_BY_CLIENT)
 
-    def on_closed(self, reason: str) -> None:
+    def on_closed(self, reason: Closed) -> None:
         self._transport.fanout.unsubscribe(self, reason)
         self._transport.admission.leave(self._address)
 
@@ -86,7 +87,7 @@ class LinesQueue:
     def start(self, replay: Replay) -> None:
         self.queue.put(self._transport.opening(replay))
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: Closed) -> None:
         if reason == CLOSED_SLOW:
             cut(self._sock)
         self.queue.put(None)
