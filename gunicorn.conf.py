@@ -4,11 +4,16 @@ The master fixes the time base, starts the clock channel and the recorder, and e
 At SIGHUP the master reads this file anew: what has to outlive that is not kept here.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from ssl import SSLContext
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -19,6 +24,11 @@ from app.core import totals
 from app.core.errors import SiarError
 from app.doctor import subject
 from app.serving import board, companions, descriptors, gunicorn_master, server_file
+
+if TYPE_CHECKING:  # gunicorn ships no types: the names say what a hook is given.
+    from gunicorn.arbiter import Arbiter
+    from gunicorn.config import Config
+    from gunicorn.workers.base import Worker
 
 try:
     _settings = settings.read(os.environ)
@@ -61,10 +71,10 @@ proc_name = "siar"
 certfile = _settings.tls_cert or None
 keyfile = _settings.tls_key or None
 
-_tls = None
+_tls: SSLContext | None = None
 
 
-def ssl_context(config, make):  # type: ignore[no-untyped-def]
+def ssl_context(config: Config, make: Callable[[], SSLContext]) -> SSLContext:
     """One for all connections: gunicorn would read certificate and key anew for each."""
     global _tls
     if _tls is None:
@@ -78,7 +88,7 @@ _board = (board.current() or board.make(workers)) if workers > 1 else None
 _files = descriptors.raise_limit()
 
 
-def on_starting(server):  # type: ignore[no-untyped-def]
+def on_starting(server: Arbiter) -> None:
     """Before the first worker: the time base and the companions."""
     if server.cfg.workers > workers:
         sys.exit(f"siar: {gunicorn_master.workers_sentence(server.cfg.workers, workers)}")
@@ -102,7 +112,7 @@ def on_starting(server):  # type: ignore[no-untyped-def]
         companions.on_parent_gone(_settings.parent_pipe_fd, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
 
-def _start_clock(server):  # type: ignore[no-untyped-def]
+def _start_clock(server: Arbiter) -> None:
     wanted = _settings.clock_port
     if wanted and wanted == _settings.port:
         server.log.warning("SIAR_CLOCK_PORT is the service's own port; the clock channel takes any free one.")
@@ -119,7 +129,7 @@ def _start_clock(server):  # type: ignore[no-untyped-def]
     server.siar_keeper.add("clock channel", process, lambda: companions.start_clock(_settings, port=port)[0])
 
 
-def _start_recorder(server, folder):  # type: ignore[no-untyped-def]
+def _start_recorder(server: Arbiter, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         server.siar_keeper.add(
@@ -129,7 +139,7 @@ def _start_recorder(server, folder):  # type: ignore[no-untyped-def]
         server.log.warning("No recorder (%s); what phones post is not stored.", error)
 
 
-def when_ready(server):  # type: ignore[no-untyped-def]
+def when_ready(server: Arbiter) -> None:
     """Once it listens. A master that ends closes its listeners first, so none are left from then on."""
     server.log.info(
         "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
@@ -149,12 +159,12 @@ def when_ready(server):  # type: ignore[no-untyped-def]
         _look_at_itself()
 
 
-def on_reload(server):  # type: ignore[no-untyped-def]
+def on_reload(server: Arbiter) -> None:
     """SIGHUP, before the next workers begin and the old ones end: like any that take another's place (`child_exit`)."""
     os.environ["SIAR_FIRST_LINK"] = "0"
 
 
-def pre_fork(server, worker):  # type: ignore[no-untyped-def]
+def pre_fork(server: Arbiter, worker: Worker) -> None:
     """Before a worker begins, in the master: its place on the board."""
     if _board is not None:
         worker.siar_slot = _board.free_slot(
@@ -162,20 +172,20 @@ def pre_fork(server, worker):  # type: ignore[no-untyped-def]
         )
 
 
-def post_fork(server, worker):  # type: ignore[no-untyped-def]
+def post_fork(server: Arbiter, worker: Worker) -> None:
     """In the worker."""
     if _board is not None:
         _board.mine = worker.siar_slot
 
 
-def child_exit(server, worker):  # type: ignore[no-untyped-def]
+def child_exit(server: Arbiter, worker: Worker) -> None:
     """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
     os.environ["SIAR_FIRST_LINK"] = "0"
     if _board is not None:
         _board.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
 
 
-def _say_where():  # type: ignore[no-untyped-def]
+def _say_where() -> None:
     here = subject.subject_of(_settings)
     trusted = _settings.tls_authority or _settings.tls_cert
     with contextlib.suppress(OSError):  # `serve` has looked whether the folder can be written to.
@@ -187,13 +197,13 @@ def _say_where():  # type: ignore[no-untyped-def]
         )
 
 
-def _look_at_itself():  # type: ignore[no-untyped-def]
+def _look_at_itself() -> None:
     # A process of its own: a thread here could hold a lock, such as one of OpenSSL's, in the moment a worker is forked,
     # and that worker would wait for it for ever. It ends by itself; gunicorn reaps it.
     companions.start_self_check()
 
 
-def on_exit(server):  # type: ignore[no-untyped-def]
+def on_exit(server: Arbiter) -> None:
     """After the last worker."""
     if _settings.operator_key:
         server_file.remove(_settings.runs_dir, pid=os.getpid())

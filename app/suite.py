@@ -235,8 +235,8 @@ def python_tool(name: str, *arguments: str | Path) -> Command:
 
 
 def mypy() -> Command:
-    """Types of the program and of the load tests."""
-    return python_tool("mypy", *(name for name in ("app", "loadtests") if any((ROOT / name).rglob("*.py"))))
+    """Types of every Python file of the checkout."""
+    return python_tool("mypy", "app", "loadtests", "tests", "gunicorn.conf.py", "wsgi.py")
 
 
 def prettier() -> Command:

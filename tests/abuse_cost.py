@@ -32,7 +32,7 @@ from typing import Any
 from app.bench.machine import choose_cores
 from tests.fault.herd import room_for, server_cpu_s
 from tests.support.abusers import KINDS
-from tests.support.server import ROOT, RunningServer, running_server
+from tests.support.server import ROOT, RunningServer, ServerSettings, running_server
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
 GOOD = 100
@@ -174,7 +174,7 @@ def measure(folder: Path, wanted: Abuse, *, repetitions: int) -> tuple[list[Repe
     """The repetitions, and what went wrong with the good ones."""
     cores = choose_cores()
     # Proxies are named so that loopback is no exception from the limits.
-    settings = {"trusted_proxies": "192.0.2.1", "recorder": 0, "publish_per_s_max": 2000}
+    settings: ServerSettings = {"trusted_proxies": "192.0.2.1", "recorder": 0, "publish_per_s_max": 2000}
     dice = random.Random(1)
     with contextlib.ExitStack() as stack:
         with cores.on_server_core():

@@ -95,9 +95,14 @@ def closure(names: Iterator[str], seen: set[str]) -> list[Work]:
     return sorted(found, key=lambda each: normal(each.name))
 
 
+def field_of(told: metadata.PackageMetadata, name: str) -> str:
+    """Return one field of its metadata; empty where it has none."""
+    return told[name] if name in told else ""  # noqa: SIM401 - the declared type has no `get`
+
+
 def licence_of(told: metadata.PackageMetadata) -> str:
     """What its metadata says: the expression of today, the field of yesterday, or the classifier."""
-    expression = told.get("License-Expression")
+    expression = field_of(told, "License-Expression")
     if expression:
         return expression
     classified = [
@@ -105,7 +110,7 @@ def licence_of(told: metadata.PackageMetadata) -> str:
         for each in told.get_all("Classifier") or []
         if each.startswith("License :: ")
     ]
-    field = (told.get("License") or "").strip()
+    field = field_of(told, "License").strip()
     if field and len(field) < 40:
         return TITLES.get(field, field)
     return " OR ".join(TITLES.get(each, each) for each in classified)
@@ -119,7 +124,7 @@ def home_of(told: metadata.PackageMetadata) -> str:
         for name, _, url in urls:
             if name.lower() == label:
                 return url
-    return told.get("Home-page") or ""
+    return field_of(told, "Home-page")
 
 
 def vendored() -> list[Work]:

@@ -20,6 +20,7 @@ import os
 import struct
 import sys
 from array import array
+from collections.abc import Callable
 
 LOT_MAX = 64
 """Descriptors by one call; a power of two. What the kernel keeps of each until all of a call are through stays in its caches."""
@@ -71,12 +72,13 @@ class Ring:
         """`places`: how many can be laid at a time, a power of two and `LOT_MAX` at least."""
         if sys.platform != "linux":
             raise OSError(errno.ENOSYS, "io_uring is Linux's")
-        self._enter = ctypes.CDLL(None, use_errno=True).syscall
-        self._enter.restype = ctypes.c_long
+        syscall = ctypes.CDLL(None, use_errno=True).syscall
+        syscall.restype = ctypes.c_long
+        self._enter: Callable[..., int] = syscall
         asked = [0] * 30
         asked[_FLAGS_AT] = _SUBMIT_ALL
         params = ctypes.create_string_buffer(_PARAMS.pack(*asked), _PARAMS.size)
-        self._fd: int = self._enter(_SYS_SETUP, places, params)
+        self._fd = self._enter(_SYS_SETUP, places, params)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         given = _PARAMS.unpack(params.raw)

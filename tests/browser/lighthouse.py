@@ -37,7 +37,7 @@ def audit(url: str, folder: Path) -> Audit:
     """Load the page as a phone does, with a phone's CPU and network, and judge it."""
     modules = require_node_modules()
     output = folder / "lighthouse.json"
-    command = [
+    command: list[str | Path] = [
         require_node(),
         modules / "lighthouse" / "cli" / "index.js",
         url,
@@ -53,9 +53,9 @@ def audit(url: str, folder: Path) -> Audit:
             command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment, cwd=folder
         )
         if TRACE_LOST not in done.stderr:
-            break
-    assert done.returncode == 0, done.stderr[-2000:]
-    return _audit(json.loads(output.read_text(encoding="utf-8")))
+            assert done.returncode == 0, done.stderr[-2000:]
+            return _audit(json.loads(output.read_text(encoding="utf-8")))
+    raise AssertionError(f"{TRACE_LOST}: in each of {TRIES_MAX} tries")
 
 
 def _audit(result: dict[str, Any]) -> Audit:

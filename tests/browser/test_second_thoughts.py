@@ -39,8 +39,12 @@ def forget(page: Page) -> None:
 def wait_for_two_looks(browser: Browser) -> None:
     """Until the page asks how the room stands a second time: what the first answer brought is there."""
     browser.events.clear()
-    asked = lambda: [urlsplit(url).path for url in browser.requested_urls()]  # noqa: E731 - reads as the noun that it is
-    browser.wait(lambda: asked().count("/api/assignment") >= 2, "the page asks twice")
+
+    def is_asked_again() -> bool:
+        asked = [urlsplit(url).path for url in browser.requested_urls()]
+        return asked.count("/api/assignment") >= 2
+
+    browser.wait(is_asked_again, "the page asks twice")
 
 
 def was_told_of_a_restart(page: Page) -> bool:

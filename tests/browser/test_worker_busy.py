@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import statistics
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ def rounds(page: Page, server: RunningServer) -> Iterator[tuple[list[str], list[
     loud_share = 0.0
     for number in range(ROUNDS):
         for is_busy in (False, True) if number % 2 else (True, False):
-            with busy(page) if is_busy else contextlib.nullcontext([]) as share:
+            load: AbstractContextManager[list[float]] = busy(page) if is_busy else nullcontext([])
+            with load as share:
                 ids = publish(server, COUNT)
             if is_busy:
                 loud, loud_share = ids, share[0]

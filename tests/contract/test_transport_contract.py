@@ -25,7 +25,7 @@ from app.core.wire import TRANSPORTS
 from tests.support import toy
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.metrics import subscribed
-from tests.support.server import ROOT, RunningServer, running_server
+from tests.support.server import ROOT, RunningServer, ServerSettings, running_server
 from tests.support.speaking import MakeSpeech, Speaker, speaking
 from tests.support.toy.speech import LinesSpeech
 
@@ -165,7 +165,12 @@ def test_a_server_that_ends_ends_every_stream(tmp_path: Path, fanout: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("fanout", ["direct", "stock"])
 def test_who_does_not_read_is_cut_off_and_others_are_not(tmp_path: Path, transport: str, fanout: str) -> None:
-    limits = {"queue_notifications_max": 50, "send_buffer_bytes": 8192, "recorder": 0, "fanout": fanout}
+    limits: ServerSettings = {
+        "queue_notifications_max": 50,
+        "send_buffer_bytes": 8192,
+        "recorder": 0,
+        "fanout": fanout,
+    }
     with (
         running_server(tmp_path, command=APP, **limits) as server,
         speaking(server.port, MAKERS[transport]),

@@ -101,18 +101,14 @@ class Member:
         assert self._sock is not None
         assert self._talk is not None
         try:
-            if self._talk.outgoing:
-                self._sock.sendall(self._talk.outgoing)
-                self._talk.outgoing = b""
+            if self._say(self._sock, self._talk):
                 self._herd.reads(self._sock)
                 return
             data = self._sock.recv(65_536)
             if not data or not self._talk.hear(data):
                 self.end("ended")
                 return
-            if self._talk.outgoing:
-                self._sock.sendall(self._talk.outgoing)
-                self._talk.outgoing = b""
+            self._say(self._sock, self._talk)
         except BlockingIOError:
             return
         except OSError:
@@ -126,6 +122,13 @@ class Member:
         if self.back_s is None and self.is_live and self.ledger.through >= self._herd.wanted_through:
             self.back_s = time.monotonic()
             self._herd.left_count -= 1
+
+    @staticmethod
+    def _say(sock: socket.socket, talk: Talk) -> bool:
+        """Send what there is to say, and tell whether there was any."""
+        said, talk.outgoing = talk.outgoing, b""
+        sock.sendall(said)
+        return bool(said)
 
     def end(self, how: str) -> None:
         """Come back after a while."""

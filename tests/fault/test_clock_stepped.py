@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app import clock
-from tests.support.followers import following, wait_for
-from tests.support.server import free_port, running_server
+from tests.support.followers import Follower, following, wait_for
+from tests.support.server import ServerSettings, free_port, running_server
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
@@ -33,10 +33,15 @@ def test_a_step_of_the_clock_between_starts_loses_doubles_and_reorders_nothing(
     tmp_path: Path, name: str
 ) -> None:
     port = free_port()
-    settings = {"port": port, "broker": "sqlite:///history.db", "recorder": 0, "heartbeat_s": 1}
+    settings: ServerSettings = {
+        "port": port,
+        "broker": "sqlite:///history.db",
+        "recorder": 0,
+        "heartbeat_s": 1,
+    }
     sent: list[dict[str, int]] = []
     with contextlib.ExitStack() as lives:
-        followers = []
+        followers: list[Follower] = []
         for life, step_us in enumerate(STEPS_US[name]):
             anchor_us = clock.anchor_us() + step_us
             with running_server(tmp_path, anchor_us=anchor_us, timebase=f"life-{life}", **settings) as server:

@@ -70,14 +70,16 @@ def test_without_descriptors_accepting_pauses_and_existing_clients_are_unaffecte
         worker = worker_of(server)
         _, hard = resource.prlimit(worker.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (worker.num_fds() + 5, hard))
-        for _ in range(30):  # The kernel takes their connections; the server cannot.
-            stranger = strangers.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        connections = [  # The kernel takes them; the server cannot.
+            strangers.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(30)
+        ]
+        for stranger in connections:
             stranger.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         before = crowd[0].ledger.through
         cpu_s, asked_s = sum(worker.cpu_times()[:2]), time.monotonic()
         assert swarm.run(lambda: all(each.ledger.through > before + 100 for each in crowd), PATIENCE_S)
         busy = (sum(worker.cpu_times()[:2]) - cpu_s) / (time.monotonic() - asked_s)
-        assert not _answers(stranger), "whoever came last was let in: descriptors had not run out"
+        assert not _answers(connections[-1]), "whoever came last was let in: descriptors had not run out"
         resource.prlimit(worker.pid, resource.RLIMIT_NOFILE, (hard, hard))
 
         assert swarm.run(lambda: _answers(stranger), 20), "whoever waited was not let in afterwards"

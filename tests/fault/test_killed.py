@@ -17,7 +17,7 @@ import pytest
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.lab import wait_until_gone, worker_of
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.server import RunningServer, ServerSettings, free_port, running_server
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,13 @@ def has_all(follower: Follower) -> Callable[[], bool]:
 def test_a_server_that_is_killed_and_restarted_under_publishing_loses_and_doubles_nothing(
     tmp_path: Path, fanout: str
 ) -> None:
-    settings = {"port": free_port(), "broker": BROKER, "recorder": 0, "heartbeat_s": 1, "fanout": fanout}
+    settings: ServerSettings = {
+        "port": free_port(),
+        "broker": BROKER,
+        "recorder": 0,
+        "heartbeat_s": 1,
+        "fanout": fanout,
+    }
     with contextlib.ExitStack() as lives:
         server = lives.enter_context(running_server(tmp_path, **settings))
         publisher = Publisher(server, COUNT)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import small_disk
 from tests.support.followers import Follower, following, wait_for
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.small_disk import fill, on_small_disk, run_inside, seen_by
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,7 @@ def test_while_the_disk_of_the_history_is_full_publishing_is_refused_and_subscri
 ) -> None:
     disk = tmp_path / "disk"
     command = on_small_disk(disk, options="size=2m")
-    settings = {"broker": "sqlite:///disk/history.db", "recorder": 0, "heartbeat_s": 1}
+    settings: ServerSettings = {"broker": "sqlite:///disk/history.db", "recorder": 0, "heartbeat_s": 1}
     with (
         running_server(tmp_path, command=command, **settings) as server,
         following(server.port, EVERYBODY) as followers,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.support.patience import PATIENCE_S
 from tests.support.posting import GOOD_TRIAL
@@ -321,7 +322,7 @@ def test_a_foreign_origin_is_refused_on_both_transports(server: RunningServer, o
     for path in ("/events", "/socket.io/?EIO=4&transport=polling"):
         assert server.request("GET", path, headers={"Origin": origin})[0] == 403
     with pytest.raises(InvalidStatus, match="403"):
-        connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket", origin=origin)  # type: ignore[arg-type]
+        connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket", origin=Origin(origin))
 
 
 def post_batch(server: RunningServer, device: dict[str, str], **change: Any) -> tuple[int, Any]:

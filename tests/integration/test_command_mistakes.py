@@ -43,7 +43,7 @@ from tests.unit.support_run import RunMaker, a_plan, store_run
 def test_a_mistake_gets_a_sentence_and_its_exit_code(
     arguments: tuple[str, ...], settings: dict[str, str], code: int, word: str, tmp_path: Path
 ) -> None:
-    done = siar(tmp_path, *arguments, **settings)
+    done = siar(tmp_path, *arguments, timeout_s=120, **settings)
 
     assert done.returncode == code, done.stderr
     assert word in done.stderr

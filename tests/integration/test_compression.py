@@ -21,7 +21,7 @@ from tests.support.fanouts import FANOUTS
 from tests.support.metrics import metric
 from tests.support.patience import PATIENCE_S
 from tests.support.room_by_hand import OPENING, new_phone, operator, put_trial
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.streams import SseReader, socketio, sse
 
 LONG = "Go to the yard. " * 300
@@ -149,7 +149,7 @@ def test_what_was_missed_heartbeats_and_the_end_are_read_in_a_compressed_stream_
 def test_a_client_may_compress_what_it_sends_and_a_bomb_ends_only_its_own_connection(
     backend: str, fanout: str, tmp_path: Path
 ) -> None:
-    settings = {
+    settings: ServerSettings = {
         "compression": 1,
         "green_threads": backend,
         "fanout": fanout,

@@ -12,10 +12,10 @@ import pytest
 from tests.support.kernel_ring import OFFERED
 from tests.support.metrics import await_metric, metric
 from tests.support.patience import PATIENCE_S
-from tests.support.server import free_port, running_server
-from tests.support.streams import read_until, socketio, sse, websocket_by_hand
+from tests.support.server import ServerSettings, free_port, running_server
+from tests.support.streams import SocketIoReader, SseReader, read_until, socketio, sse, websocket_by_hand
 
-SLOW_BEATS = {"heartbeat_s": 60, "ping_interval_s": 60, "recorder": 0}
+SLOW_BEATS: ServerSettings = {"heartbeat_s": 60, "ping_interval_s": 60, "recorder": 0}
 """Who is missed only by these is not noticed at once: `await_metric` waits for a quarter of that."""
 
 BACKENDS = ("eventlet", pytest.param("gevent", marks=pytest.mark.nightly))
@@ -48,7 +48,10 @@ def test_one_call_writes_to_many_where_the_kernel_offers_it_and_otherwise_each_h
     ):
         wanted = "io_uring" if io_uring == "true" and OFFERED else "send"
         assert server.request("GET", "/version")[1]["writes"] == wanted
-        clients = [stack.enter_context(join(server.port)) for join in (sse, socketio) for _ in range(40)]
+        clients: list[SseReader | SocketIoReader] = [
+            *(stack.enter_context(sse(server.port)) for _ in range(40)),
+            *(stack.enter_context(socketio(server.port)) for _ in range(40)),
+        ]
         published = [server.publish(f"number {number}")["offset"] for number in range(5)]
 
         for client in clients:
@@ -148,7 +151,7 @@ def test_heartbeats_come_to_the_idle_only_and_carry_the_position(tmp_path: Path)
 @pytest.mark.slow
 def test_one_timer_pings_everybody_and_ends_who_does_not_answer(tmp_path: Path) -> None:
     # Who answers may be late by more than half a second on a busy machine.
-    settings = {"ping_interval_s": 0.3, "ping_timeout_s": 3, "recorder": 0}
+    settings: ServerSettings = {"ping_interval_s": 0.3, "ping_timeout_s": 3, "recorder": 0}
     with (
         running_server(tmp_path, **settings) as server,
         socketio(server.port) as answers,

@@ -92,7 +92,7 @@ def test_a_server_that_runs_is_looked_at_itself(tmp_path: Path) -> None:
 @contextlib.contextmanager
 def answering(answer: Callable[[socket.socket], None]) -> Iterator[str]:
     """A server in front of ours that does something else; its URL."""
-    kept = []
+    kept: list[socket.socket] = []
 
     def serve() -> None:
         with contextlib.suppress(OSError):

@@ -21,7 +21,7 @@ from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.interop import CLIENTS, interop_client
 from tests.support.patience import PATIENCE_S
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.server import RunningServer, ServerSettings, free_port, running_server
 from tests.support.streams import socketio, websocket_by_hand
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -57,7 +57,7 @@ def test_clients_of_both_transports_come_back_to_the_next_process_and_miss_nothi
 ) -> None:
     """With a durable history, while publishing goes on: exactly once and in order, whatever ended the first."""
     port = free_port()
-    options = {"broker": BROKER, "recorder": 0, "port": port, "fanout": fanout}
+    options: ServerSettings = {"broker": BROKER, "recorder": 0, "port": port, "fanout": fanout}
     expected = [str(number) for number in range(150)]
     with running_server(tmp_path, **options) as server, following(port, BOTH) as followers:
         publisher = Publisher(server, len(expected))
@@ -125,7 +125,7 @@ def test_a_socketio_client_that_had_received_nothing_is_not_passed_over_by_the_n
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_a_polling_client_comes_back_to_the_next_process_and_resumes(tmp_path: Path, kind: str) -> None:
     """Also python-socketio's, which takes Engine.IO's close on a poll for a farewell."""
-    options = {"broker": BROKER, "recorder": 0, "port": free_port()}
+    options: ServerSettings = {"broker": BROKER, "recorder": 0, "port": free_port()}
     delays = {"reconnection": True, "reconnectionDelay": 50, "reconnectionDelayMax": 50}
     with (
         running_server(tmp_path, **options) as server,

@@ -11,12 +11,13 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from tests.support.followers import Follower, Publisher, wait_for
-from tests.support.server import ADMIN_TOKEN, ROOT, RunningServer, free_port, running_server
+from tests.support.server import ADMIN_TOKEN, ROOT, RunningServer, ServerSettings, free_port, running_server
 from tests.support.streams import sse
 
 pytestmark = pytest.mark.slow
@@ -40,13 +41,13 @@ def worker_of(server: RunningServer) -> psutil.Process:
     raise AssertionError("no process has the history open")
 
 
-def history(server: RunningServer, after: int = 0) -> list[dict[str, object]]:
+def history(server: RunningServer, after: int = 0) -> list[dict[str, Any]]:
     _status, answer = server.request("GET", f"/api/notifications?after={after}&limit=1000")
-    return answer["notifications"]  # type: ignore[no-any-return]
+    return answer["notifications"]
 
 
 def test_every_notification_answered_with_201_survives_kill_9_amid_publishing(tmp_path: Path) -> None:
-    answered: list[dict[str, object]] = []
+    answered: list[dict[str, Any]] = []
     for life in range(2):
         with running_server(tmp_path, broker=BROKER, recorder=0) as server:
             assert {each["id"] for each in answered} <= {each["id"] for each in history(server)}
@@ -180,7 +181,7 @@ def test_the_worker_can_be_replaced_while_it_holds_the_history(tmp_path: Path) -
     [({}, "memory"), ({"broker": BROKER + "?synchronous=full"}, "sqlite, synchronous=full")],
 )
 def test_the_server_says_whether_its_history_is_durable_and_not_where(
-    tmp_path: Path, options: dict[str, str], told: str
+    tmp_path: Path, options: ServerSettings, told: str
 ) -> None:
     with running_server(tmp_path, recorder=0, **options) as server:
         server.publish()

@@ -174,7 +174,7 @@ def test_a_message_comes_back_as_it_was(client: Client, packet: str | bytes) -> 
 
 
 def test_messages_keep_their_order_whatever_they_hold(client: Client) -> None:
-    packets = ["4test1", b"\x00\x1e\xff", "4test2", b"\x01" * 1000, "4test3"]
+    packets: list[str | bytes] = ["4test1", b"\x00\x1e\xff", "4test2", b"\x01" * 1000, "4test3"]
 
     client.send(*packets)
 

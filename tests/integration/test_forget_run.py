@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_a_finished_run_forgets_one_phone_and_keeps_the_others(
         with Store.open(folder) as store:
             run = store.load()
         monkeypatch.setenv("SIAR_RUNS_DIR", str(server.runs_dir))
-        verified = verify.execute(type("Arguments", (), {"run": "whole"})())  # type: ignore[arg-type]
+        verified = verify.execute(argparse.Namespace(run="whole"))
 
     assert status == 200
     assert counts["deliveries_count"] == 24

@@ -13,7 +13,7 @@ from tests.integration.test_direct_ends import open_websocket
 from tests.support.floods import AT_ONCE, FLOODS, is_ended_by
 from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import Endpoint, WebSocket, protocol_server
-from tests.support.server import running_server
+from tests.support.server import ServerSettings, running_server
 from tests.support.streams import read_until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.alone]  # They take all that they get.
@@ -65,7 +65,7 @@ def test_a_websocket_over_http_1_0_is_refused(endpoint: Endpoint, version: str) 
 @pytest.mark.parametrize("backend", ["eventlet", "gevent"])
 def test_others_are_served_while_frames_come_without_a_pause(backend: str, tmp_path: Path) -> None:
     """So fast a client may be here; while there are bytes its reader never waits by itself."""
-    settings = {"fanout": "stock", "green_threads": backend, "packets_per_s_max": 1_000_000}
+    settings: ServerSettings = {"fanout": "stock", "green_threads": backend, "packets_per_s_max": 1_000_000}
     enough = threading.Event()
     with running_server(tmp_path, recorder=0, **settings) as server, open_websocket(server) as sock:
         sock.settimeout(PATIENCE_S)

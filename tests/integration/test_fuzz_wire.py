@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -248,7 +249,7 @@ def test_no_payload_of_polling_harms_anybody(stage: Stage, body: bytes) -> None:
     stage.is_well()
 
 
-BATCH = {
+BATCH: dict[str, Any] = {
     "batch_id": "batch-0001",
     "clock_channel": "websocket",
     "timebase": "00",
@@ -271,7 +272,7 @@ BATCH = {
 def half_right_batches(draw: st.DrawFn) -> dict[str, object]:
     """A good batch with a few members replaced, taken out, or put in."""
     batch: dict[str, object] = {**BATCH, "batch_id": f"b-{os.urandom(8).hex()}"}
-    sample = dict(BATCH["samples"][0])  # type: ignore[arg-type]
+    sample = dict(BATCH["samples"][0])
     for target in draw(st.lists(st.sampled_from([batch, sample]), min_size=1, max_size=3)):
         name = draw(st.sampled_from([*target, "conduct", "trial", "run", "lifecycle", "extra"]))
         if draw(st.booleans()):

@@ -77,7 +77,7 @@ def test_users_and_built_in_clients_lose_nothing_over_tls_through_nginx(tmp_path
 def stamps(run: Path) -> tuple[int, int]:
     """Deliveries with a kernel stamp, and all."""
     with contextlib.closing(sqlite3.connect(run / "run.sqlite")) as store:
-        return store.execute("SELECT count(kernel_received_us), count(*) FROM delivery").fetchone()  # type: ignore[no-any-return]
+        return store.execute("SELECT count(kernel_received_us), count(*) FROM delivery").fetchone()
 
 
 @pytest.mark.nightly

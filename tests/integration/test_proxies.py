@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from app.doctor import examine, page_files
 from app.doctor.finding import State
@@ -161,7 +162,7 @@ def test_socket_io_comes_by_websocket_or_says_that_it_cannot(front: Front) -> No
     opening = connect(
         url,
         ssl=front.trust,
-        origin=front.origin,  # type: ignore[arg-type]
+        origin=Origin(front.origin),
         open_timeout=PATIENCE_S,
         proxy=None,
     ) if front.upgrades else None  # fmt: skip

@@ -24,7 +24,7 @@ from tests.support.metrics import subscribed
 from tests.support.nginx import nginx
 from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import redis_server
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ class Front:
 def front(tmp_path: Path, *, affinity: str = "address") -> Iterator[Front]:
     files = keep.make("self", tmp_path / "tls", ["127.0.0.1"])
     with redis_server(tmp_path / "redis") as redis:
-        options = {"broker": redis.url, "recorder": 0, "trusted_proxies": "127.0.0.1"}
+        options: ServerSettings = {"broker": redis.url, "recorder": 0, "trusted_proxies": "127.0.0.1"}
         with (
             running_server(tmp_path, **options) as one,
             running_server(tmp_path, **options) as other,
@@ -102,7 +102,7 @@ class PollingClient:
         assert text.startswith("42"), text
         name, argument = json.loads(text[2:])
         assert name == "notification"
-        return argument  # type: ignore[no-any-return]
+        return argument
 
     def _ask(self, method: str, body: str | None = None) -> str:
         status, text, given = self.front.ask(
@@ -187,8 +187,7 @@ def test_clients_go_on_at_another_server_when_theirs_is_gone(tmp_path: Path) -> 
     with front(tmp_path) as before:
         gone, stays = before.servers
         left_at = gone.publish("seen")["id"]
-        stays_at = lambda: stays.request("GET", "/api/notifications")[1]["position"]  # noqa: E731
-        wait_for(lambda: stays_at() == left_at, stays.log)
+        wait_for(lambda: stays.request("GET", "/api/notifications")[1]["position"] == left_at, stays.log)
         os.killpg(gone.process.pid, signal.SIGKILL)
         gone.process.wait()
         stays.publish("missed")

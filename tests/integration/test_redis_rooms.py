@@ -18,7 +18,7 @@ from app.core.broker_url import RedisAddress
 from app.core.errors import NotKept
 from tests.support.followers import wait_for
 from tests.support.redis_server import RedisServer, redis_server, shared_redis
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 
 
 class Group:
@@ -108,7 +108,7 @@ def test_with_a_redis_that_takes_nothing_everything_stays_as_it_was(tmp_path: Pa
 @contextlib.contextmanager
 def two_servers(tmp_path: Path) -> Iterator[tuple[RunningServer, RunningServer]]:
     with redis_server(tmp_path / "redis") as redis:
-        options = {"broker": redis.url, "recorder": 0}
+        options: ServerSettings = {"broker": redis.url, "recorder": 0}
         with running_server(tmp_path, **options) as first, running_server(tmp_path, **options) as second:
             yield first, second
 

@@ -22,7 +22,7 @@ from app.broker.redis_link import PATIENCE_S
 from app.measure.cpu import CpuSampler
 from tests.support.followers import Publisher, following, wait_for
 from tests.support.redis_server import RedisServer, redis_server
-from tests.support.server import RunningServer, free_port, running_server
+from tests.support.server import RunningServer, ServerSettings, free_port, running_server
 from tests.support.streams import socketio, sse
 
 TRANSPORTS = ("sse", "socketio")
@@ -111,7 +111,7 @@ def test_a_client_resumes_on_another_server_by_either_transport(tmp_path: Path) 
 def test_while_redis_is_away_publishers_get_503_and_subscribers_stay_and_are_told(
     tmp_path: Path, fanout: str, green_threads: str
 ) -> None:
-    settings = {"recorder": 0, "fanout": fanout, "green_threads": green_threads}
+    settings: ServerSettings = {"recorder": 0, "fanout": fanout, "green_threads": green_threads}
     with (
         redis_server(tmp_path / "redis") as redis,
         running_server(tmp_path, broker=redis.url, **settings) as server,

@@ -16,7 +16,7 @@ from app.experiment.room_api import RoomOperator
 from tests.support.patience import PATIENCE_S
 from tests.support.posting import CONDUCT, begin_trial, post
 from tests.support.room_by_hand import OPENING, new_phone, operator
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 
 DEVICE_BYTES_MAX = 4096
 
@@ -29,7 +29,10 @@ NAVIGATION = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("refusals")
-    settings = {"spool_device_bytes_max": DEVICE_BYTES_MAX, "runner_silence_s": RUNNER_SILENCE_S}
+    settings: ServerSettings = {
+        "spool_device_bytes_max": DEVICE_BYTES_MAX,
+        "runner_silence_s": RUNNER_SILENCE_S,
+    }
     with running_server(folder, recorder=0, **settings) as server:
         yield server
         assert "Traceback" not in server.log(), server.log()

@@ -17,7 +17,7 @@ from app.operators import DRAWN_TOKEN_CHARS
 from tests.support.encrypted import serving
 from tests.support.patience import PATIENCE_S
 from tests.support.republishing import asking, publish, talking
-from tests.support.server import ADMIN_TOKEN, GUNICORN, RunningServer, running_server
+from tests.support.server import ADMIN_TOKEN, GUNICORN, RunningServer, ServerSettings, running_server
 from tests.support.streams import sse
 
 COMMAND = (*GUNICORN[:-1], "tests.support.repeats_app:app")
@@ -36,7 +36,7 @@ def server(
 ) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("repeats")
     worker, token = request.param
-    options = {
+    options: ServerSettings = {
         "publish_body_bytes_max": BODY_BYTES_MAX,
         "green_threads": worker,
         "admin_token": TOKENS[token],
@@ -181,8 +181,9 @@ def test_requests_that_come_at_once_are_answered_in_order(server: RunningServer)
 
 @pytest.mark.parametrize("worker", WORKERS)
 def test_a_publisher_that_is_too_fast_is_told_so_and_taken_again_later(tmp_path: Path, worker: str) -> None:
-    data, statuses = asking(publish("t")), []
-    options = {"publish_per_s_max": 5, "green_threads": worker}
+    data = asking(publish("t"))
+    statuses: list[int] = []
+    options: ServerSettings = {"publish_per_s_max": 5, "green_threads": worker}
     with (
         running_server(tmp_path, command=COMMAND, recorder=0, **options) as server,
         talking(server.port) as talk,
@@ -199,7 +200,7 @@ def test_a_publisher_that_is_too_fast_is_told_so_and_taken_again_later(tmp_path:
 @pytest.mark.parametrize("worker", WORKERS)
 def test_a_drain_does_not_wait_for_a_publisher_that_says_nothing(tmp_path: Path, worker: str) -> None:
     data = asking(publish("t"))
-    options = {"green_threads": worker}
+    options: ServerSettings = {"green_threads": worker}
     with (
         running_server(tmp_path, command=COMMAND, recorder=0, **options) as server,
         talking(server.port) as talk,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -64,12 +64,13 @@ def test_our_own_runner_says_for_which_run_it_speaks(server: RunningServer) -> N
     operator(server, "DELETE", "/api/room")
     open_room(server, "next-2")
 
-    for say in (
+    orders: tuple[Callable[[], None], ...] = (
         lambda: late.put_trial(None),
         lambda: late.put_progress({"round": 1}),
         lambda: late.finish_room({"verdict": VERDICT}),
         late.close_room,
-    ):
+    )
+    for say in orders:
         with pytest.raises(Conflict):
             say()
 

@@ -202,14 +202,16 @@ def test_clients_that_come_and_go_while_publishing_miss_nothing(server: RunningS
     publisher = threading.Thread(target=lambda: [server.publish(f"n{i}", "") for i in range(150)])
     publisher.start()
 
-    over_sse, left_at = [], start
+    over_sse: list[int] = []
+    left_at = start
     while len(over_sse) < 150:
         with sse(server.port, headers={"Last-Event-ID": left_at}) as stream:
             for _ in range(min(7, 150 - len(over_sse))):
                 notification = stream.next_notification()
                 over_sse.append(notification["offset"])
                 left_at = notification["id"]  # Not the stream's: it may have read further than we have taken.
-    over_socketio, left_at = [], start
+    over_socketio: list[int] = []
+    left_at = start
     while len(over_socketio) < 150:
         with socketio(server.port, {"last_event_id": left_at}) as channel:
             for _ in range(min(20, 150 - len(over_socketio))):

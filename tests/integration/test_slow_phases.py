@@ -15,7 +15,7 @@ from app.core.frames import Opcode, encode_frame, handshake_key, handshake_reque
 from tests.support.encrypted import serving
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.metrics import subscribed
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.streams import sse, websocket_by_hand
 
 pytestmark = pytest.mark.nightly
@@ -46,7 +46,7 @@ HALF_A_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[RunningServer]:
-    bounds = {"ping_interval_s": 0.5, "ping_timeout_s": 1}
+    bounds: ServerSettings = {"ping_interval_s": 0.5, "ping_timeout_s": 1}
     folder = tmp_path_factory.mktemp("phases")
     with running_server(folder, recorder=0, **bounds, **fanout_settings(request.param)) as running:
         yield running

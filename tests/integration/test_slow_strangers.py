@@ -12,11 +12,12 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from app.serving.answer_socket import SEND_IDLE_S
 from app.serving.door import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE
 from app.serving.timed_body import BODY_S
-from app.serving.worker import FIRST_REQUEST_S, SEND_IDLE_S
+from app.serving.worker import FIRST_REQUEST_S
 from tests.support.patience import PATIENCE_S
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.streams import sse
 
 CONNECTIONS = 4
@@ -39,7 +40,7 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[RunningServer]:
     # With proxies named, an address of loopback is one like any other.
-    settings = {"trusted_proxies": "192.0.2.1", "connections_per_address_max": CONNECTIONS}
+    settings: ServerSettings = {"trusted_proxies": "192.0.2.1", "connections_per_address_max": CONNECTIONS}
     folder = tmp_path_factory.mktemp("slow")
     with running_server(folder, recorder=0, green_threads=request.param, **settings) as running:
         yield running
@@ -226,7 +227,7 @@ def is_held(server: RunningServer, sock: socket.socket) -> bool:
     """Whether a process of the server still has its end of `sock`: who does not read cannot see that end."""
     master = psutil.Process(server.process.pid)
     return any(
-        each.raddr and tuple(each.raddr) == sock.getsockname()
+        tuple(each.raddr) == sock.getsockname()
         for process in (master, *master.children(recursive=True))
         for each in process.net_connections("tcp")
     )

@@ -18,7 +18,7 @@ from tests.components import require_node, require_node_modules
 from tests.support.metrics import metric
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port, running_server
-from tests.support.streams import next_line, official_client, socketio, sse
+from tests.support.streams import SocketIoReader, SseReader, next_line, official_client, socketio, sse
 
 FIRST_BYTE_S_MAX = 2.0
 """Generous for a busy machine; a server that holds back until 4,096 bytes never sends it."""
@@ -173,7 +173,8 @@ def test_an_emit_loop_does_not_hold_notifications_back(tmp_path: Path) -> None:
         sse(server.port) as stream,
         socketio(server.port) as channel,
     ):
-        for number, (transport, reader) in enumerate((("sse", stream), ("socketio", channel))):
+        readers: dict[str, SseReader | SocketIoReader] = {"sse": stream, "socketio": channel}
+        for number, (transport, reader) in enumerate(readers.items()):
             order = {
                 "run": "trap13",
                 "trial": number,

@@ -19,7 +19,7 @@ import pytest
 from app.bench.crowd import Member, crowd
 from app.bench.publisher import Publisher
 from tests.support.patience import PATIENCE_S
-from tests.support.server import RunningServer, running_server
+from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.swarm import Subscriber, Swarm
 
 HALF = 250
@@ -65,7 +65,7 @@ class Stops(threading.Thread):
 @pytest.mark.parametrize("io_uring", ["true", "false"])
 @pytest.mark.parametrize("transport", ["sse", "socketio"])
 def test_a_burst_comes_once_and_in_order_to_both(transport: str, io_uring: str, tmp_path: Path) -> None:
-    settings = {"io_uring": io_uring, "ping_interval_s": PING_S, "recorder": 0}
+    settings: ServerSettings = {"io_uring": io_uring, "ping_interval_s": PING_S, "recorder": 0}
     with (
         running_server(tmp_path, **settings) as server,
         Swarm() as swarm,

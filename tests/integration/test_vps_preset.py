@@ -18,7 +18,7 @@ from tests.components import require_tool
 from tests.support.commands import siar
 from tests.support.followers import wait_for
 from tests.support.redis_server import shared_redis
-from tests.support.server import ADMIN_TOKEN, free_port, running_server
+from tests.support.server import ADMIN_TOKEN, ServerSettings, free_port, running_server
 
 
 def server_at(url: str) -> Server:
@@ -47,7 +47,7 @@ def test_who_asks_for_nothing_that_answers_counts_failures_with_their_denominato
 @pytest.mark.nightly
 def test_answers_are_told_apart_by_what_the_cache_did_and_stamps_are_of_one_clock(tmp_path: Path) -> None:
     broker = f"{shared_redis().url}?prefix=probes-{free_port()}"
-    anchor = {"anchor_us": clock.anchor_us(), "timebase": clock.timebase()}
+    anchor: ServerSettings = {"anchor_us": clock.anchor_us(), "timebase": clock.timebase()}
     with running_server(tmp_path, broker=broker, history_cache_ttl_s=60, **anchor) as server:
         probes = Probes(server_at(server.url), shared())
         wait_for(lambda: probes.answered("hit") >= 3 and probes.heard_of_each() >= 1, probes.failures)

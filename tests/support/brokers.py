@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from app import clock
 from app.broker.base import Draft, Filter, Published, Replay
@@ -24,6 +24,14 @@ AGE_MAX_US = 10**12
 """Nothing is too old unless a test says so."""
 
 
+class Bounds(TypedDict):
+    """What a broker holds at most."""
+
+    count_max: int
+    bytes_max: int
+    age_max_us: int
+
+
 class BrokerHost:
     """A process's worth of broker: it can end in order, be killed, and start again."""
 
@@ -31,7 +39,7 @@ class BrokerHost:
         self.kind = kind
         self._folder = folder
         self._lives = 0
-        self._bounds: dict[str, int] = {}
+        self._bounds: Bounds
         self._prefix = f"test-{secrets.token_hex(8)}"
         self.broker: MemoryBroker = MemoryBroker(count_max=1, bytes_max=1, age_max_us=1)
 

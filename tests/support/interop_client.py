@@ -49,7 +49,7 @@ def unpacked(value: Any) -> Any:
     return value
 
 
-class _InOrder(engineio.Client):
+class _InOrder(engineio.Client):  # type: ignore[misc]  # the library ships no types
     """The library's, which starts a thread for each message: their order would say nothing of the server's."""
 
     def _trigger_event(self, event: str, *arguments: Any, **options: Any) -> Any:
@@ -62,7 +62,7 @@ class _InOrder(engineio.Client):
         super().disconnect(abort, reason)
 
 
-class _Client(socketio.Client):
+class _Client(socketio.Client):  # type: ignore[misc]  # the library ships no types
     def _engineio_client_class(self) -> type[engineio.Client]:
         return _InOrder
 

@@ -66,6 +66,6 @@ def worker_of(server: RunningServer) -> psutil.Process:
     """The process that serves: the master's child that listens on the service's port."""
     for process in psutil.Process(server.process.pid).children():
         with contextlib.suppress(psutil.Error):
-            if any(each.laddr.port == server.port for each in process.net_connections("tcp") if each.laddr):
+            if any(each.laddr.port == server.port for each in process.net_connections("tcp")):
                 return process
     raise AssertionError("no worker listens")

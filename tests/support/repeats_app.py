@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import flask
 
 from app.factory import create_app
 from app.serving import repeats as under_test
+from app.serving.shortcut import WsgiApp
 
 app = create_app()
 
@@ -18,10 +20,10 @@ _answer = under_test.answer
 _counts = {"count": 0, "short": 0}
 
 
-def _counting(wsgi: Any, request: Any, *rest: Any) -> bool:
+def _counting(app: WsgiApp, request: Any, sock: Any, is_handled: Callable[[Any], bool]) -> bool:
     _counts["count"] += 1
     _counts["short"] += under_test.has_shortcut(request)
-    return _answer(wsgi, request, *rest)
+    return _answer(app, request, sock, is_handled)
 
 
 under_test.answer = _counting

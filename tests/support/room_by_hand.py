@@ -20,7 +20,12 @@ TRIAL = {
     "factors": {"radio": "warm", "gap_s": 0.2, "polling": False},
     "state": "connect",
 }
-OPENING = {"run": "run-1", "wanted_count": 6, "length_s": 300, "plan": {"profile": "classroom"}}
+OPENING: dict[str, Any] = {
+    "run": "run-1",
+    "wanted_count": 6,
+    "length_s": 300,
+    "plan": {"profile": "classroom"},
+}
 VERDICT = {"code": "same", "sentence_en": "No difference.", "sentence_id": "Tidak ada perbedaan."}
 
 

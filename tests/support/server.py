@@ -83,11 +83,12 @@ class RunningServer:
 def _opener(source: str | None) -> urllib.request.OpenerDirector:
     if source is None:
         return urllib.request.build_opener()
+    address = (source, 0)
 
     class From(urllib.request.HTTPHandler):
         def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            connection = functools.partial(http.client.HTTPConnection, source_address=(source, 0))
-            return self.do_open(connection, req)  # type: ignore[arg-type]
+            connection = functools.partial(http.client.HTTPConnection, source_address=address)
+            return self.do_open(connection, req)
 
     return urllib.request.build_opener(From)
 
@@ -113,6 +114,9 @@ def free_port() -> int:
             sock.bind(("127.0.0.1", port))
             return port
 
+
+ServerSettings = dict[str, Any]
+"""Field names of app.settings.Settings, with values of any type: `running_server` writes them into the environment as text."""
 
 GUNICORN = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app")
 

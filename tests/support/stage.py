@@ -27,7 +27,7 @@ PLAN: dict[str, Any] = {
     "profile": "classroom",
 }
 
-GOOD = {
+GOOD: dict[str, Any] = {
     "checks": {"sse": "ok", "socketio": "ok", "clock": "ok"},
     "ready": True,
     "visible": True,

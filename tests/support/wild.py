@@ -109,6 +109,12 @@ def _tcp(number: int) -> TcpInfo:
         50,
         100,
         number % 2,
-        *(count * number for count in (9, 8, 7, 900, 800, 70, 7)),
+        9 * number,
+        8 * number,
+        7 * number,
+        900 * number,
+        800 * number,
+        70 * number,
+        7 * number,
         52,
     )

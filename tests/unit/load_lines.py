@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,11 @@ def a_floor(**changes: Any) -> FloorLine:
 
 
 def a_result(
-    folder: Path, lines: list[Any], *, gates: tuple[str, ...] = ("lost==0",), shape: str = "levels"
+    folder: Path,
+    lines: Sequence[TrialLine | FloorLine],
+    *,
+    gates: tuple[str, ...] = ("lost==0",),
+    shape: str = "levels",
 ) -> LoadResult:
     """What a run of these trials and floors comes to, that went to its end."""
     trial_line.append(folder, {"kind": "load", "schema": 1, "shape": shape, "gates": list(gates)})

@@ -238,7 +238,8 @@ def test_the_first_of_each_is_one_row_of_each_client_and_notification_in_their_o
 
 
 def test_rows_come_back_as_they_were_with_what_is_missing_and_whatever_the_integer() -> None:
-    missing, negative = ((each, *[None] * 2) for each in (0, 1)), ((each, -126, -(2**53)) for each in (2, 3))
+    missing = [(each, None, None) for each in (0, 1)]
+    negative = [(each, -126, -(2**53)) for each in (2, 3)]
     deliveries = [
         replace(a_delivery(seq=seq), offset=offset, sent_us=sent_us)
         for seq, offset, sent_us in (*missing, *negative)

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -151,7 +152,7 @@ def test_beyond_the_exact_sizes_the_approximations_take_over_smoothly(stats: Any
 @pytest.mark.parametrize("noise", ["normal", "heavy tails"])
 def test_the_interval_covers_the_truth_as_often_as_it_says(count: int, noise: str) -> None:
     rng = random.Random(f"{count} {noise}")
-    draw = (
+    draw: Callable[[], float] = (
         (lambda: rng.gauss(0, 1))
         if noise == "normal"
         else (lambda: rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2 / 3)))

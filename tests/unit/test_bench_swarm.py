@@ -9,6 +9,7 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -114,10 +115,10 @@ def test_its_window_is_bounded_by_memory_from_the_handshake_on(transport: str) -
 class Reading:
     """In a receiver's place: what each connection of a lot has, and when it had come."""
 
-    def __init__(self, *lots: list[tuple[bytes, int]]) -> None:
+    def __init__(self, *lots: Sequence[tuple[bytes | None, int]]) -> None:
         self._lots = iter(lots)
 
-    def read(self, _connections: list[Connection]) -> tuple[list[bytes], list[int], list[int]]:
+    def read(self, _connections: list[Connection]) -> tuple[list[bytes | None], list[int], list[int]]:
         lot = next(self._lots)
         return [data for data, _ in lot], [arrival_us for _, arrival_us in lot], [10**6] * len(lot)
 

@@ -131,8 +131,13 @@ def test_the_answers_of_several_swarms_add_up() -> None:
 
 def test_a_frame_that_is_none_is_told_in_its_own_words_and_once() -> None:
     """Otherwise it would look like a server that hung up."""
-    clean = {"connections": 1, "lost": 0, "duplicates": 0, "out_of_order": 0, "disconnects": 0, "idle": 0}
-    clean |= {
+    clean = {
+        "connections": 1,
+        "lost": 0,
+        "duplicates": 0,
+        "out_of_order": 0,
+        "disconnects": 0,
+        "idle": 0,
         "reads": 0,
         "last_read_us": 0,
         "busy": 0.0,

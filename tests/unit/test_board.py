@@ -23,7 +23,7 @@ def test_what_every_process_says_of_the_same_thing_is_not_added_up() -> None:
 
 
 def test_of_processes_that_ended_only_their_counters_stay() -> None:
-    counted = {
+    counted: dict[str, list[tuple[tuple[str, ...], float]]] = {
         "siar_deliveries": [(("sse",), 3.0)],
         "siar_connections": [(("sse",), 1.0)],
         "siar_processes": [((), 1.0)],

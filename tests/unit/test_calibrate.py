@@ -215,9 +215,13 @@ def test_the_proxy_takes_out_doubles_and_swaps_whole_notifications() -> None:
     injected = Impairment(dropped=frozenset({1}), repeated=frozenset({2}), swapped=frozenset({3}))
 
     with through(injected) as (proxy, server, client):
+
+        def has_taken(count: int) -> Callable[[], bool]:
+            return lambda: len(proxy.taken) == count
+
         for seq in range(6):
             server.sendall(message(seq))
-            wait_until(lambda count=seq + 1: len(proxy.taken) == count)  # So that no read finds two.
+            wait_until(has_taken(seq + 1))  # So that no read finds two.
         found = lines_of(client, 6)
         wait_until(lambda: len(proxy.passages) == 6)
 

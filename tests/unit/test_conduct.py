@@ -14,11 +14,16 @@ def test_who_says_nothing_more_attended_from_beginning_to_end() -> None:
     assert (said.expected_count, said.received_count, said.events) == (0, 0, ())
 
 
-@pytest.mark.parametrize("member", ["hidden_ms", "frozen_ms", "suspended_ms"])
-def test_the_longest_absence_counts_whatever_its_reason(member: str) -> None:
-    others = dict.fromkeys(("hidden_ms", "frozen_ms", "suspended_ms"), 20.0)
-
-    assert Conduct(0, **{**others, member: 30.0}).asleep_ms == 30.0
+@pytest.mark.parametrize(
+    "conduct",
+    [
+        Conduct(0, hidden_ms=30.0, frozen_ms=20.0, suspended_ms=20.0),
+        Conduct(0, hidden_ms=20.0, frozen_ms=30.0, suspended_ms=20.0),
+        Conduct(0, hidden_ms=20.0, frozen_ms=20.0, suspended_ms=30.0),
+    ],
+)
+def test_the_longest_absence_counts_whatever_its_reason(conduct: Conduct) -> None:
+    assert conduct.asleep_ms == 30.0
 
 
 def test_only_what_was_loaded_anew_counts_as_a_reload() -> None:

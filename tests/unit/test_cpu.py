@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from app.core.companion import COMPANION
-from app.measure import cpu, host
-from app.measure.cpu import CpuSampler, CpuSnapshot, ProcessUse, difference
+from app.measure import host
+from app.measure.cpu import CpuSampler, CpuSnapshot, ProcessKey, ProcessUse, difference
 from app.serving import companions
 
 BURN = "import sys, time\nfor line in sys.stdin:\n    end = time.process_time() + float(line)\n" + (
@@ -25,7 +25,7 @@ def use(clock_ns: int | None, user_s: float = 0.0) -> ProcessUse:
     return ProcessUse(clock_ns, user_s, 0.0, 1, 2, 1000)
 
 
-def snapshot(at_s: float, processes: dict[tuple[int, float], ProcessUse]) -> CpuSnapshot:
+def snapshot(at_s: float, processes: dict[ProcessKey, ProcessUse]) -> CpuSnapshot:
     return CpuSnapshot(round(at_s * 1e9), processes, at_s, 10.0)
 
 
@@ -123,7 +123,7 @@ def test_an_edge_is_read_within_a_tenth_of_a_second() -> None:
 def test_conditions_name_what_can_change_a_figure_and_no_path() -> None:
     found = host.conditions(settings={"broker": "memory://"}, server={"fanout": "detached"})
 
-    assert found["cores"] == cpu.psutil.cpu_count()
+    assert found["cores"] == psutil.cpu_count()
     assert {"python", "kernel", "cpu_model", "governor", "clocksource", "git_commit", "packages"} <= set(
         found
     )
@@ -142,7 +142,7 @@ COMPANIONS: dict[str, Callable[[Path], subprocess.Popen[bytes]]] = {
 def test_what_the_server_runs_beside_itself_is_left_out(name: str, tmp_path: Path) -> None:
     process = COMPANIONS[name](tmp_path)
     try:
-        while process.poll() is None and not cpu.psutil.Process(process.pid).cmdline():
+        while process.poll() is None and not psutil.Process(process.pid).cmdline():
             pass  # The kernel tells the arguments a moment after the program was started.
         found = {pid for pid, _ in CpuSampler(os.getpid()).snapshot().processes}
         was_there = process.poll() is None

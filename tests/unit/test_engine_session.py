@@ -272,12 +272,12 @@ def test_what_is_withdrawn_is_not_sent(server: Server) -> None:
 
 def test_an_upgrade_keeps_the_order_of_senders_on_other_threads(server: Server) -> None:
     session, channel = server.open(), ListChannel()
-    threads = [
-        threading.Thread(
-            target=lambda name=name: [session.send(message(f"{name}{n:05}")) for n in range(2000)]
-        )
-        for name in "abcd"
-    ]
+
+    def send_all(name: str) -> None:
+        for number in range(2000):
+            session.send(message(f"{name}{number:05}"))
+
+    threads = [threading.Thread(target=send_all, args=(name,)) for name in "abcd"]
     for thread in threads:
         thread.start()
 

@@ -197,6 +197,12 @@ def test_the_wrapper_is_plain_posix_shell() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_every_python_file_is_type_checked() -> None:
+    checked = {str(argument) for argument in suite.mypy()}
+
+    assert [path for path in map(name_of, python_files(".")) if path.split("/")[0] not in checked] == []
+
+
 @pytest.mark.parametrize(
     ("word", "line"),
     [

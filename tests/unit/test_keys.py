@@ -64,8 +64,8 @@ def test_without_a_key_nothing_is_found() -> None:
 
 
 def test_as_many_are_remembered_as_are_promised_and_the_oldest_goes_first() -> None:
+    assert Keys().first_offset is None
     keys = Keys()
-    assert keys.first_offset is None
 
     for offset in range(1, KEYS_MAX + 1):
         keys.remember(f"key {offset}", a_use(offset))

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -35,14 +36,15 @@ def test_what_is_ready_together_is_stamped_before_anything_is_decoded() -> None:
         while len(stamps_us) < LINKS:
             loop.turn()
 
-        for each in (*links, *peers):
-            loop.remove(each) if isinstance(each, Link) else each.close()
+        for link, peer in zip(links, peers, strict=True):
+            loop.remove(link)
+            peer.close()
     assert max(stamps_us) - min(stamps_us) < DECODING_S * 1e6 * 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="SO_TIMESTAMPNS is Linux's")
 def test_the_kernel_s_stamp_is_between_sending_and_reading() -> None:
-    loop, chunks = Loop(), []
+    loop, chunks, sent_us = Loop(), list[Chunk](), 0
     with socket.create_server(("127.0.0.1", 0)) as listener:
         link = Link("127.0.0.1", listener.getsockname()[1], on_open=lambda: None, on_chunk=chunks.append)
         loop.add(link)
@@ -61,6 +63,7 @@ def test_the_kernel_s_stamp_is_between_sending_and_reading() -> None:
         loop.remove(link)
         peer.close()
 
+    assert chunks[0].kernel_ns is not None
     kernel_us = chunks[0].kernel_ns / 1000 + clock.kernel_offset_us()
     assert sent_us - 200 <= kernel_us <= chunks[0].read_us + 200
 
@@ -113,9 +116,9 @@ def test_a_link_is_left_alone_when_what_came_before_it_in_a_turn_had_it_removed(
 
 
 def test_timers_run_in_the_order_in_which_they_are_due() -> None:
-    loop, ran = Loop(), []
+    loop, ran = Loop(), list[str]()
     for delay_us, name in ((3000, "last"), (0, "first"), (1000, "second")):
-        loop.call_later(delay_us, lambda name=name: ran.append(name))
+        loop.call_later(delay_us, partial(ran.append, name))
 
     while len(ran) < 3:
         loop.turn()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,7 +19,7 @@ from app.load.page import load_document
 from app.load.result import LoadResult, result_part
 from app.load.shapes import breaks
 from app.load.show import print_load
-from app.load.trial_line import TrialLine
+from app.load.trial_line import FloorLine, TrialLine
 from app.load.words import capacity_sentences, validity_sentence
 from app.report.translation import known, texts_of, translator
 from tests.unit.load_lines import a_floor, a_line, a_result, an_analysis
@@ -38,7 +38,7 @@ def void_at(users: int, **changes: Any) -> TrialLine:
     return at(users, is_believable=False, void_codes=("generator_busy",), **changes)
 
 
-def ramp(folder: Path, lines: Sequence[Any], *gates: str) -> LoadResult:
+def ramp(folder: Path, lines: Iterable[TrialLine | FloorLine], *gates: str) -> LoadResult:
     folder.mkdir(exist_ok=True)
     return a_result(folder, list(lines), gates=gates or (LIMIT,), shape="ramp")
 

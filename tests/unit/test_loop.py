@@ -45,7 +45,7 @@ def pairs() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
 def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forgotten(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
-    loop, told, is_over = Loop(), [], threading.Event()
+    loop, told, is_over = Loop(), list[str](), threading.Event()
     for number, (ours, theirs) in enumerate(pairs):
         theirs.sendall(b"x")
         loop.watch(ours.fileno(), Slow(loop, ours, str(number), told), read=False)

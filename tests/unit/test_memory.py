@@ -41,6 +41,7 @@ def test_many_connections_are_told_with_an_interval_around_the_truth(count: int)
 
     assert found.unknown is None
     assert found.kib == pytest.approx(12.0, rel=0.05)
+    assert found.kib is not None
     assert found.low_kib is not None
     assert found.high_kib is not None
     assert found.low_kib < found.kib < found.high_kib

@@ -18,8 +18,8 @@ from app.core.scenario import TrialSpec
 from app.core.trial import RunRecord, Severity, TrialRecord
 from app.report.html import report_html
 from app.report.phone_results import phone_result, write_participants
+from app.report.statements import headline
 from app.report.tables import phones_table
-from app.report.terminal import headline
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan")

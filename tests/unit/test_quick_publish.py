@@ -9,6 +9,7 @@ from typing import Any
 import flask
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder, TestResponse, run_wsgi_app
 from werkzeug.wrappers import Request
 
@@ -274,7 +275,7 @@ class Again:
             path=path,
             method="POST",
             json=BODY,
-            headers={"Authorization": f"Bearer {token}", **headers},
+            headers=Headers({"Authorization": f"Bearer {token}", **headers}),
             environ_overrides={shortcut.KEY: self.shortcut, "REMOTE_ADDR": "127.0.0.1"},
         )
         self.environ = builder.get_environ()

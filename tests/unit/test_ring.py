@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import socket
+import sys
 from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -162,6 +163,7 @@ def test_receives_are_at_their_places_and_say_what_is_not_there() -> None:
 
             counts = ring.do(fds, len(b"0 to 0"))
 
+            assert counts is not None
             assert counts[1] == -errno.EAGAIN
             assert counts[3] == 0
             for index in (0, 2, 4):
@@ -191,8 +193,8 @@ def test_whoever_has_none_is_told_why(
             ctypes.set_errno(answer)
             return -1
 
-    monkeypatch.setattr(ring_module.ctypes, "CDLL", Libc)
-    monkeypatch.setattr(ring_module.sys, "platform", platform)
+    monkeypatch.setattr(ctypes, "CDLL", Libc)
+    monkeypatch.setattr(sys, "platform", platform)
 
     with pytest.raises(OSError, match=says):
         Ring(SEND)

@@ -48,10 +48,10 @@ def test_enough_phones_wait_for_a_latecomer_and_not_for_ever() -> None:
     bench.join("a", "b", "late")
     bench.ready("a", "b")
 
-    assert bench.room.phase is Phase.GATHERING
+    before = bench.room.phase
     bench.pass_time(LATECOMERS_US, heard_of=("a", "b", "late"))
 
-    assert bench.room.phase is Phase.COUNTDOWN
+    assert (before, bench.room.phase) == (Phase.GATHERING, Phase.COUNTDOWN)
     assert [each.device for each in bench.room.seats if each.taking_part] == ["a", "b"]
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import clock
 from app.core.closed import CLOSED_LOST
 from app.serving import sending
 from app.serving.broadcaster import Audience, Broadcaster
@@ -149,7 +150,7 @@ def _fill(member: Probe) -> bytes:
 def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at the clock is one later than the last."""
     ticks = itertools.count()
-    monkeypatch.setattr(sending.clock, "monotonic_ns", lambda: next(ticks))
+    monkeypatch.setattr(clock, "monotonic_ns", lambda: next(ticks))
 
 
 @needs_ring
@@ -260,7 +261,8 @@ def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
 
 def test_the_kernel_is_asked_for_a_ring_by_the_first_use_and_not_before_a_fork() -> None:
     sender = Sender(at_once=True)
-    assert sender._ring is None
+    before = sender._ring
     assert sender.way == (AT_ONCE if OFFERED else ONE_BY_ONE)
+    assert before is None
     if sender._ring is not None:
         sender._ring.close()

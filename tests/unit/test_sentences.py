@@ -87,7 +87,7 @@ def test_what_is_wrong_with_a_plan_s_numbers_is_told_by_its_english_sentence() -
     said = [
         each.value
         for each in ast.walk(check)
-        if isinstance(each, ast.Constant) and str(each.value).endswith(".")
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.endswith(".")
     ]
 
     assert len(said) > 10
@@ -116,8 +116,9 @@ def raised_with_plain_text(path: Path) -> Iterator[str]:
     """Errors that a view may let through whose sentence is written in the code."""
     names = {"Conflict", "Unknown", "Forbidden", "Unauthorized", "NotFound", "TooManyRequests", "SpoolFull"}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
-        if is_error and any(isinstance(each, ast.Constant | ast.JoinedStr) for each in node.args):
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in names:
+            continue
+        if any(isinstance(each, ast.Constant | ast.JoinedStr) for each in node.args):
             yield f"{path.name}:{node.lineno}"
 
 
@@ -174,7 +175,9 @@ def test_who_had_itself_deleted_is_not_named_in_notes_any_more() -> None:
 def test_the_reason_of_a_void_block_is_in_the_readers_language() -> None:
     sent = notes.to_json(remark("void_block", block=2, clients=3, why="P1 slept 2 s.", why_code="asleep"))
 
-    english, indonesian = (notes.said(sent, language=each, name_of={}.get)["text"] for each in LANGUAGES)
+    english, indonesian = (
+        notes.said(sent, language=each, name_of=dict[str, str]().get)["text"] for each in LANGUAGES
+    )
 
     assert "P1 slept 2 s." in english
     assert "slept" not in indonesian
@@ -184,7 +187,7 @@ def test_the_reason_of_a_void_block_is_in_the_readers_language() -> None:
 def test_words_without_a_code_are_passed_on_as_they_are_and_bounded() -> None:
     sent = notes.to_json("{braces} " + "x" * 1000)
 
-    told = notes.said(sent, language="id", name_of={}.get)["text"]
+    told = notes.said(sent, language="id", name_of=dict[str, str]().get)["text"]
 
     assert told.startswith("{braces} x")
     assert len(told) == notes.TEXT_CHARS_MAX

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from app.broker.memory import MemoryBroker
 from app.broker.sqlite import DROP_AT_ROWS, SqliteBroker
 from app.core.broker_url import BrokerUrl, parse_broker_url
 from app.core.errors import NotKept, SettingError, StoreError, Unfit
-from app.core.notification import Targets
+from app.core.notification import Notification, Targets
 from app.core.position import Position
 from tests.support.brokers import AGE_MAX_US, BrokerHost, missed, offsets, publish
 
@@ -226,7 +227,7 @@ def test_the_bounds_hold_on_the_disk_too(tmp_path: Path) -> None:
     """Eight times what history holds goes through it, and the files stay as large as after the first time."""
     host = BrokerHost("sqlite", tmp_path)
     host.start(count_max=2 * UNFLUSHED_OFFSETS_MAX // 10)
-    rounds = []
+    rounds: list[int] = []
     for _ in range(8):
         for number in range(UNFLUSHED_OFFSETS_MAX // 5):
             publish(host.broker, body="y" * 500, idempotency_key=f"{len(rounds)}.{number}")
@@ -404,7 +405,12 @@ def test_a_trial_that_ended_before_an_orderly_end_leaves_no_hole_in_the_offsets(
 def test_what_cannot_be_written_is_not_published_and_the_next_one_is(host: BrokerHost) -> None:
     """Another program holds the file, as a full disk would: real, and it ends."""
     told: list[int] = []
-    host.broker.listen(lambda notification: told.append(notification.offset) or {})  # type: ignore[func-returns-value]
+
+    def tell(notification: Notification) -> dict[str, Any]:
+        told.append(notification.offset)
+        return {}
+
+    host.broker.listen(tell)
     publish(host.broker)
     other = sqlite3.connect(host.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
