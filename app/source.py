@@ -16,7 +16,7 @@ from app import clock
 from app.broker.base import Broker, Draft
 from app.catalogues import refusal
 from app.core.errors import Conflict, Malformed, Unknown
-from app.core.notification import Targets, encode_json
+from app.core.notification import Targets, encode_json, utf8_bytes
 from app.core.pacing import due_us, padded_body
 from app.core.position import Position
 from app.core.wire import TRIAL_TOPIC_PREFIX
@@ -258,6 +258,6 @@ def _wire(position: Position, order: TrialOrder, due: int, data: dict[str, Any])
 def _check_payload(order: TrialOrder) -> None:
     """Raises `Malformed` when the fixed part alone is longer than the payload."""
     longest = _wire(Position("e" * 8, 10**9), order, clock.now_us(), _data(order, 10**6))
-    size = len(encode_json(longest))
+    size = utf8_bytes(encode_json(longest))
     if size > order.payload_bytes:
         raise Malformed(refusal("payload_too_small", count=size))

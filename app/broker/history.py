@@ -37,7 +37,7 @@ class History:
         """Keep the newest; drop from the oldest what the bounds no longer allow."""
         entries = self._entries
         entries.append(notification)
-        self._bytes += len(notification.json)
+        self._bytes += notification.json_bytes
         while len(entries) > self._count_max or self._bytes > self._bytes_max:
             self._drop_oldest()
         # Looked at here, because a call for each publish would cost more than the answer.
@@ -63,6 +63,6 @@ class History:
 
     def _drop_oldest(self) -> None:
         notification = self._entries.popleft()
-        self._bytes -= len(notification.json)
+        self._bytes -= notification.json_bytes
         # Behind a restart what is kept may lie below what is known to be lost.
         self.lost_through = max(self.lost_through, notification.offset)

@@ -19,9 +19,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from app.core.errors import SiarError
+from app.core.notification import utf8_bytes
 from app.core.position import Position
 
-ANSWER_CHARS_MAX = 65_536
+ANSWER_BYTES_MAX = 65_536
 """A hundred notifications of half a kilobyte. Longer ones go to their readers piece by piece and are not kept."""
 
 ANSWERS_MAX = 32
@@ -67,12 +68,12 @@ class HistoryCache:
         except SiarError as error:
             logger.warning("Answers are made without Redis: %s", error)
             return AWAY, None
-        return (MISS, None) if found is None else (HIT, found.decode("ascii"))
+        return (MISS, None) if found is None else (HIT, found.decode())
 
     def keep(self, question: str, answer: str, *, position: Position, left_us: int | None = None) -> None:
         """Keep an answer that holds at a position; `left_us`: until something in it may not be shown any more."""
         ttl_ms = self._ttl_ms if left_us is None else min(self._ttl_ms, left_us // 1000)
-        if ttl_ms < 1 or len(answer) > ANSWER_CHARS_MAX:
+        if ttl_ms < 1 or utf8_bytes(answer) > ANSWER_BYTES_MAX:
             return
         try:
             self._link.ask("keep", position.epoch, position.offset, question, answer, ttl_ms, ANSWERS_MAX)

@@ -89,7 +89,7 @@ class Journal:
             self._write(state)
         self.state = state
         self._unflushed_offsets += 1
-        self._log_pages += (1 if use is None else 3) + len(notification.json) // PAGE_BYTES
+        self._log_pages += (1 if use is None else 3) + notification.json_bytes // PAGE_BYTES
         self.notification_count += 1
         self.key_count += use is not None
 

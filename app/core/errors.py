@@ -19,6 +19,7 @@ SiarError
 +-- DeviceFull            app/deliveries.py: one device has posted as much of them as one may: a 413
 +-- NetworkFull           app/deliveries.py: so have the devices of one network address: a 413
 +-- TooFast               app/web/publishing.py: more was published than may be in a second: a 429
++-- TooLong               app/web/publishing.py: a notification would be a longer line than common clients read: a 413
 +-- WouldDisturb          app/web/publishing.py: a publish would spoil the trial that is under way: a 409
 
 `str()` of each is a sentence that a person can act on.

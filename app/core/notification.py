@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +11,12 @@ from app.core.errors import Malformed
 from app.core.position import Position
 from app.core.wire import TRANSPORTS
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 """Made once: `json.dumps` with these options makes one for each call."""
+
+_ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+"""Line ends to readers that split text as `str.splitlines` does, and halves of surrogate pairs, which UTF-8 does not have.
+All other line ends are control characters, which JSON escapes."""
 
 
 class EncodedJSON(str):
@@ -62,6 +67,8 @@ class Notification:
     """The position as text: the SSE id and the Socket.IO offset."""
     json: EncodedJSON = field(init=False, repr=False, compare=False)
     """The wire object, encoded once, when the notification is built."""
+    json_bytes: int = field(init=False, repr=False, compare=False)
+    """Its length in UTF-8."""
 
     def __post_init__(self) -> None:
         """Raises `Malformed` for data that JSON does not have, and `ValueError` for a stamp that is no integer."""
@@ -73,20 +80,31 @@ class Notification:
             f'"due_us":{self.due_us:d},"sent_us":{self.sent_us:d},"title":{encode_json(self.title)},'
             f'"body":{encode_json(self.body)},"data":{encode_json(self.data) if self.data else "{}"}}}'
         )
+        self.json_bytes = utf8_bytes(self.json)
 
 
 def encode_json(value: object) -> str:
-    """`value` as compact JSON in ASCII: the only encoder of what clients receive.
+    """`value` as compact JSON: the only encoder of what clients receive.
 
-    ASCII escapes keep the text free of line separators, so that one `data:` line holds it in an event stream.
+    It can be encoded in UTF-8 and has no line separators, so that one `data:` line holds it in an event stream.
     Raises `Malformed` for a number that is not finite, which JSON does not have, and for what is nested too deep.
     """
     try:
-        return _ENCODER.encode(value)
+        text = _ENCODER.encode(value)
     except ValueError as error:
         raise Malformed("A number must be finite: JSON has neither NaN nor Infinity.") from error
     except RecursionError as error:
         raise Malformed("The data is nested too deep.") from error
+    return text if text.isascii() else _ESCAPED.sub(_escape, text)
+
+
+def utf8_bytes(text: str) -> int:
+    """Length of `text` in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 class WireJSON:

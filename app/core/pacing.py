@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.core.errors import Malformed
-from app.core.notification import encode_json
+from app.core.notification import encode_json, utf8_bytes
 
 _FILLER = "Siar measures itself. "
 """Plain ASCII without quotes or backslashes: one character is one byte in JSON."""
@@ -25,7 +25,7 @@ def padded_body(wire: Mapping[str, object], *, payload_bytes: int) -> str:
     `wire` is the notification's object as it will be sent, `id`, `offset` and stamps included; what it has as
     `body` does not count. Raises `Malformed` when the rest alone is longer.
     """
-    missing = payload_bytes - len(encode_json({**wire, "body": ""}))
+    missing = payload_bytes - utf8_bytes(encode_json({**wire, "body": ""}))
     if missing < 0:
         raise Malformed(
             f"A payload of {payload_bytes} bytes cannot hold this notification: "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from engineio import packet
 from engineio.packet import Packet
 
+from app.core.notification import utf8_bytes
 from app.serving.engine_limits import POLL_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Outgoing:
         waiting, count, size = self._waiting or [], 0, 0
         while count < len(waiting) and size < POLL_BYTES_MAX:
             data = waiting[count].data
-            size += len(data) if isinstance(data, (str, bytes)) else 0
+            size += utf8_bytes(data) if isinstance(data, str) else len(data) if isinstance(data, bytes) else 0
             count += 1
         taken = waiting[:count]
         del waiting[:count]

@@ -23,7 +23,7 @@ from app.operators import WrongKey
 from app.serving.problem import CONTENT_TYPE
 from app.serving.problem import members as members_of
 from app.web import texts
-from app.web.publishing import TooFast, WouldDisturb
+from app.web.publishing import TooFast, TooLong, WouldDisturb
 
 logger = logging.getLogger("siar.web")
 
@@ -34,6 +34,7 @@ _STATUSES: dict[type[SiarError], int] = {
     WrongKey: 403,
     Unknown: 404,
     Conflict: 409,
+    TooLong: 413,
     StoreError: 500,
     SpoolFull: 507,
     DeviceFull: 413,

@@ -7,7 +7,7 @@ import flask
 from app.broker.base import Filter
 from app.catalogues import refusal
 from app.core.errors import Malformed
-from app.core.event_stream import CONTENT_TYPE
+from app.core.event_stream import CONTENT_TYPE_IN_FULL
 from app.core.position import Position, position_or_unknown
 from app.core.wire import TRANSPORT_SSE
 from app.deliveries import COOKIE
@@ -46,7 +46,7 @@ def events() -> flask.Response:
         services().devices.from_cookie(flask.request.cookies.get(COOKIE)),
     )
     if flask.request.method == "HEAD":
-        head = flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
+        head = flask.Response(content_type=CONTENT_TYPE_IN_FULL, headers=HEADERS)
         head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
         return head
     environ = flask.request.environ
@@ -60,7 +60,7 @@ def events() -> flask.Response:
         sse = services().sse
         return DetachedResponse(
             lambda environ, head: sse.open(wanted, since, environ, head, form),
-            content_type=CONTENT_TYPE,
+            content_type=CONTENT_TYPE_IN_FULL,
             headers=headers,
         )
     return _stock(wanted, since, form, headers)
@@ -70,7 +70,7 @@ def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str,
     """On the WSGI server's connection and in its thread."""
     sse = services().sse
     connection = sse.open_queue(wanted, since, flask.request.environ, form)
-    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
+    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE_IN_FULL, headers=headers)
     response.call_on_close(lambda: sse.closed(connection))
     return response
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import flask
 
 from app import clock
-from app.broker.history_cache import ANSWER_CHARS_MAX, AWAY, HIT, MISS, HistoryCache
+from app.broker.history_cache import ANSWER_BYTES_MAX, AWAY, HIT, MISS, HistoryCache
 from app.catalogues import refusal
 from app.core.errors import Malformed
 from app.core.notification import Notification, encode_json
@@ -76,7 +76,7 @@ def _made(cache: HistoryCache, outcome: str, after: int, limit: int, question: s
     # Before the list: a notification that comes in between is told twice then, and never not at all.
     position = broker.position()
     found = broker.history(after, limit)
-    if outcome == AWAY or sum(len(each.json) for each in found) > ANSWER_CHARS_MAX:
+    if outcome == AWAY or sum(each.json_bytes for each in found) > ANSWER_BYTES_MAX:
         return _listed(position, found)
     text = "".join(_pieces(str(position), found))
     cache.keep(question, text, position=position, left_us=_left_us(found))

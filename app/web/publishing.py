@@ -11,9 +11,10 @@ from app.broker.base import Draft
 from app.catalogues import refusal
 from app.core.errors import Malformed, SiarError
 from app.core.idempotency_header import CHARS_MAX, parse_key
-from app.core.notification import EVERYONE, Targets, encode_json
+from app.core.notification import EVERYONE, Targets, encode_json, utf8_bytes
 from app.core.wire import (
     BODY_CHARS_MAX,
+    CONTENT_BYTES_MAX,
     DATA_BYTES_MAX,
     DEFAULT_TOPIC,
     TITLE_CHARS_MAX,
@@ -33,6 +34,10 @@ TTL_S_MAX = 30 * 24 * 3600
 DEVICES_MAX = 1000
 
 
+ESCAPED_BYTES_MAX = 6
+"""As many bytes has a character as JSON at most."""
+
+
 class TooFast(SiarError):
     """More was published than SIAR_PUBLISH_PER_S_MAX allows."""
 
@@ -47,6 +52,10 @@ class WouldDisturb(SiarError):
     def __init__(self, ends_us: int) -> None:
         super().__init__(refusal("publish_would_disturb"))
         self.ends_us = ends_us
+
+
+class TooLong(SiarError):
+    """The notification would be a longer line than common clients read."""
 
 
 class PublishTargets(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,8 +114,7 @@ def order(parts: Services, wanted: Publish, *, key_header: str | None) -> tuple[
 
 
 def _draft(wanted: Publish, key_header: str | None, *, age_max_s: float) -> Draft:
-    if wanted.data and len(encode_json(wanted.data)) > DATA_BYTES_MAX:
-        raise Malformed(refusal("data_too_large", count=DATA_BYTES_MAX))
+    _check_length(wanted)
     targets = EVERYONE
     if wanted.targets is not None:
         devices = wanted.targets.devices
@@ -131,6 +139,20 @@ def _key(wanted: Publish, header: str) -> str:
     if wanted.idempotency_key not in (None, key):
         raise Malformed(refusal("idempotency_keys_differ"))
     return key
+
+
+def _check_length(wanted: Publish) -> None:
+    data_bytes = utf8_bytes(encode_json(wanted.data)) if wanted.data else len("{}")
+    if data_bytes > DATA_BYTES_MAX:
+        raise Malformed(refusal("data_too_large", count=DATA_BYTES_MAX))
+    # Hardly any is so long that it could be too long: only such a one is encoded here.
+    if data_bytes + ESCAPED_BYTES_MAX * (len(wanted.title) + len(wanted.body)) <= CONTENT_BYTES_MAX:
+        return
+    length = data_bytes + sum(utf8_bytes(encode_json(text)) for text in (wanted.title, wanted.body))
+    if length > CONTENT_BYTES_MAX:
+        raise TooLong(
+            refusal("notification_too_long", length=length, bytes=CONTENT_BYTES_MAX, chars=BODY_CHARS_MAX)
+        )
 
 
 def _due_us(wanted_us: int | None, *, age_max_s: float) -> int:

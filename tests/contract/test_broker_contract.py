@@ -227,10 +227,13 @@ def test_one_that_cannot_be_encoded_leaves_no_hole_in_the_order(host: BrokerHost
 
 
 @pytest.mark.parametrize(("bounds", "kept"), [({"count_max": 2}, 2), ({"bytes_max": 700}, 3)])
-def test_history_is_bounded_in_count_and_bytes(host: BrokerHost, bounds: dict[str, int], kept: int) -> None:
+@pytest.mark.parametrize("body", ["y" * 60, "ខ" * 20], ids=["ASCII", "three bytes a character"])
+def test_history_is_bounded_in_count_and_bytes(
+    host: BrokerHost, bounds: dict[str, int], kept: int, body: str
+) -> None:
     broker = host.start(**bounds)
     for _ in range(20):
-        publish(broker, body="y" * 60)
+        publish(broker, body=body)
 
     assert len(broker.history(0, 1000)) == kept
 
@@ -303,7 +306,7 @@ def test_a_trial_cannot_push_the_operators_notifications_out_of_history(host: Br
 def test_a_client_resumes_across_a_restart_or_is_told_of_a_new_epoch(host: BrokerHost, how: str) -> None:
     broker = host.start()
     seen = publish(broker).notification.position
-    first = publish(broker, body="missed", data={"a": {"b": [1]}}).notification
+    first = publish(broker, body="ខ្មែរ \u2028\x00\ud83d", data={"ü": {"b": [1]}}).notification
 
     broker = getattr(host, how)()
     second = publish(broker, body="after").notification

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.broker.base import Draft
-from app.broker.history_cache import ANSWER_CHARS_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
+from app.broker.history_cache import ANSWER_BYTES_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
 from app.broker.redis_broker import RedisBroker
 from app.broker.redis_link import RedisLink
 from app.core.broker_url import RedisAddress
@@ -104,7 +104,7 @@ def test_neither_many_questions_nor_a_long_answer_fill_redis(
     found = [cache.find(f"{number}:1")[0] for number in range(ANSWERS_MAX + 1)]
     publish(broker)
 
-    cache.keep("0:1000", "x" * (ANSWER_CHARS_MAX + 1), position=broker.position())
+    cache.keep("0:1000", "x" * (ANSWER_BYTES_MAX + 1), position=broker.position())
 
     assert found == [HIT] * ANSWERS_MAX + [MISS]
     assert cache.find("0:1000") == (MISS, None)

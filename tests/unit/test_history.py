@@ -12,8 +12,8 @@ from app.core.position import Position
 AGE_US = 1_000
 
 
-def made(offset: int, *, sent_us: int = 0, expires_us: int | None = None) -> Notification:
-    return Notification(Position("e", offset), "default", sent_us, sent_us, "t", "b", expires_us=expires_us)
+def made(offset: int, *, sent_us: int = 0, expires_us: int | None = None, body: str = "b") -> Notification:
+    return Notification(Position("e", offset), "default", sent_us, sent_us, "t", body, expires_us=expires_us)
 
 
 def a_history(*, count_max: int = 100, bytes_max: int = 10**6) -> History:
@@ -44,14 +44,15 @@ def test_it_holds_exactly_as_many_as_it_may() -> None:
     assert (len(history), history.first_offset, offsets(history)) == (3, 3, [3, 4, 5])
 
 
-def test_it_holds_exactly_as_many_bytes_as_it_may() -> None:
-    size = len(made(1).json)
+@pytest.mark.parametrize("body", ["b", "ខ្មែរ"])
+def test_it_holds_exactly_as_many_bytes_as_it_may(body: str) -> None:
+    size = len(made(1, body=body).json.encode())
     history = a_history(bytes_max=2 * size)
 
     for offset in (1, 2):
-        history.append(made(offset))
+        history.append(made(offset, body=body))
     full = (offsets(history), history.payload_bytes)
-    history.append(made(3))
+    history.append(made(3, body=body))
 
     assert full == ([1, 2], 2 * size)
     assert (offsets(history), history.payload_bytes) == ([2, 3], 2 * size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.broker.history_cache import ANSWER_CHARS_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
+from app.broker.history_cache import ANSWER_BYTES_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
 from app.core.errors import BrokerAway
 from app.core.position import Position
 
@@ -99,14 +99,14 @@ def test_an_answer_that_ends_within_a_millisecond_is_not_kept(
 
 
 def test_an_answer_is_kept_up_to_its_largest_length_and_not_beyond(shelf: Shelf, cache: HistoryCache) -> None:
-    cache.keep("longest", "x" * ANSWER_CHARS_MAX, position=HERE)
-    cache.keep("too long", "x" * (ANSWER_CHARS_MAX + 1), position=HERE)
+    cache.keep("longest", "x" * ANSWER_BYTES_MAX, position=HERE)
+    cache.keep("too long", "x" * (ANSWER_BYTES_MAX + 1), position=HERE)
 
     assert [asked[3] for asked in shelf.asked] == ["longest"]
 
 
 def test_what_all_answers_may_fill_is_two_megabytes() -> None:
-    assert ANSWER_CHARS_MAX * ANSWERS_MAX == 2 * 1024 * 1024
+    assert ANSWER_BYTES_MAX * ANSWERS_MAX == 2 * 1024 * 1024
 
 
 def test_answers_and_their_times_are_added_up_by_outcome(cache: HistoryCache) -> None:

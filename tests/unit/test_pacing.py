@@ -24,7 +24,7 @@ def test_a_padded_notification_has_exactly_the_plan_s_length(payload_bytes: int,
 
     body = padded_body(wire, payload_bytes=payload_bytes)
 
-    assert len(encode_json({**wire, "body": body})) == payload_bytes
+    assert len(encode_json({**wire, "body": body}).encode()) == payload_bytes
 
 
 def test_a_payload_that_cannot_hold_the_rest_is_refused() -> None:

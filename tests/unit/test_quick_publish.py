@@ -84,7 +84,8 @@ def test_both_ways_answer_alike(tmp_path: Path) -> None:
         ({**BODY, "unknown": 1}, 400),
         ({**BODY, "due_us": 1}, 400),
         ({**BODY, "data": {"much": "x" * 33_000}}, 400),
-        ({**BODY, "body": "x" * 70_000}, 413),
+        ({**BODY, "body": "x" * 270_000}, 413),
+        ({**BODY, "body": "\N{WAVING HAND SIGN}" * 20_000}, 413),
     ],
 )
 def test_what_is_wrong_is_said_as_the_view_says_it(tmp_path: Path, body: object, status: int) -> None:

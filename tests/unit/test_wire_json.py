@@ -1,7 +1,8 @@
-"""The one encoder of what clients receive: compact, ASCII, nothing that is no JSON, and no notification twice."""
+"""The one encoder of what clients receive: compact, fit for UTF-8, nothing that is no JSON, and no notification twice."""
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import Malformed
-from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json
+from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json, utf8_bytes
 from app.core.position import Position
 
 
@@ -26,9 +27,21 @@ def test_text_that_only_looks_like_json_is_text() -> None:
 
 
 def test_what_the_library_would_set_changes_nothing() -> None:
-    assert WireJSON.dumps({"a": ["é", 1]}, ensure_ascii=False, separators=(", ", ": ")) == (
-        r'{"a":["\u00e9",1]}'
-    )
+    assert WireJSON.dumps({"a": ["é", 1]}, ensure_ascii=True, separators=(", ", ": ")) == '{"a":["é",1]}'
+
+
+def test_what_would_end_a_line_somewhere_and_what_utf_8_does_not_have_are_escaped() -> None:
+    text = "é \N{WAVING HAND SIGN}\x00\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\udfff\ud800"
+
+    encoded = encode_json([text, {text: 1}])
+
+    assert json.loads(encoded.encode()) == [text, {text: 1}]
+    assert len(encoded.splitlines()) == 1
+    assert encoded.startswith('["é \N{WAVING HAND SIGN}')
+
+
+def test_the_length_of_a_text_is_that_of_its_utf_8() -> None:
+    assert [utf8_bytes(text) for text in ("", "a", "é", "ខ", "\N{WAVING HAND SIGN}")] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a":-Infinity}'])
@@ -79,7 +92,8 @@ def test_a_notification_is_the_object_that_the_encoder_makes_of_its_members(
             "data": data,
         }
     )
-    assert notification.json.isascii()
+    assert notification.json_bytes == len(notification.json.encode())
+    assert len(notification.json.splitlines()) == 1
     assert (notification.id, notification.offset) == ("e_1.7", 7)
 
 

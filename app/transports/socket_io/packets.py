@@ -7,7 +7,7 @@ from collections import OrderedDict
 from engineio import packet as engineio_packet
 from socketio import packet as protocol
 
-from app.core.notification import Notification, WireJSON
+from app.core.notification import Notification, WireJSON, utf8_bytes
 from app.core.wire import EVENT_NOTIFICATION
 from app.transports.socket_io.frames import NAMESPACE
 
@@ -54,4 +54,4 @@ def _packet(notification: Notification, *, recovers: bool) -> engineio_packet.Pa
 
 
 def _bytes_of(packet: engineio_packet.Packet) -> int:
-    return PACKET_BYTES + 2 * len(packet.data)  # The library remembers the encoded form beside it.
+    return PACKET_BYTES + 2 * utf8_bytes(packet.data)  # The library remembers the encoded form beside it.
