@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass
 from time import monotonic_ns as monotonic_ns  # As it is: a call of ours would cost as much again.
 
+from app.core.units import MonotonicUs, ServerUs
+
 _anchor_us = time.time_ns() // 1000 - time.monotonic_ns() // 1000
 _timebase = secrets.token_hex(8)
 
@@ -32,19 +34,19 @@ def timebase() -> str:
     return _timebase
 
 
-def now_us() -> int:
+def now_us() -> ServerUs:
     """Now in the server's time base, microseconds since the Unix epoch as it was believed at start."""
-    return time.monotonic_ns() // 1000 + _anchor_us
+    return ServerUs(time.monotonic_ns() // 1000 + _anchor_us)
 
 
-def stamp_us(moment_ns: int) -> int:
+def stamp_us(moment_ns: int) -> ServerUs:
     """A moment of `monotonic_ns` in the server's time base."""
-    return moment_ns // 1000 + _anchor_us
+    return ServerUs(moment_ns // 1000 + _anchor_us)
 
 
-def monotonic_us() -> int:
+def monotonic_us() -> MonotonicUs:
     """Now on CLOCK_MONOTONIC alone, microseconds: what a built-in client stamps with."""
-    return time.monotonic_ns() // 1000
+    return MonotonicUs(time.monotonic_ns() // 1000)
 
 
 def kernel_offset_us() -> float:
@@ -91,6 +93,6 @@ def readings() -> Readings:
     return best[1]
 
 
-def timestamp(stamp_us: int) -> str:
+def timestamp(stamp_us: ServerUs) -> str:
     """A server stamp as UTC text that sorts and may stand in a file name: `2026-11-21T10-40-07`."""
     return time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(stamp_us // 1_000_000))

@@ -43,6 +43,7 @@ from app import clock
 from app.core.forwarded import exempt_from_shares
 from app.core.network_of import network_of
 from app.core.our_host import is_our_host
+from app.core.units import ServerUs
 
 CONNECTIONS_MAX = 4_096
 """As many clients as the service itself is measured with."""
@@ -177,7 +178,7 @@ class ClockServer:
             if not self._held[guest]:
                 del self._held[guest]
 
-    def sweep(self, now_us: int) -> None:
+    def sweep(self, now_us: ServerUs) -> None:
         """End the connections that have taken too long over what they are doing."""
         for connection in [one for one in self.connections if one.deadline_us < now_us]:
             connection.expire()
@@ -264,7 +265,7 @@ class ClockConnection(asyncio.Protocol):
         self.deadline_us = clock.now_us() + IDLE_US_MAX
         return answer_handshake(self._websocket, request)
 
-    def _take_frame(self, frame: Frame, received_us: int) -> None:
+    def _take_frame(self, frame: Frame, received_us: ServerUs) -> None:
         if not self._is_within_rate(received_us):
             self._websocket.fail(CloseCode.POLICY_VIOLATION, "too many frames")
             return
@@ -277,7 +278,7 @@ class ClockConnection(asyncio.Protocol):
         else:
             self._websocket.send_text(_answer(probe, received_us))
 
-    def _is_within_rate(self, now_us: int) -> bool:
+    def _is_within_rate(self, now_us: ServerUs) -> bool:
         """A bucket that fills at the sustained rate; each frame takes one."""
         gained = (now_us - self._seen_us) * 1e-6 * FRAME_RATE_HZ
         self._seen_us = now_us
@@ -305,7 +306,7 @@ class ClockConnection(asyncio.Protocol):
             self._transport.write_eof()
 
 
-def _answer(probe: int, received_us: int) -> bytes:
+def _answer(probe: int, received_us: ServerUs) -> bytes:
     head = f'{{"probe":{probe},"received_us":{received_us},"timebase":"{clock.timebase()}","sent_us":'
     return f"{head}{clock.now_us()}}}".encode()
 

@@ -22,6 +22,7 @@ from typing import Any
 from app import clock
 from app.catalogues import refusal
 from app.core.errors import SiarError
+from app.core.units import ServerUs
 from app.measure.own import make_folder
 from app.serving.offload import blocking
 
@@ -119,7 +120,7 @@ class Forgotten:
         self._at_us: dict[str, int] = {}
         """Server time by device, oldest first."""
 
-    def note(self, device: str, now_us: int) -> None:
+    def note(self, device: str, now_us: ServerUs) -> None:
         """Everything about `device` until now has been deleted."""
         self._at_us.pop(device, None)
         self._at_us[device] = now_us
@@ -170,7 +171,7 @@ class Spool:
         """Those of notifications that were sent since the device had itself deleted."""
         return self._forgotten.wanted(device, samples)
 
-    def forget(self, device: str, now_us: int) -> None:
+    def forget(self, device: str, now_us: ServerUs) -> None:
         """Take nothing more of `device` from before now. What was being appended is in the file when this returns."""
         with self._lock:
             self._forgotten.note(device, now_us)

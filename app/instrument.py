@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app import clock
+from app.core.units import ServerUs
 from app.fanout import Fanout
 from app.serving import tcp_info
 from app.serving.outlet import Outlet
@@ -24,7 +25,7 @@ DELIVERIES_MAX = 1_000_000
 _MAPPED = "::ffff:"
 """In front of an IPv4 address on an IPv6 socket (RFC 4291, section 2.5.5.2); its packets are IPv4."""
 
-Snapshot = dict[Outlet, tuple[int, bytes | None]]
+Snapshot = dict[Outlet, tuple[ServerUs, bytes | None]]
 """When TCP_INFO was read, and the kernel's answer, by connection."""
 
 
@@ -103,8 +104,8 @@ def _snapshot(recording: Recording) -> Snapshot:
     }
 
 
-def _tcp(snapshot: Mapping[Outlet, tuple[int, bytes | None]], outlet: Outlet, address: str) -> Any:
-    at_us, raw = snapshot.get(outlet, (0, None))
+def _tcp(snapshot: Mapping[Outlet, tuple[ServerUs, bytes | None]], outlet: Outlet, address: str) -> Any:
+    at_us, raw = snapshot.get(outlet, (ServerUs(0), None))
     if raw is None:
         return None
     is_ipv6 = ":" in address and not address.startswith(_MAPPED)

@@ -19,6 +19,7 @@ from app.broker.make import make_broker, make_history_cache
 from app.core.admission import Admission
 from app.core.guesses import Guesses
 from app.core.rate import Rate, SharedRate
+from app.core.units import ServerUs
 from app.deliveries import COOKIE, Devices, Spool
 from app.fanout import Fanout
 from app.operators import Operators
@@ -87,7 +88,7 @@ class Services:
     spool: Spool
     run: str
     """Id of the live run."""
-    started_us: int
+    started_us: ServerUs
     requests: Requests
     admission: Admission
     publish_rate: Rate

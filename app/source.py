@@ -19,6 +19,7 @@ from app.core.errors import Conflict, Malformed, Unknown
 from app.core.notification import Targets, encode_json, utf8_bytes
 from app.core.pacing import due_us, padded_body
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import TRIAL_TOPIC_PREFIX
 from app.fanout import Fanout
 from app.instrument import Instrument
@@ -168,7 +169,7 @@ class Trials:
                 trial.instrument = None
 
     @staticmethod
-    def _is_running(trial: Trial, now_us: int) -> bool:
+    def _is_running(trial: Trial, now_us: ServerUs) -> bool:
         """A source that is late runs on behind its end; what it has sent may be on its way until then."""
         return trial.state == "running" or (trial.state == "done" and now_us < trial.ends_us)
 
@@ -203,7 +204,7 @@ class Trials:
     def _publish_all(self, trial: Trial, timer: Timer) -> None:
         order = trial.order
         for seq in range(order.warmup_notifications + order.notifications):
-            due = due_us(trial.first_due_us, order.rate_hz, seq)
+            due = ServerUs(due_us(trial.first_due_us, order.rate_hz, seq))
             draft = self._draft(order, seq, due)
             timer.wait_until(due)
             if trial.state not in ("running", "done"):
@@ -213,7 +214,7 @@ class Trials:
             sent = self._broker.publish(draft).notification
             trial.published.append((seq, sent.offset, due, sent.sent_us))
 
-    def _draft(self, order: TrialOrder, seq: int, due: int) -> Draft:
+    def _draft(self, order: TrialOrder, seq: int, due: ServerUs) -> Draft:
         """Made before it is due. Only we publish during a trial, so that the next offset is known."""
         position = self._broker.position()
         following = Position(position.epoch, position.offset + 1)

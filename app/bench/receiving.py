@@ -98,7 +98,8 @@ class Receiver:
 
     def _one_by_one(self, connections: Sequence[Connection]) -> Lot:
         reads: list[Read] = []
-        arrivals_us, reads_us = [], []
+        arrivals_us: list[int] = []
+        reads_us: list[int] = []
         for each in connections:
             read, told_ns = _read(each)
             read_us = clock.monotonic_us()

@@ -25,6 +25,7 @@ import msgspec
 
 from app.core.notification import EVERYONE, Notification, Targets
 from app.core.position import Position
+from app.core.units import ServerUs
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -33,7 +34,7 @@ class Draft(msgspec.Struct, frozen=True):
     title: str
     body: str
     topic: str
-    due_us: int
+    due_us: ServerUs
     data: dict[str, Any] = {}
     targets: Targets = EVERYONE
     ttl_us: int | None = None

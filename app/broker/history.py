@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from app.core.notification import Notification
+from app.core.units import ServerUs
 
 
 class History:
@@ -44,12 +45,12 @@ class History:
         if entries and entries[0].sent_us < notification.sent_us - self._age_max_us:
             self.expire(notification.sent_us)
 
-    def expire(self, now_us: int) -> None:
+    def expire(self, now_us: ServerUs) -> None:
         """Drop what is older than the bound on age."""
         while self._entries and self._entries[0].sent_us < now_us - self._age_max_us:
             self._drop_oldest()
 
-    def after(self, offset: int, now_us: int) -> Iterator[Notification]:
+    def after(self, offset: int, now_us: ServerUs) -> Iterator[Notification]:
         """What is kept after `offset` and has not outlived its own time to live, oldest first."""
         self.expire(now_us)
         newer = []

@@ -22,6 +22,7 @@ from app.broker.lockfile import LockFile
 from app.core.errors import NotKept, StoreError
 from app.core.notification import EVERYONE, Notification, Targets
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import TRANSPORTS
 
 UNFLUSHED_OFFSETS_MAX = 9_000
@@ -176,7 +177,7 @@ class Journal:
 
 
 def _notification(
-    epoch: str, offset: int, text: str, targets: str | None, expires_us: int | None
+    epoch: str, offset: int, text: str, targets: str | None, expires_us: ServerUs | None
 ) -> Notification:
     wire = json.loads(text)
     return Notification(

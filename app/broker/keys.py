@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.broker.base import Draft
 from app.core.errors import Conflict
 from app.core.notification import encode_json
+from app.core.units import ServerUs
 
 KEYS_MAX = 10_000
 """Keys are forgotten oldest first; a publisher retries within seconds, not after ten thousand others."""
@@ -20,8 +21,8 @@ class Use:
 
     fingerprint: str
     offset: int
-    due_us: int
-    sent_us: int
+    due_us: ServerUs
+    sent_us: ServerUs
     recipients: dict[str, int]
 
 

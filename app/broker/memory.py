@@ -13,6 +13,7 @@ from app.broker.history import History
 from app.broker.keys import Keys, Use, fingerprint
 from app.core.notification import Notification
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import is_trial_topic
 
 TRIAL_HISTORY_COUNT = 20_000
@@ -119,7 +120,7 @@ class MemoryBroker:
                         break
             return tuple(found)
 
-    def _built(self, draft: Draft, offset: int, *, due_us: int, sent_us: int) -> Notification:
+    def _built(self, draft: Draft, offset: int, *, due_us: ServerUs, sent_us: ServerUs) -> Notification:
         return Notification(
             position=Position(self._epoch, offset),
             topic=draft.topic,
@@ -129,7 +130,7 @@ class MemoryBroker:
             body=draft.body,
             data=draft.data,
             targets=draft.targets,
-            expires_us=None if draft.ttl_us is None else sent_us + draft.ttl_us,
+            expires_us=None if draft.ttl_us is None else ServerUs(sent_us + draft.ttl_us),
         )
 
     def _repeated(self, draft: Draft, use: Use) -> Published:

@@ -36,6 +36,7 @@ from app.broker.redis_pages import PAGE_ENTRIES, Page, page_of
 from app.broker.redis_rooms import Rooms
 from app.core.errors import BrokerAway, Conflict, SiarError
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import TRANSPORTS
 
 EPOCH_TRIES = 5
@@ -188,7 +189,9 @@ class RedisBroker(MemoryBroker):
         with self._lock:
             return self._epoch, self._offset, self._mark
 
-    def _append(self, draft: Draft, kept: Kept, stand: tuple[str, int, str], sent_us: int) -> list[bytes]:
+    def _append(
+        self, draft: Draft, kept: Kept, stand: tuple[str, int, str], sent_us: ServerUs
+    ) -> list[bytes]:
         stream = "trials" if draft.trial else "operator"
         use = ""
         if draft.idempotency_key is not None:

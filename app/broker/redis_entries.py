@@ -11,6 +11,7 @@ from app.broker.keys import Use
 from app.core.errors import StoreError
 from app.core.notification import EVERYONE, Notification, Targets, encode_json
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import TRANSPORTS
 
 Fields = list[bytes]
@@ -31,7 +32,7 @@ class Entry:
     is_trial: bool
     """Which of the histories it is in."""
     targets: Targets
-    expires_us: int | None
+    expires_us: ServerUs | None
 
     def notification(self, epoch: str) -> Notification:
         """What it says, as a notification of `epoch`. Raises `StoreError`."""
@@ -62,7 +63,7 @@ class Kept:
         return entry_of(b"%d-0" % offset, [*fields, b"beside", self.beside.encode()])
 
 
-def kept_of(draft: Draft, *, epoch: str, mark: str, sent_us: int) -> Kept:
+def kept_of(draft: Draft, *, epoch: str, mark: str, sent_us: ServerUs) -> Kept:
     """What is kept of a draft. Raises `Malformed` for what no client could be sent."""
     targets, devices = draft.targets, draft.targets.devices
     wire = {
@@ -98,7 +99,7 @@ def offset_of(id: bytes) -> int:
     return int(id.partition(b"-")[0])
 
 
-def use_text(fingerprint: str, due_us: int, sent_us: int) -> str:
+def use_text(fingerprint: str, due_us: ServerUs, sent_us: ServerUs) -> str:
     """What is kept of the use of a key, behind its offset."""
     return f"{fingerprint} {due_us} {sent_us}"
 
@@ -106,9 +107,10 @@ def use_text(fingerprint: str, due_us: int, sent_us: int) -> str:
 def use_from(text: bytes) -> Use:
     """The use of a key. Raises `StoreError`."""
     try:
-        offset, fingerprint, due_us, sent_us = text.decode().split(" ")
+        offset, fingerprint, due, sent = text.decode().split(" ")
+        due_us, sent_us = ServerUs(int(due)), ServerUs(int(sent))
         # None of this process's connections were there.
-        return Use(fingerprint, int(offset), int(due_us), int(sent_us), dict.fromkeys(TRANSPORTS, 0))
+        return Use(fingerprint, int(offset), due_us, sent_us, dict.fromkeys(TRANSPORTS, 0))
     except ValueError as error:
         raise foreign(error) from error
 

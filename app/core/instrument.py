@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+from app.core.units import ServerUs
+
 
 @dataclass(frozen=True, slots=True)
 class TcpInfo:
@@ -15,7 +17,7 @@ class TcpInfo:
     Counts run from the connection's beginning.
     """
 
-    at_us: int
+    at_us: ServerUs
     """When it was read; server time base."""
     rtt_us: int
     """Smoothed round trip (RFC 6298)."""

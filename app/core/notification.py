@@ -9,6 +9,7 @@ from typing import Any
 
 from app.core.errors import Malformed
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import TRANSPORTS
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -51,15 +52,15 @@ class Notification:
 
     position: Position
     topic: str
-    due_us: int
+    due_us: ServerUs
     """When it should have been sent (server time base); every delay counts from here."""
-    sent_us: int
+    sent_us: ServerUs
     """When it was handed to the broker (server time base)."""
     title: str
     body: str
     data: dict[str, Any] = field(default_factory=dict)
     targets: Targets = EVERYONE
-    expires_us: int | None = None
+    expires_us: ServerUs | None = None
     """From then on it is no longer replayed; `None`: as long as history holds it."""
     offset: int = field(init=False, repr=False, compare=False)
     """The position's number."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app import clock
 from app.core.errors import MalformedFrame
 from app.core.speech import CLOCKS
+from app.core.units import MonotonicUs
 from app.experiment.links import Chunk, Link, Loop
 from app.experiment.trust import address_of, encryption_for
 
@@ -54,7 +55,7 @@ class ClockChannel:
         self._speech = CLOCKS[channel](url)
         self._random = random.Random()
         self._number = 0
-        self._sent_us: int | None = None
+        self._sent_us: MonotonicUs | None = None
         self._left = 0
         self._probes: list[ProbeStamps] = []
         self._on_burst: Callable[[list[ProbeStamps]], None] | None = None
@@ -128,7 +129,7 @@ class ClockChannel:
         if self.is_busy:
             self._ask()
 
-    def _take(self, answer: dict[str, object], read_us: int) -> None:
+    def _take(self, answer: dict[str, object], read_us: MonotonicUs) -> None:
         if answer["probe"] != self._number or self._sent_us is None:
             return  # The late answer of a probe that was given up.
         stamps = (answer["received_us"], answer["sent_us"])

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from app import clock
 from app.core import kernel_stamps
 from app.core.encryption import Encryption
+from app.core.units import MonotonicUs
 
 READ_BYTES = 65_536
 
@@ -34,7 +35,7 @@ class Chunk:
 
     data: bytes
     """Empty: the peer is gone."""
-    read_us: int
+    read_us: MonotonicUs
     """Client clock, right after the read."""
     kernel_ns: int | None
     """When the kernel received the last of it, CLOCK_REALTIME; `None` where it does not tell."""

@@ -23,6 +23,7 @@ import psutil
 from app import clock
 from app.core.companion import COMPANION
 from app.core.trial import CpuUse
+from app.core.units import MonotonicUs
 
 ProcessKey = tuple[int, Hashable]
 """Process id and whose it is: an id alone may come to name another process.
@@ -49,7 +50,7 @@ class ProcessUse:
 class CpuSnapshot:
     """One edge: a process tree and the machine around it."""
 
-    monotonic_us: int
+    monotonic_us: MonotonicUs
     processes: Mapping[ProcessKey, ProcessUse]
     machine_busy_s: float
     """User, nice, system, irq and softirq seconds of all cores."""

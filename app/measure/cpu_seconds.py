@@ -15,6 +15,7 @@ import psutil
 
 from app import clock
 from app.core.course import CpuSecond
+from app.core.units import MonotonicUs
 from app.measure.cpu import CpuSnapshot, clock_ns
 
 PERIOD_US = 1_000_000
@@ -42,7 +43,7 @@ def cpu_seconds(edge: CpuSnapshot | None) -> Iterator[list[CpuSecond]]:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    monotonic_us: int
+    monotonic_us: MonotonicUs
     clocks_ns: dict[int, int]
     kernel_s: float
     busy_s: float

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from app import clock
 from app.core.clean_name import clean_name
+from app.core.units import ServerUs
 from app.room.participant import Participant
 from app.room.reports import Reports
 from app.room.seats import Seats
@@ -18,7 +19,7 @@ from app.room.trial import RoomTrial
 class Attendance:
     """Participants and their reports. Whatever others can see of it raises `version`."""
 
-    def __init__(self, *, now_us: Callable[[], int] = clock.now_us) -> None:
+    def __init__(self, *, now_us: Callable[[], ServerUs] = clock.now_us) -> None:
         self.lock = threading.RLock()
         """Held by whoever reads several things that must fit together."""
         self.now_us = now_us

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.units import ServerUs
+
 DEVICES_KEPT_MAX = 1000
 """The one that was silent longest is forgotten first."""
 
@@ -32,7 +34,9 @@ class Reports:
         self._by_device: OrderedDict[str, DeviceReport] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, device: str, said: Mapping[str, Any], *, now_us: int, name: str | None = None) -> None:
+    def take(
+        self, device: str, said: Mapping[str, Any], *, now_us: ServerUs, name: str | None = None
+    ) -> None:
         """Note what a device says; what it leaves out stays as it was."""
         with self._lock:
             found = self._by_device.setdefault(device, DeviceReport(now_us))

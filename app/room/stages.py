@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app import clock
+from app.core.units import ServerUs
 from app.room.attendance import Attendance
 from app.room.phases import Experiment, Phase
 from app.room.trial import RoomTrial
@@ -43,7 +44,7 @@ class Stages(Attendance):
     def __init__(
         self,
         *,
-        now_us: Callable[[], int] = clock.now_us,
+        now_us: Callable[[], ServerUs] = clock.now_us,
         runner_silence_us: int = RUNNER_SILENCE_US,
     ) -> None:
         super().__init__(now_us=now_us)

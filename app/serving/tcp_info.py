@@ -9,6 +9,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from app.core.instrument import TcpInfo
+from app.core.units import ServerUs
 
 if TYPE_CHECKING:
     from app.serving.takeover import RawSocket
@@ -52,7 +53,7 @@ def read_raw(sock: RawSocket) -> bytes | None:
     return raw if len(raw) >= LEAST_BYTES else None
 
 
-def parse(raw: bytes, *, at_us: int, is_ipv6: bool) -> TcpInfo:
+def parse(raw: bytes, *, at_us: ServerUs, is_ipv6: bool) -> TcpInfo:
     """The fields of an answer of `read_raw`."""
     min_rtt_us = _at(_U32, raw, _MIN_RTT)
     stamps = STAMPS_BYTES if raw[_OPTIONS] & _STAMPS_AGREED else 0

@@ -10,6 +10,7 @@ import select
 import time
 
 from app import clock
+from app.core.units import ServerUs
 from app.serving import mode
 from app.serving.timerfd import TimerFd
 
@@ -32,7 +33,7 @@ class Timer:
         if self._timer is not None:
             self._timer.close()
 
-    def wait_until(self, due_us: int) -> None:
+    def wait_until(self, due_us: ServerUs) -> None:
         """Return as soon as the server's time is `due_us`; when it has passed, after the others had their turn.
 
         A source that is late and never yields would hold back every notification that it publishes, and with them
@@ -49,6 +50,6 @@ class Timer:
         self._timer.read()
 
 
-def _sleep_until(due_us: int) -> None:
+def _sleep_until(due_us: ServerUs) -> None:
     while (left_us := due_us - clock.now_us()) > 0:
         time.sleep(left_us / 1_000_000)

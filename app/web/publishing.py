@@ -12,6 +12,7 @@ from app.catalogues import refusal
 from app.core.errors import Malformed, SiarError
 from app.core.idempotency_header import CHARS_MAX, parse_key
 from app.core.notification import EVERYONE, Targets, encode_json, utf8_bytes
+from app.core.units import ServerUs
 from app.core.wire import (
     BODY_CHARS_MAX,
     CONTENT_BYTES_MAX,
@@ -155,11 +156,11 @@ def _check_length(wanted: Publish) -> None:
         )
 
 
-def _due_us(wanted_us: int | None, *, age_max_s: float) -> int:
+def _due_us(wanted_us: int | None, *, age_max_s: float) -> ServerUs:
     """The publisher's due time: not in the future, and not older than the setting allows."""
     now_us = clock.now_us()
     if wanted_us is None:
         return now_us
     if not now_us - age_max_s * 1_000_000 <= wanted_us <= now_us:
         raise Malformed(refusal("due_out_of_range", seconds=age_max_s))
-    return wanted_us
+    return ServerUs(wanted_us)

@@ -15,6 +15,7 @@ from app.broker.memory import MemoryBroker
 from app.core.errors import Conflict, Malformed
 from app.core.notification import Notification, Targets
 from app.core.position import Position, position_or_unknown
+from app.core.units import ServerUs
 from tests.support.brokers import ALL, KINDS, BrokerHost, missed, offsets, pass_time, publish
 
 START_TIMEOUT_S = 60.0
@@ -328,7 +329,7 @@ def test_no_broker_gives_a_position_out_twice_whatever_ends_it(host: BrokerHost)
     for turn in range(12):
         given += [
             broker.publish(
-                Draft("t", "", "trial.1" if trial else "default", 0, trial=trial)
+                Draft("t", "", "trial.1" if trial else "default", ServerUs(0), trial=trial)
             ).notification.position
             for trial in (turn % 2 == 0, turn % 3 == 0)
         ]

@@ -22,6 +22,7 @@ from app.broker.sqlite import TRIAL_OFFSETS_RESERVED
 from app.core.errors import Conflict
 from app.core.notification import Notification
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.core.wire import is_trial_topic
 from tests.support.brokers import KINDS, BrokerHost, missed, publish
 
@@ -124,7 +125,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(1, 6))
     def pass_time(self, seconds: int) -> None:
-        self._now_us += seconds * 1_000_000
+        self._now_us = ServerUs(self._now_us + seconds * 1_000_000)
 
     @rule(kill=st.booleans())
     def restart(self, kill: bool) -> None:

@@ -23,6 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 from app import clock
 from app.clock_process import HANDSHAKE_US_MAX, IDLE_US_MAX, ClockConnection, ClockServer
 from app.core.clocksync import ClockModel, Tolerances
+from app.core.units import ServerUs
 from tests.support.clock_process import ANCHOR_US, ENVIRONMENT, TIMEBASE, ClockProcess, ask, start
 from tests.support.patience import PATIENCE_S
 from tests.support.streams import say_no_more
@@ -277,7 +278,7 @@ def test_a_handshake_that_does_not_come_is_cut_off_and_an_open_connection_is_not
             while len(clock_server.connections) < 2:
                 await asyncio.sleep(0)
 
-            clock_server.sweep(clock.now_us() + HANDSHAKE_US_MAX)
+            clock_server.sweep(ServerUs(clock.now_us() + HANDSHAKE_US_MAX))
 
             assert await reader.read() == b""
             await client.send('{"probe": 1}')
@@ -292,7 +293,7 @@ def test_a_connection_without_a_frame_for_five_minutes_is_closed_as_idle() -> No
         clock_server = ClockServer(connections_max=10, allowed_hosts=frozenset())
         server, port = await served(clock_server)
         async with server, connect_async(f"ws://127.0.0.1:{port}/") as client:
-            clock_server.sweep(clock.now_us() + IDLE_US_MAX + 1)
+            clock_server.sweep(ServerUs(clock.now_us() + IDLE_US_MAX + 1))
 
             await client.wait_closed()
             assert (client.close_code, client.close_reason) == (1001, "idle")

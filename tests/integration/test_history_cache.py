@@ -19,6 +19,7 @@ from app.broker.redis_link import RedisLink
 from app.core.broker_url import RedisAddress
 from app.core.errors import SettingError
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.settings import Settings
 from tests.support.brokers import publish
 from tests.support.followers import wait_for
@@ -66,7 +67,7 @@ def test_a_trials_notification_ends_it_too_since_the_answer_names_the_newest_pos
 ) -> None:
     cache.keep("0:100", "none yet", position=broker.position())
 
-    broker.publish(Draft(title="t", body="b", topic="siar.trial", due_us=0, trial=True))
+    broker.publish(Draft(title="t", body="b", topic="siar.trial", due_us=ServerUs(0), trial=True))
 
     assert cache.find("0:100") == (MISS, None)
 

@@ -18,6 +18,7 @@ from app.core.broker_url import RedisAddress
 from app.core.errors import BrokerAway, Conflict, Malformed, NotKept
 from app.core.notification import Notification
 from app.core.position import Position
+from app.core.units import ServerUs
 from tests.support.brokers import ALL, missed, offsets, publish
 from tests.support.followers import wait_for
 from tests.support.redis_server import RedisServer, redis_server, shared_redis
@@ -309,7 +310,7 @@ def test_history_that_ran_away_from_a_server_sends_its_clients_back_for_a_gap(ow
 def test_a_draft_that_no_client_could_be_sent_costs_no_offset(site: Site) -> None:
     broker = site.broker()
     with pytest.raises(Malformed):
-        broker.publish(Draft("t", "b", "default", 0, data={"n": float("inf")}))
+        broker.publish(Draft("t", "b", "default", ServerUs(0), data={"n": float("inf")}))
 
     assert publish(broker).notification.offset == 1
     assert missed(broker, broker.position(), ALL).notifications == ()

@@ -10,6 +10,7 @@ from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.scenario import Plan
 from app.core.trial import TrialRecord
+from app.core.units import ServerUs
 from tests.unit.support_run import EPOCH_US, RunMaker, a_plan
 
 
@@ -104,7 +105,7 @@ def _recorded(record: TrialRecord, rng: random.Random) -> InstrumentRecord | Non
 
 def _tcp(number: int) -> TcpInfo:
     return TcpInfo(
-        number,
+        ServerUs(number),
         300 + number,
         50,
         100,

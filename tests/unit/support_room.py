@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.core.units import ServerUs
 from app.room.phases import Experiment, Phase
 from app.room.room import COUNTDOWN_US, Room
 from app.room.trial import RoomTrial
@@ -13,9 +14,9 @@ ONE_MORE_US = 1
 
 class StoppedClock:
     def __init__(self) -> None:
-        self.us = 1_000_000_000
+        self.us = ServerUs(1_000_000_000)
 
-    def __call__(self) -> int:
+    def __call__(self) -> ServerUs:
         return self.us
 
 
@@ -36,7 +37,7 @@ class Bench:
             self.room.report(device, {"ready": True})
 
     def pass_time(self, us: int, *, heard_of: tuple[str, ...] = ()) -> None:
-        self.clock.us += us
+        self.clock.us = ServerUs(self.clock.us + us)
         for device in heard_of:
             self.room.report(device, {})
 

@@ -14,9 +14,10 @@ from app.analysis.validity import check_trial
 from app.analysis.writes import NOT_WRITTEN, has_writes, places_of, server_writes
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.trial import RunRecord, Severity, TrialRecord
+from app.core.units import ServerUs
 from tests.support import records
 
-DUE_US = 1_000_000
+DUE_US = ServerUs(1_000_000)
 """As in `records.delivery`: sent 200 us later, by the kernel at 1400.125, read at 1500.25."""
 
 

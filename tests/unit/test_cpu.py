@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from app.core.companion import COMPANION
+from app.core.units import MonotonicUs
 from app.measure import host
 from app.measure.cpu import CpuSampler, CpuSnapshot, ProcessKey, ProcessUse, difference
 from app.serving import companions
@@ -26,7 +27,7 @@ def use(clock_ns: int | None, user_s: float = 0.0) -> ProcessUse:
 
 
 def snapshot(at_s: float, processes: dict[ProcessKey, ProcessUse]) -> CpuSnapshot:
-    return CpuSnapshot(round(at_s * 1e9), processes, at_s, 10.0)
+    return CpuSnapshot(MonotonicUs(round(at_s * 1e6)), processes, at_s, 10.0)
 
 
 def test_the_cpu_of_another_process_is_read_from_outside() -> None:
@@ -67,6 +68,7 @@ def test_a_process_that_began_in_between_counts_whole_and_is_named() -> None:
     change = difference(before, after)
 
     assert change.use.total_s == pytest.approx(0.75)
+    assert change.use.wall_s == pytest.approx(1.0)
     assert (change.appeared, change.ended) == ((2,), ())
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.core.units import ServerUs
 from app.deliveries import SECRET_FILE, DeviceFull, Devices, NetworkFull, Spool, kept_secret
 from tests.support.patience import PATIENCE_S
 
@@ -160,7 +161,7 @@ def test_a_batch_that_waits_while_its_device_is_deleted_is_not_written_behind_it
     with ThreadPoolExecutor(3) as pool:
         being_written = pool.submit(spool.accept, "r", "d-other", batch(0), network=None)
         assert hangs.wait(PATIENCE_S)
-        deletion = pool.submit(spool.forget, "d-mine", 10)
+        deletion = pool.submit(spool.forget, "d-mine", ServerUs(10))
         too_early, _waits = wait([deletion], timeout=0.1)
         waiting = pool.submit(spool.accept, "r", "d-mine", mine, network=None)
         wait([waiting], timeout=0.1)

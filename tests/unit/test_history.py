@@ -8,12 +8,14 @@ from app.broker.base import Gap
 from app.broker.history import History
 from app.core.notification import Notification
 from app.core.position import Position
+from app.core.units import ServerUs
 
 AGE_US = 1_000
 
 
 def made(offset: int, *, sent_us: int = 0, expires_us: int | None = None, body: str = "b") -> Notification:
-    return Notification(Position("e", offset), "default", sent_us, sent_us, "t", body, expires_us=expires_us)
+    stamp, end = ServerUs(sent_us), None if expires_us is None else ServerUs(expires_us)
+    return Notification(Position("e", offset), "default", stamp, stamp, "t", body, expires_us=end)
 
 
 def a_history(*, count_max: int = 100, bytes_max: int = 10**6) -> History:
@@ -21,7 +23,7 @@ def a_history(*, count_max: int = 100, bytes_max: int = 10**6) -> History:
 
 
 def offsets(history: History, after: int = 0, now_us: int = 0) -> list[int]:
-    return [each.offset for each in history.after(after, now_us)]
+    return [each.offset for each in history.after(after, ServerUs(now_us))]
 
 
 def test_an_empty_history_has_lost_nothing_and_begins_nowhere() -> None:

@@ -11,8 +11,9 @@ from app.broker.base import Draft
 from app.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 from app.core.errors import Conflict
 from app.core.notification import Targets
+from app.core.units import ServerUs
 
-DRAFT = Draft("t", "b", "news", 40, {"a": 1}, ttl_us=9, idempotency_key="k")
+DRAFT = Draft("t", "b", "news", ServerUs(40), {"a": 1}, ttl_us=9, idempotency_key="k")
 
 
 def a_use(offset: int, draft: Draft = DRAFT) -> Use:

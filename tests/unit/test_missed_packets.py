@@ -6,11 +6,12 @@ import json
 
 from app.core.notification import Notification
 from app.core.position import Position
+from app.core.units import ServerUs
 from app.transports.socket_io.packets import MissedPackets
 
 
 def notification(offset: int, *, body: str = "") -> Notification:
-    return Notification(Position("e", offset), "default", 1, 2, "title", body)
+    return Notification(Position("e", offset), "default", ServerUs(1), ServerUs(2), "title", body)
 
 
 def test_who_misses_the_same_gets_the_same_packet() -> None:

@@ -10,10 +10,11 @@ from app.broker.base import Draft
 from app.broker.redis_entries import entry_of, kept_of, offset_of, use_from, use_text
 from app.core.errors import StoreError
 from app.core.notification import EVERYONE, Targets
+from app.core.units import ServerUs
 
 
 def a_draft(**members: Any) -> Draft:
-    return Draft(title="t", body="b", topic="news", due_us=40, data={"a": [1]}, **members)
+    return Draft(title="t", body="b", topic="news", due_us=ServerUs(40), data={"a": [1]}, **members)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def a_draft(**members: Any) -> Draft:
 )
 @pytest.mark.parametrize("trial", [True, False])
 def test_a_draft_comes_back_as_it_was(targets: Targets, trial: bool) -> None:
-    kept = kept_of(a_draft(targets=targets, trial=trial), epoch="old", mark="m", sent_us=50)
+    kept = kept_of(a_draft(targets=targets, trial=trial), epoch="old", mark="m", sent_us=ServerUs(50))
 
     entry = kept.entry(7)
     notification = entry.notification("new")
@@ -41,14 +42,16 @@ def test_a_draft_comes_back_as_it_was(targets: Targets, trial: bool) -> None:
 
 @pytest.mark.parametrize(("ttl_us", "expires_us"), [(None, None), (0, 50), (25, 75)])
 def test_its_end_counts_from_when_it_was_sent(ttl_us: int | None, expires_us: int | None) -> None:
-    entry = kept_of(a_draft(ttl_us=ttl_us), epoch="e", mark="m", sent_us=50).entry(1)
+    entry = kept_of(a_draft(ttl_us=ttl_us), epoch="e", mark="m", sent_us=ServerUs(50)).entry(1)
 
     assert entry.expires_us == expires_us
     assert entry.notification("e").expires_us == expires_us
 
 
 def test_whom_it_is_for_never_stands_in_what_goes_over_the_wire() -> None:
-    kept = kept_of(a_draft(targets=Targets(devices=frozenset({"secret"}))), epoch="e", mark="m", sent_us=5)
+    kept = kept_of(
+        a_draft(targets=Targets(devices=frozenset({"secret"}))), epoch="e", mark="m", sent_us=ServerUs(5)
+    )
 
     assert "secret" not in kept.wire
     assert "secret" in kept.beside
@@ -59,9 +62,9 @@ def test_an_offset_is_the_first_half_of_an_id() -> None:
 
 
 def test_the_use_of_a_key_comes_back_without_connections() -> None:
-    use = use_from(b"12 " + use_text("print", 40, 50).encode())
+    use = use_from(b"12 " + use_text("print", ServerUs(40), ServerUs(50)).encode())
 
-    assert (use.offset, use.fingerprint, use.due_us, use.sent_us) == (12, "print", 40, 50)
+    assert (use.offset, use.fingerprint, use.due_us, use.sent_us) == (12, "print", ServerUs(40), ServerUs(50))
     assert use.recipients == {"sse": 0, "socketio": 0}
 
 
@@ -95,7 +98,7 @@ def test_an_entry_that_lacks_what_a_notification_has_is_refused_in_words() -> No
 
 
 def test_an_entry_whose_stamp_is_no_integer_is_refused_in_words() -> None:
-    good = kept_of(a_draft(), epoch="e", mark="m", sent_us=50).entry(1)
+    good = kept_of(a_draft(), epoch="e", mark="m", sent_us=ServerUs(50)).entry(1)
     good.wire["due_us"] = "40"
 
     with pytest.raises(StoreError, match="is no history of Siar"):

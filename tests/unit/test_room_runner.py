@@ -94,7 +94,7 @@ def test_whoever_looks_first_at_a_room_that_time_has_closed_sees_no_trial_in_it(
     bench.begin("a", "b")
     bench.room.set_trial(trial("a"), run="run-1")
 
-    bench.clock.us += RUNNER_SILENCE_US + ONE_MORE_US
+    bench.pass_time(RUNNER_SILENCE_US + ONE_MORE_US)
     seen = view(bench.room)
 
     assert (seen["phase"], seen["trial"], seen["result"]) == (Phase.CLOSED, None, None)

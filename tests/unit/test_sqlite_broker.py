@@ -21,6 +21,7 @@ from app.core.broker_url import BrokerUrl, parse_broker_url
 from app.core.errors import NotKept, SettingError, StoreError, Unfit
 from app.core.notification import Notification, Targets
 from app.core.position import Position
+from app.core.units import ServerUs
 from tests.support.brokers import AGE_MAX_US, BrokerHost, missed, offsets, publish
 
 
@@ -193,7 +194,7 @@ def test_what_cannot_all_be_forgotten_is_all_kept(journal: Journal, source: Memo
     """The disk fails between the notifications and their keys."""
     for _ in range(2):
         notification = publish(source).notification
-        use = Use("fingerprint", notification.offset, due_us=1, sent_us=2, recipients={})
+        use = Use("fingerprint", notification.offset, due_us=ServerUs(1), sent_us=ServerUs(2), recipients={})
         journal.append(notification, f"key {notification.offset}", use, journal.state)
     rewrite(
         journal.path,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.core.units import ServerUs
 from app.serving import tcp_info
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="TCP_INFO by Linux's places of its fields")
@@ -42,7 +43,7 @@ def test_bytes_and_segments_are_those_that_were_sent(pair: tuple[socket.socket, 
     raw = tcp_info.read_raw(served)
 
     assert raw is not None
-    found = tcp_info.parse(raw, at_us=7, is_ipv6=is_ipv6)
+    found = tcp_info.parse(raw, at_us=ServerUs(7), is_ipv6=is_ipv6)
     assert (found.at_us, found.bytes_sent, found.bytes_received) == (7, 500, 5)
     assert (found.data_segments_out, found.retransmissions) == (5, 0)
     assert found.segments_out is not None
@@ -61,7 +62,7 @@ def test_an_older_kernel_s_shorter_answer_gives_what_it_has(
     raw = tcp_info.read_raw(pair[0])
     assert raw is not None
 
-    found = tcp_info.parse(raw[: tcp_info.LEAST_BYTES], at_us=0, is_ipv6=False)
+    found = tcp_info.parse(raw[: tcp_info.LEAST_BYTES], at_us=ServerUs(0), is_ipv6=False)
 
     assert found.rtt_us > 0
     assert found.bytes_sent is found.segments_out is found.min_rtt_us is found.delivered is None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from app.core.errors import Malformed
 from app.core.notification import EncodedJSON, Notification, WireJSON, encode_json, utf8_bytes
 from app.core.position import Position
+from app.core.units import ServerUs
 
 
 def test_a_notification_is_taken_into_an_event_as_it_was_encoded() -> None:
@@ -78,7 +79,8 @@ TEXTS = st.text(st.characters(codec="utf-8"))
 def test_a_notification_is_the_object_that_the_encoder_makes_of_its_members(
     title: str, body: str, stamp_us: int, data: dict[str, object]
 ) -> None:
-    notification = Notification(Position("e_1", 7), "news", stamp_us, stamp_us + 1, title, body, data)
+    due_us, sent_us = ServerUs(stamp_us), ServerUs(stamp_us + 1)
+    notification = Notification(Position("e_1", 7), "news", due_us, sent_us, title, body, data)
 
     assert notification.json == encode_json(
         {
@@ -100,4 +102,4 @@ def test_a_notification_is_the_object_that_the_encoder_makes_of_its_members(
 @pytest.mark.parametrize("stamp", ["1", 1.5, None])
 def test_a_stamp_that_is_no_integer_never_gets_onto_the_wire(stamp: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        Notification(Position("e", 1), "news", stamp, 1, "t", "b")
+        Notification(Position("e", 1), "news", stamp, ServerUs(1), "t", "b")
