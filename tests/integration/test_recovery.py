@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,14 +44,17 @@ def test_the_official_client_recovers_and_misses_nothing(server: RunningServer, 
     node = require_node()
     require_node_modules()
     with official_client(str(node), server.url, **OPTIONS) as client:
-        assert next_line(client, "connect")["recovered"] is False
+        first = next_line(client, "connect")
+        assert first["recovered"] is False
         for number in range(events_before):
             server.publish(f"before {number}", "")
             next_line(client, "event")
         break_off(client)
         missed = [server.publish(f"missed {number}", "")["id"] for number in range(5)]
 
-        assert next_line(client, "connect")["recovered"] is True
+        again = next_line(client, "connect")
+        assert again["recovered"] is True
+        assert again["id"] == first["id"], "its id is restored"
         events = [next_line(client, "event") for _ in range(5)]
         server.publish("live", "")
         assert next_line(client, "event")["args"][0]["title"] == "live"
@@ -63,11 +67,12 @@ def test_it_recovers_more_than_once(server: RunningServer) -> None:
     node = require_node()
     require_node_modules()
     with official_client(str(node), server.url, **OPTIONS) as client:
-        next_line(client, "connect")
+        first = next_line(client, "connect")
         for turn in range(3):
             break_off(client)
             server.publish(f"turn {turn}", "")
-            assert next_line(client, "connect")["recovered"] is True
+            again = next_line(client, "connect")
+            assert (again["recovered"], again["id"]) == (True, first["id"])
             assert next_line(client, "event")["args"][0]["title"] == f"turn {turn}"
 
 
@@ -89,9 +94,41 @@ def test_it_is_not_recovered_and_told_of_the_gap_when_history_no_longer_reaches_
     assert gap["id"] == offset
 
 
-def test_a_session_that_is_not_known_starts_anew(server: RunningServer) -> None:
-    with socketio(server.port, {"recover": True, "pid": "guessed"}) as channel:
-        assert channel.connect["pid"] != "guessed"
+@pytest.mark.parametrize("pid", ["guessed", "<b>.unknown.0", ".unknown.0", "x" * 5000])
+def test_what_is_no_session_of_ours_starts_anew(server: RunningServer, pid: str) -> None:
+    with socketio(server.port, {"recover": True, "pid": pid}) as channel:
+        assert channel.connect["pid"] != pid
+        assert channel.connect["sid"] not in pid
+
+
+@pytest.mark.parametrize("hears_before", [True, False])
+def test_a_restart_with_a_durable_history_is_no_reason_not_to_recover(
+    tmp_path: Path, hears_before: bool
+) -> None:
+    settings: dict[str, Any] = {"broker": "sqlite:///history.db", "recorder": 0}
+    with running_server(tmp_path, **settings) as server, socketio(server.port, {"recover": True}) as channel:
+        before = channel.connect
+        seen: dict[str, str] = {}
+        if hears_before:
+            server.publish("seen", "")
+            seen["offset"] = channel.next_notification_with_id()[1]
+
+    with running_server(tmp_path, **settings) as server:
+        missed = server.publish("missed", "")["id"]
+        with socketio(server.port, {"recover": True, "pid": before["pid"], **seen}) as channel:
+            assert (channel.connect["pid"], channel.connect["sid"]) == (before["pid"], before["sid"])
+            assert channel.next_notification_with_id()[1] == missed
+
+
+def test_a_restart_that_lost_the_history_is_one(tmp_path: Path) -> None:
+    with running_server(tmp_path, recorder=0) as server, socketio(server.port, {"recover": True}) as channel:
+        before = channel.connect
+
+    auth = {"recover": True, "pid": before["pid"]}
+    with running_server(tmp_path, recorder=0) as server, socketio(server.port, auth) as channel:
+        assert channel.connect["pid"] != before["pid"]
+        assert channel.connect["sid"] != before["sid"]
+        assert json.loads(channel.next_packet()[2:])[0] == "gap"
 
 
 def test_pid_and_offset_win_over_what_the_page_once_wrote_into_auth(server: RunningServer) -> None:

@@ -37,7 +37,8 @@ const unpacked = (value) => {
 for (const [namespace, socket] of sockets) {
   socket.on("connect", () => {
     const engine = socket.io.engine;
-    report("connect", { namespace, transport: engine.transport.name, recovered: socket.recovered });
+    const { id, recovered } = socket;
+    report("connect", { namespace, transport: engine.transport.name, recovered, id });
     if (socket !== main) return;
     report("transport", { name: engine.transport.name });
     engine.on("upgrade", (transport) => report("transport", { name: transport.name }));

@@ -40,7 +40,7 @@ class SocketIoConnection:
         self.recovers = asked.recover
         """Whether events carry their id as a second argument, as the protocol's own recovery has it."""
         self.pid = asked.pid
-        """The session to recover; a new one when that is not possible."""
+        """The session to recover, if that is possible."""
         self.replayed_count = 0
         """Events queued at the start, which are no sign of a slow client."""
         self.channel: SocketIoChannel | None = None

@@ -69,7 +69,7 @@ def packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
     """The class of the library's packets; what a CONNECT tells, `transport` knows."""
 
     class SiarPacket(StrictPacket):
-        """A packet whose CONNECT to a client carries position and pid too."""
+        """A packet whose CONNECT to a client carries position and pid too, and the id of a session that is recovered."""
 
         def decode(self, encoded_packet: str) -> Any:
             """Refuse what a client may not send. Raises `ValueError`."""

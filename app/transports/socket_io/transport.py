@@ -11,7 +11,6 @@ from flask_socketio import ConnectionRefusedError as Refused
 from flask_socketio import SocketIO
 
 from app.broker.base import Broker
-from app.broker.sessions import Sessions
 from app.core.admission import Admission
 from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
 from app.core.errors import Malformed
@@ -33,6 +32,7 @@ from app.transports.socket_io.entrance import Entrance
 from app.transports.socket_io.frames import FORM_PLAIN, NAMESPACE, event_frame
 from app.transports.socket_io.library import Manager, packet_class, quiet_logger
 from app.transports.socket_io.packets import MissedPackets
+from app.transports.socket_io.recovery import RecoverableSession, session_of
 
 
 class SocketIoTransport:
@@ -62,7 +62,6 @@ class SocketIoTransport:
         self._topics_max = topics_max
         self._identify = identify
         self._connections: dict[str, SocketIoConnection] = {}
-        self._sessions = Sessions()
         self._missed = MissedPackets()
         self.socketio = SocketIO(
             app,
@@ -168,15 +167,13 @@ class SocketIoTransport:
 
     def forget(self, sid: str) -> None:
         """A client left before its CONNECT was answered."""
-        connection = self._connections.pop(sid, None)
-        if connection is not None and connection.pid is not None:
-            self._sessions.leave(connection.pid)
+        self._connections.pop(sid, None)
 
     def on_connect_packet(self, sid: str) -> dict[str, str]:
-        """What the CONNECT packet of `sid` tells beside the library's `sid`.
+        """What the CONNECT packet of `sid` tells beside the library's `sid`, or in its place.
 
-        `position`: offsets at or below it are replays. `pid`: the session's name, for who asked; the same as before
-        when everything missed will follow.
+        `position`: offsets at or below it are replays. `pid`: the session's name, for who asked; the same as before,
+        with the `sid` of before, when everything missed will follow.
         """
         connection = self._connections.get(sid)
         if connection is None:
@@ -184,21 +181,20 @@ class SocketIoTransport:
         position = self._broker.position()
         told = {"position": str(position)}
         if connection.recovers:
-            told["pid"] = self._recover(connection, position)
+            session = self._recovered(connection, position)
+            told |= {"sid": session.sid, "pid": session.pid}
         if connection.since is None:
             connection.since = position
         return told
 
-    def _recover(self, connection: SocketIoConnection, position: Position) -> str:
-        """The session's name: the old one if history reaches back to where its client left off."""
+    def _recovered(self, connection: SocketIoConnection, position: Position) -> RecoverableSession:
+        """The session of before if history reaches back to where its client left off, else a new one."""
         if connection.pid is not None:
-            is_known = self._sessions.resume(connection.pid) is not None
-            connection.since = connection.since or self._sessions.came_in_at(connection.pid)
-            if is_known and self._broker.reaches(connection.since, connection.wanted):
-                self._sessions.enter(connection.pid)
-                return connection.pid
-        connection.pid = self._sessions.begin(connection.since or position)
-        return connection.pid
+            session = session_of(connection.pid)
+            connection.since = connection.since or session.came_in_at
+            if session.sid and self._broker.reaches(connection.since, connection.wanted):
+                return session
+        return RecoverableSession(connection.sid, connection.since or position)
 
     def connected(self, sid: str) -> None:
         """CONNECT has been sent: from here on the client gets what it wants."""
@@ -249,8 +245,6 @@ class SocketIoTransport:
             # Each holds the other: the collector of cycles would have to come for them.
             channel, connection.channel = connection.channel, None
             self._count_out(connection, channel, closed)
-            if connection.pid is not None:
-                self._sessions.leave(connection.pid)
 
     def _count_out(
         self, connection: SocketIoConnection, channel: SocketIoChannel | None, reason: Closed
