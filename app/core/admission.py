@@ -40,25 +40,18 @@ class Admission:
     def enter(self, address: str) -> None:
         """Take a place. Raises `TooManyConnections`."""
         with self._lock:
-            if self.count >= self._count_max:
-                self.refused["server_full"] += 1
-                raise TooManyConnections(
-                    f"This server holds {self._count_max} connections, as many as it may "
-                    "(SIAR_CONNECTIONS_MAX); try again later.",
-                    reason="server_full",
-                    count_max=self._count_max,
-                )
-            guest = network_of(address)
-            if self._by_address[guest] >= self._per_address_max and not self._is_exempt(address):
-                self.refused["address_full"] += 1
-                raise TooManyConnections(
-                    f"Your address holds {self._per_address_max} connections, as many as one may "
-                    "(SIAR_CONNECTIONS_PER_ADDRESS_MAX).",
-                    reason="address_full",
-                    count_max=self._per_address_max,
-                )
+            try:
+                self._check(address)
+            except TooManyConnections as error:
+                self.refused[error.reason] += 1
+                raise
             self.count += 1
-            self._by_address[guest] += 1
+            self._by_address[network_of(address)] += 1
+
+    def check(self, address: str) -> None:
+        """Raise what `enter` would, for who only asks and is not counted."""
+        with self._lock:
+            self._check(address)
 
     def leave(self, address: str) -> None:
         """Give the place back."""
@@ -68,6 +61,22 @@ class Admission:
             self._by_address[guest] -= 1
             if not self._by_address[guest]:
                 del self._by_address[guest]
+
+    def _check(self, address: str) -> None:
+        if self.count >= self._count_max:
+            raise TooManyConnections(
+                f"This server holds {self._count_max} connections, as many as it may "
+                "(SIAR_CONNECTIONS_MAX); try again later.",
+                reason="server_full",
+                count_max=self._count_max,
+            )
+        if self._by_address[network_of(address)] >= self._per_address_max and not self._is_exempt(address):
+            raise TooManyConnections(
+                f"Your address holds {self._per_address_max} connections, as many as one may "
+                "(SIAR_CONNECTIONS_PER_ADDRESS_MAX).",
+                reason="address_full",
+                count_max=self._per_address_max,
+            )
 
     def _is_exempt(self, address: str) -> bool:
         parsed = parse_address(address)

@@ -45,11 +45,13 @@ def events() -> flask.Response:
         ),
         services().devices.from_cookie(flask.request.cookies.get(COOKIE)),
     )
+    environ = flask.request.environ
     if flask.request.method == "HEAD":
+        # Answered as the stream would be (RFC 9110, section 9.3.2).
+        services().admission.check(address_of(environ))
         head = flask.Response(content_type=CONTENT_TYPE_IN_FULL, headers=HEADERS)
         head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
         return head
-    environ = flask.request.environ
     since = _since()
     headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
     form = FORM_PLAIN

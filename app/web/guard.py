@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from app.catalogues import refusal
 from app.core.forwarded import Proxies, Seen
 from app.core.our_host import is_our_host, is_same_origin, name_of_origin
+from app.core.sentence import Sentence
 from app.services import Requests
 from app.serving import problem
 from app.serving.peer import look_through
@@ -66,15 +67,15 @@ class Guard:
         if asked_for is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
             pass  # HTTP/1.0 had none.
         elif asked_for is None or "," in asked_for:  # By which servers join fields of one name.
-            return _refuse(start_response, environ, 400, "one_host")
+            return _refuse(start_response, environ, 400, refusal("one_host"))
         elif not (self._is_ours(asked_for) and self._is_ours(environ["HTTP_HOST"])):
             # The proxy's own name counts too, or a page that an attacker points at it would name another one here.
-            return _refuse(start_response, environ, 421, "foreign_host")
+            return _refuse(start_response, environ, 421, refusal("foreign_host"))
         if environ.get("HTTP_TRANSFER_ENCODING", "chunked").strip().lower() != "chunked":
-            return _refuse(start_response, environ, 501, "transfer_coding")
+            return _refuse(start_response, environ, 501, refusal("transfer_coding"))
         origin = environ.get("HTTP_ORIGIN")
         if origin is not None and not self._is_our_page(origin, environ, seen):
-            return _refuse(start_response, environ, 403, "foreign_origin")
+            return _refuse(start_response, environ, 403, refusal("foreign_origin"))
         prefix = self._prefix or (seen.prefix if seen is not None else "")
         if prefix and not _enter(environ, prefix):
             return _to_the_slash(start_response, environ)
@@ -134,6 +135,6 @@ def _escaped(query: str) -> str:
 
 
 def _refuse(
-    start_response: Callable[..., Any], environ: dict[str, Any], status: int, code: str
+    start_response: Callable[..., Any], environ: dict[str, Any], status: int, detail: Sentence
 ) -> Iterable[bytes]:
-    return problem.refuse(start_response, status, refusal(code), texts.language_of(environ))
+    return problem.refuse(start_response, status, detail, texts.language_of(environ))

@@ -1,5 +1,7 @@
 /** What a phone tries before it says that it is ready: both transports, to their first byte. */
 
+import { isFull, whyDown } from "./why_down.js";
+
 /** @typedef {import("./room_types.js").CheckReason} CheckReason */
 /** @typedef {import("./types.js").Timers} Timers */
 
@@ -27,6 +29,7 @@ export async function checkSse({ fetch, timers }) {
   try {
     const response = await fetch(`/events?topic=${TOPIC}`, { cache: "no-store", signal: abort.signal });
     hasHeaders = response.ok;
+    if (isFull(response)) return { state: "failed", reason: "full" };
     timers.clearTimeout(timer);
     timer = timers.setTimeout(() => abort.abort(), FIRST_BYTE_MS);
     const first = await response.body?.getReader().read();
@@ -44,17 +47,24 @@ export async function checkSse({ fetch, timers }) {
 /**
  * Open a Socket.IO connection and close it again.
  *
- * @param {{openStream: import("./types.js").OpenStream, timers: Timers}} dependencies
+ * @param {{
+ *   fetch: (url: string, options?: RequestInit) => Promise<Response>,
+ *   openStream: import("./types.js").OpenStream, timers: Timers,
+ * }} dependencies
  * @returns {Promise<CheckResult>}
  */
-export function checkSocketIo({ openStream, timers }) {
+export function checkSocketIo({ fetch, openStream, timers }) {
   return new Promise((resolve) => {
     const settle = (/** @type {CheckResult} */ result) => {
       timers.clearTimeout(timer);
       stream.close();
       resolve(result);
     };
-    const timer = timers.setTimeout(() => settle({ state: "failed", reason: "unreachable" }), OPEN_MS);
+    const fail = async () => {
+      const reason = (await whyDown(fetch)) === "server_full" ? "full" : "unreachable";
+      settle({ state: "failed", reason });
+    };
+    const timer = timers.setTimeout(fail, OPEN_MS);
     const stream = openStream(
       "socketio",
       { lastEventId: null, topics: [TOPIC] },

@@ -46,6 +46,8 @@ export class Participation {
   /** @type {RoomProblem | null} why joining was refused */
   #refusal = null;
   #failedTries = 0;
+  /** @type {import("./device_client.js").Answer} */
+  #lastFailure = { status: 0, body: null };
   #sleptInTrial = false;
   /** @type {Piece | null} of a trial in which the page was loaded anew */
   #left = null;
@@ -102,12 +104,12 @@ export class Participation {
       ...(model ? { model } : {}),
       ...(join_code ? { join_code } : {}),
     };
-    const { status } = await this.#dependencies.device.request("POST", "/api/participants", body);
+    const answer = await this.#dependencies.device.request("POST", "/api/participants", body);
     const left = leftOf(await this.#dependencies.log.pieces());
     // It has left meanwhile.
     if (this.#step === "out") return;
-    if (status !== 201) {
-      this.#refusal = refusalOf(status);
+    if (answer.status !== 201) {
+      this.#refusal = refusalOf(answer);
       this.#leaveStep();
       return;
     }
@@ -173,6 +175,7 @@ export class Participation {
       problems: problemsOf({
         refusal: this.#refusal,
         failedTries: this.#failedTries,
+        lastFailure: this.#lastFailure,
         isVisible: this.#isVisible,
         hasSlept: this.#sleptInTrial,
         trial: this.#trial,
@@ -223,7 +226,10 @@ export class Participation {
     this.#isAsking = false;
     if (this.#step !== "in") return;
     if (status === 200 && body) this.#onAssignment(body);
-    else this.#failedTries += 1;
+    else {
+      this.#failedTries += 1;
+      this.#lastFailure = { status, body };
+    }
     this.#dependencies.onChange();
     if (this.#step === "in" && !this.#isSilent()) this.#askIn(this.#nextInMs());
   }

@@ -1,9 +1,10 @@
 /** What a phone in a room says of itself: to the server, and to its own page. Pure. */
 
+/** @typedef {import("./device_client.js").Answer} Answer */
 /** @typedef {import("./room_types.js").RoomProblem} RoomProblem */
 /** @typedef {import("./trial_session.js").TrialSession} TrialSession */
 
-/** One request without an answer is a hiccup; from the second on the page says that the server is away. */
+/** One request without a good answer is a hiccup; from the second on the page says so. */
 const FAILED_TRIES_TOLD = 2;
 
 /**
@@ -69,14 +70,14 @@ export function trialViewOf(assigned, trial, isPosting) {
  * What a person should know or do, the most urgent thing first.
  *
  * @param {{
- *   refusal: RoomProblem | null, failedTries: number, isVisible: boolean, hasSlept: boolean,
+ *   refusal: RoomProblem | null, failedTries: number, lastFailure: Answer, isVisible: boolean, hasSlept: boolean,
  *   trial: TrialSession | null, isPosting: boolean,
  * }} phone
  * @returns {RoomProblem[]}
  */
-export function problemsOf({ refusal, failedTries, isVisible, hasSlept, trial, isPosting }) {
+export function problemsOf({ refusal, failedTries, lastFailure, isVisible, hasSlept, trial, isPosting }) {
   if (refusal !== null) return [refusal];
-  if (failedTries >= FAILED_TRIES_TOLD) return ["server_away"];
+  if (failedTries >= FAILED_TRIES_TOLD) return [failureOf(lastFailure)];
   /** @type {RoomProblem[]} */
   const problems = [];
   if (!isVisible) problems.push("hidden");
@@ -89,12 +90,22 @@ export function problemsOf({ refusal, failedTries, isVisible, hasSlept, trial, i
 /**
  * Why a phone was not let in.
  *
- * @param {number} status of the answer
+ * @param {Answer} answer
  * @returns {RoomProblem}
  */
-export function refusalOf(status) {
-  if (status === 403) return "code_wrong";
-  return status === 409 ? "room_closed" : "server_away";
+export function refusalOf(answer) {
+  if (answer.status === 403) return "code_wrong";
+  return answer.status === 409 ? "room_closed" : failureOf(answer);
+}
+
+/**
+ * Whether it was the server that refused: its problem documents have a code.
+ *
+ * @param {Answer} answer
+ * @returns {RoomProblem}
+ */
+function failureOf({ body }) {
+  return body?.code ? "server_refuses" : "server_away";
 }
 
 /** @param {TrialSession} trial */

@@ -9,9 +9,10 @@
 /** @typedef {{sse: CheckState, socketio: CheckState, clock: CheckState}} Checks */
 
 /**
- * Why a check failed. `buffered`: something between server and phone holds the stream back.
+ * Why a check failed. `buffered`: something between server and phone holds the stream back. `full`: the server answered,
+ * and takes no more connections.
  *
- * @typedef {"buffered" | "unreachable" | "silent"} CheckReason
+ * @typedef {"buffered" | "full" | "unreachable" | "silent"} CheckReason
  */
 
 /**
@@ -41,7 +42,7 @@
 /**
  * Why this phone is not in the room, or cannot go on as it is.
  *
- * @typedef {"code_wrong" | "room_closed" | "server_away" | "slept" | "clock_jumped" | "hidden"
+ * @typedef {"code_wrong" | "room_closed" | "server_away" | "server_refuses" | "slept" | "clock_jumped" | "hidden"
  *   | "disconnected" | "run_lost"} RoomProblem
  */
 

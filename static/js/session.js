@@ -20,7 +20,7 @@ import { Tally } from "./tally.js";
 /** @typedef {import("./types.js").StreamEvents} StreamEvents */
 /** @typedef {import("./types.js").Transport} Transport */
 
-/** One failed try is a hiccup; from the second on the page says that the server is away. */
+/** One failed try is a hiccup; from the second on the page says why. */
 const FAILED_TRIES_TOLD = 2;
 
 /** Who sent it waits for the receipt: the clock is asked this soon behind the first of several, and it is posted. */
@@ -37,6 +37,7 @@ const RECEIPT_PAUSE_US = 5_000_000;
  *     "start" | "wake" | "askNow" | "finish" | "read" | "timebaseAt" | "kind" | "isSilent" | "status">,
  *   outbox: Pick<import("./outbox.js").Outbox, "add" | "flush" | "status" | "failedCount">,
  *   tell: (message: import("./types.js").ToPage) => void,
+ *   whyDown: () => Promise<import("./types.js").Problem>,
  *   askHistory: (span: import("./types.js").Span) => Promise<import("./types.js").HistoryAnswer | null>,
  *   onChange: () => void,
  *   nowUs: () => number,
@@ -58,6 +59,8 @@ export class Session {
   #holeCheck;
   #visible;
   #failedTries = 0;
+  /** @type {import("./types.js").Problem | null} why they failed, once that is known */
+  #down = null;
   /** @type {Transport} */
   #transport;
   /** @type {import("./types.js").Stream | null} */
@@ -205,6 +208,7 @@ export class Session {
   #onOpen({ position, resumes_from }) {
     if (this.#failedTries > 0) this.#keeper.askNow();
     this.#failedTries = 0;
+    this.#down = null;
     this.#phase = "receiving";
     this.#order.begin(position);
     this.#lastId ??= resumes_from;
@@ -214,6 +218,14 @@ export class Session {
   #onDown() {
     this.#failedTries += 1;
     this.#phase = "reconnecting";
+    this.#dependencies.onChange();
+    if (this.#failedTries >= FAILED_TRIES_TOLD) this.#askWhy();
+  }
+
+  async #askWhy() {
+    const down = await this.#dependencies.whyDown();
+    if (this.#failedTries === 0) return;
+    this.#down = down;
     this.#dependencies.onChange();
   }
 
@@ -303,7 +315,7 @@ export class Session {
   #problems() {
     /** @type {import("./types.js").Problem[]} */
     const problems = [];
-    if (this.isOn && this.#failedTries >= FAILED_TRIES_TOLD) problems.push("server_away");
+    if (this.isOn && this.#down !== null) problems.push(this.#down);
     else if (this.isOn && this.#keeper.isSilent) problems.push("clock_silent");
     else if (this.#dependencies.outbox.failedCount >= FAILED_TRIES_TOLD) problems.push("sending_fails");
     return problems;

@@ -167,7 +167,7 @@
 
 /** @typedef {"ready" | "starting" | "receiving" | "reconnecting" | "stopping" | "stopped"} Phase */
 
-/** @typedef {"server_away" | "clock_silent" | "sending_fails" | "second_tab" | "worker"} Problem */
+/** @typedef {"server_away" | "server_full" | "stream_blocked" | "clock_silent" | "sending_fails" | "second_tab" | "worker"} Problem */
 
 /**
  * The state of the worker: one value, of which the page is a function.

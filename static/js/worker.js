@@ -148,7 +148,11 @@ async function orTell(action) {
 
 /** @param {import("./types.js").Choice} choice */
 async function makeSession(choice) {
-  const [{ Session }, { askHistory }] = await Promise.all([import("./session.js"), import("./history.js")]);
+  const [{ Session }, { askHistory }, { whyDown }] = await Promise.all([
+    import("./session.js"),
+    import("./history.js"),
+    import("./why_down.js"),
+  ]);
   const session = new Session(
     { choice, visible: isVisible },
     {
@@ -157,6 +161,7 @@ async function makeSession(choice) {
       outbox,
       tell,
       askHistory: (span) => askHistory(ask, span),
+      whyDown: () => whyDown(ask),
       onChange: tellState,
       nowUs,
       timers,

@@ -25,7 +25,7 @@ from app.settings import Settings
 from app.transports.socket_io.connections import REPLAYED_PER_PACKET
 from app.transports.sse import FORM_PLAIN
 from tests.components import require_node, require_node_modules
-from tests.support.metrics import subscribed
+from tests.support.metrics import metric, subscribed
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, free_port, running_server, stop
 from tests.support.streams import next_line, official_client, socketio, sse, websocket_by_hand
@@ -213,13 +213,21 @@ def test_a_server_full_of_connections_says_so_on_both_transports(tmp_path: Path)
         status, answer = server.request("GET", "/events")
         assert status == 503
         assert "connections" in answer["detail"]
+        refused = metric(server, "siar_refused_connections_total")
+        asking = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        with contextlib.closing(asking):
+            asking.request("HEAD", "/events")
+            assert asking.getresponse().status == 503, "as a GET would be answered"
+        assert metric(server, "siar_refused_connections_total") == refused == 1, (
+            "who only asks is not counted"
+        )
         with (
-            pytest.raises(InvalidStatus) as refused,
+            pytest.raises(InvalidStatus) as failed,
             connect(f"ws://127.0.0.1:{server.port}/socket.io/?EIO=4&transport=websocket"),
         ):
             pass
-        assert refused.value.response.status_code == 503
-        assert b"SIAR_CONNECTIONS_MAX" in (refused.value.response.body or b"")
+        assert failed.value.response.status_code == 503
+        assert b"SIAR_CONNECTIONS_MAX" in (failed.value.response.body or b"")
         status, answer = server.request("GET", "/socket.io/?EIO=4&transport=polling")
         assert status == 503
         assert "SIAR_CONNECTIONS_MAX" in answer["message"]

@@ -3,6 +3,7 @@ import test from "node:test";
 
 import { FIRST_BYTE_MS, OPEN_MS, checkSocketIo, checkSse } from "../../static/js/checks.js";
 import { makeOpenStream } from "../../static/js/streams.js";
+import { whyDown } from "../../static/js/why_down.js";
 import { FakeTime, connection, settle } from "./fakes.mjs";
 
 /** A `fetch` that answers when the test says so, and breaks off when it is told to. */
@@ -54,6 +55,46 @@ test("a stream that is refused is out of reach", async () => {
   assert.equal((await checkSse({ fetch, ...new FakeTime() })).state, "failed");
 });
 
+const FULL = { status: 503, headers: { "Content-Type": "application/problem+json" } };
+
+test("a server that is full is said to be full, by either check; a proxy's own 503 is not", async () => {
+  const time = new FakeTime();
+  const openStream = () => ({ close: () => {} });
+  const asked = [];
+  const full = async (path, { method = "GET" }) => {
+    asked.push(`${method} ${path}`);
+    return new Response(method === "HEAD" ? null : "{}", FULL);
+  };
+
+  const sse = await checkSse({ fetch: full, timers: time.timers });
+  const socketio = checkSocketIo({ fetch: full, openStream, timers: time.timers });
+  await time.pass(OPEN_MS);
+
+  assert.deepEqual(sse, { state: "failed", reason: "full" });
+  assert.deepEqual(await socketio, { state: "failed", reason: "full" });
+  assert.deepEqual(asked, ["GET /events?topic=siar.check", "HEAD /events"]);
+});
+
+for (const [what, answer, why] of [
+  ["full", () => new Response(null, FULL), "server_full"],
+  ["behind a proxy that has no server", () => new Response(null, { status: 503 }), "server_away"],
+  ["not there", () => Promise.reject(new TypeError("no")), "server_away"],
+  [
+    "behind a sign-in page",
+    () => new Response("", { headers: { "Content-Type": "text/html" } }),
+    "server_away",
+  ],
+  [
+    "well",
+    () => new Response(null, { headers: { "Content-Type": "text/event-stream; charset=utf-8" } }),
+    "stream_blocked",
+  ],
+]) {
+  test(`streams do not come about while the server is ${what}`, async () => {
+    assert.equal(await whyDown(async () => answer()), why);
+  });
+}
+
 test("Socket.IO that opens is fine and closed again; one that does not is out of reach", async () => {
   const time = new FakeTime();
   const closed = [];
@@ -63,8 +104,9 @@ test("Socket.IO that opens is fine and closed again; one that does not is out of
   };
   const silent = () => ({ close: () => closed.push("silent") });
 
-  const opened = checkSocketIo({ openStream: opening, timers: time.timers });
-  const refused = checkSocketIo({ openStream: silent, timers: time.timers });
+  const fetch = () => Promise.reject(new TypeError("no network"));
+  const opened = checkSocketIo({ fetch, openStream: opening, timers: time.timers });
+  const refused = checkSocketIo({ fetch, openStream: silent, timers: time.timers });
   await time.pass(OPEN_MS);
 
   assert.equal((await opened).state, "ok");

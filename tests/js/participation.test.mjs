@@ -24,7 +24,7 @@ const TRIAL = {
 };
 
 /** A phone with a server that answers what the test puts into `world.room`. */
-function makePhone({ joinStatus = 201, pieces = [] } = {}) {
+function makePhone({ joinStatus = 201, joinBody = {}, pieces = [] } = {}) {
   const time = new FakeTime();
   const world = {
     time,
@@ -52,10 +52,10 @@ function makePhone({ joinStatus = 201, pieces = [] } = {}) {
   };
   const request = async (method, path, body) => {
     world.asked.push(`${method} ${path}`);
-    if (path === "/api/participants") return { status: joinStatus, body: {} };
+    if (path === "/api/participants") return { status: joinStatus, body: joinBody };
     if (path !== "/api/assignment") return { status: 200, body: {} };
     world.reports.push(body);
-    if (world.isAway) return { status: world.awayStatus ?? 0, body: null };
+    if (world.isAway) return { status: world.awayStatus ?? 0, body: world.awayBody ?? null };
     return { status: 200, body: { ...structuredClone(world.room), server_us: time.now_us } };
   };
   const keeper = {
@@ -143,13 +143,16 @@ test("a phone that joins checks both transports and the clock, and says that it 
   assert.equal(phone.state().step, "in");
 });
 
-for (const [status, problem] of [
-  [403, "code_wrong"],
-  [409, "room_closed"],
-  [0, "server_away"],
+for (const [status, body, problem] of [
+  [403, { code: "code_wrong" }, "code_wrong"],
+  [409, { code: "room_full" }, "room_closed"],
+  [503, { code: "shutting_down" }, "server_refuses"],
+  [400, { code: "malformed" }, "server_refuses"],
+  [502, null, "server_away"],
+  [0, null, "server_away"],
 ]) {
   test(`joining that is answered with ${status} leaves the phone out, with a sentence`, async () => {
-    const { phone } = makePhone({ joinStatus: status });
+    const { phone } = makePhone({ joinStatus: status, joinBody: body });
 
     await phone.join();
 
@@ -311,6 +314,15 @@ test("a server that is away is asked more and more seldom, and the page is told"
   world.isAway = false;
   await world.time.pass(10_000);
   assert.deepEqual(phone.state().problems, []);
+});
+
+test("a server that refuses is not said to be away", async () => {
+  const { phone, world } = await joined();
+  Object.assign(world, { isAway: true, awayStatus: 503, awayBody: { code: "shutting_down" } });
+
+  await world.time.pass(20_000);
+
+  assert.deepEqual(phone.state().problems, ["server_refuses"]);
 });
 
 test("what is no JSON, as a Wi-Fi's own page, is no assignment, and it asks on", async () => {

@@ -44,6 +44,7 @@ function makeSession({ choice = "sse", visible = true } = {}) {
         failedCount: 0,
       },
       tell: (message) => world.told.push(message),
+      whyDown: async () => world.why ?? "server_away",
       askHistory: async (span) => {
         world.spans.push(span);
         return { epoch: "e", oldest: 1, listed: world.listed, through: span.last };
@@ -186,13 +187,14 @@ test("a page that is hidden judges and sends at once, and its arrivals are not t
   );
 });
 
-test("one failed try is no problem, two are; an open stream ends it", () => {
+test("one failed try is no problem, two are; an open stream ends it", async () => {
   const { session, world } = makeSession();
   world.open();
 
   world.streams[0].events.onDown();
   assert.deepEqual([session.state().phase, session.state().problems], ["reconnecting", []]);
   world.streams[0].events.onDown();
+  await settle();
   assert.deepEqual(session.state().problems, ["server_away"]);
   assert.equal(world.asks, 0);
   world.open({ resumed: true });
@@ -200,6 +202,25 @@ test("one failed try is no problem, two are; an open stream ends it", () => {
   assert.deepEqual([session.state().phase, session.state().problems], ["receiving", []]);
   // The server may be another by now: its clock is asked at once.
   assert.equal(world.asks, 1);
+});
+
+test("a server that answers is not said to be away, and nobody is told why a stream failed that is open again", async () => {
+  const { session, world } = makeSession();
+  world.why = "server_full";
+
+  world.streams[0].events.onDown();
+  world.streams[0].events.onDown();
+  await settle();
+  assert.deepEqual(session.state().problems, ["server_full"]);
+  world.why = "stream_blocked";
+  world.streams[0].events.onDown();
+  await settle();
+  assert.deepEqual(session.state().problems, ["stream_blocked"]);
+  world.streams[0].events.onDown();
+  world.open({ resumed: true });
+  await settle();
+
+  assert.deepEqual(session.state().problems, []);
 });
 
 test("a clock that does not answer is a problem of its own", () => {

@@ -128,7 +128,7 @@ test("every step, check and problem of the room has a text", () => {
 
   for (const problem of [...problems, "second_tab"])
     assert.ok(`room.problem_${problem}` in catalogues.en, problem);
-  for (const check of [...checks, "sse_unreachable", "sse_buffered", "socketio_unreachable", "clock_silent"])
+  for (const check of [...checks, "sse_unreachable", "sse_buffered", "sse_full", "socketio_full", "socketio_unreachable", "clock_silent"])
     assert.ok(`room.check_${check}` in catalogues.en, check);
   for (const mark of ["ok", "waiting", "advice"])
     assert.ok(`room.check_screen_${mark}` in catalogues.en, mark);

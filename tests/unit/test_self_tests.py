@@ -152,7 +152,14 @@ def test_every_reason_and_figure_of_the_scripts_has_its_words() -> None:
     scripts = "\n".join(
         path.read_text(encoding="utf-8") for path in sorted((ROOT / "static/js/selftest").glob("*.js"))
     )
-    reasons = {*re.findall(r'reason: "(\w+)"', scripts), "clock_wide", "silent", "unreachable", "buffered"}
+    reasons = {
+        *re.findall(r'reason: "(\w+)"', scripts),
+        "clock_wide",
+        "silent",
+        "unreachable",
+        "buffered",
+        "full",
+    }
     words = set(json.loads((ROOT / "static/i18n/en/selftest.json").read_text(encoding="utf-8")))
 
     assert {f"reason.{each}" for each in reasons} == {key for key in words if key.startswith("reason.")}

@@ -39,6 +39,7 @@ PHASE = "phase."
 SAID_WITHOUT_A_NAME = {"server_full", "address_full", "malformed", "unknown", "conflict", "damaged", "other"}
 SAID_WITHOUT_A_NAME |= {"factor_useless_phones", "factor_useless_clients"}
 SAID_WITHOUT_A_NAME |= {"no_such_page", "wrong_method", "failed", notes.NAMELESS, notes.OWN_WORDS}
+SAID_WITHOUT_A_NAME |= {"address_too_long", "head_too_long", "request_unreadable"}
 """Codes that are chosen by what happened, so that no call names them."""
 
 

@@ -27,7 +27,7 @@ const timers = {
 };
 
 /** @type {import("./view.js").PageState} */
-const state = { room: null, heard_us: 0, problem: null };
+const state = { room: null, heard_us: 0, problem: null, detail: "" };
 
 const config = JSON.parse(byId(document, "siar-config").textContent ?? "");
 const key = new URLSearchParams(location.search).get("key") ?? "";
@@ -73,7 +73,10 @@ async function ask() {
     });
     if (!response.ok) {
       // A link that is not (or no longer) good stays so until the server starts anew: ask on, slowly.
-      state.problem = response.status < 500 ? "bad_link" : "server_away";
+      // Whoever else stands there, such as a proxy whose server is down, has no such words.
+      const said = response.status < 500 ? null : await response.json().catch(() => null);
+      state.detail = String(said?.detail ?? "");
+      state.problem = response.status < 500 ? "bad_link" : state.detail ? "server_refuses" : "server_away";
       return false;
     }
     const room = await response.json();

@@ -10,8 +10,11 @@ import { clockText, lengthWords, phaseWords, readyWords, roundWords } from "./wo
 /** @typedef {import("./types.js").Seat} Seat */
 /** @typedef {import("./types.js").Speech} Speech */
 
-/** @typedef {"bad_link" | "server_away"} Problem */
-/** @typedef {{room: ScreenState | null, heard_us: number, problem: Problem | null}} PageState `heard_us`: server time */
+/** @typedef {"bad_link" | "server_away" | "server_refuses"} Problem */
+/**
+ * @typedef {{room: ScreenState | null, heard_us: number, problem: Problem | null, detail: string}} PageState
+ *   `heard_us`: server time. `detail`: the server's own words of why it refuses
+ */
 
 const SECTIONS = ["closed", "lobby", "countdown", "running", "results", "outcome"];
 
@@ -46,8 +49,9 @@ export class ScreenView {
    * @param {PageState} state
    * @param {number} serverUs the server's time now
    */
-  draw({ room, heard_us, problem }, serverUs) {
-    setText(byId(this.#document, "problem"), problem === null ? "" : this.#speech.t(`problem.${problem}`));
+  draw({ room, heard_us, problem, detail }, serverUs) {
+    const words = problem === null ? "" : this.#speech.t(`problem.${problem}`, { detail });
+    setText(byId(this.#document, "problem"), words);
     if (room === null) return;
     const results = room.progress?.results ?? {};
     const hasResults = Object.keys(results).length > 0;
