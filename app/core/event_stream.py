@@ -12,9 +12,6 @@ from app.core.errors import MalformedFrame
 
 CONTENT_TYPE = "text/event-stream"
 
-CONTENT_TYPE_IN_FULL = f"{CONTENT_TYPE}; charset=utf-8"
-"""For clients that would take text without a charset for Latin-1, as `requests` does; the format itself is always UTF-8."""
-
 EVENT_BYTES_MAX = 262_144
 """What a decoder holds of an unfinished event; a notification at its limits has less than half of it."""
 

@@ -32,8 +32,8 @@ DATA_BYTES_MAX = 32_768
 """The encoded `data` object."""
 
 CONTENT_BYTES_MAX = 65_000
-"""Title, body and data together, as JSON in UTF-8. With what stands around them an event is a line below 64 KiB on every
-transport, which is what common readers of lines hold (Go's `bufio.Scanner`); a body of three bytes a character fits."""
+"""Title, body and data together, as JSON in UTF-8. With what stands around them an event stays below 64 KiB on every
+transport, which is what common readers hold (Go's `bufio.Scanner`); a body of three bytes a character fits."""
 
 DELIVERIES_BODY_BYTES_MAX = 32_768
 """A batch of measured arrivals; a page splits larger ones."""

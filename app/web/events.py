@@ -7,7 +7,7 @@ import flask
 from app.broker.base import Filter
 from app.catalogues import refusal
 from app.core.errors import Malformed
-from app.core.event_stream import CONTENT_TYPE_IN_FULL
+from app.core.event_stream import CONTENT_TYPE
 from app.core.position import Position, position_or_unknown
 from app.core.wire import TRANSPORT_SSE
 from app.deliveries import COOKIE
@@ -49,7 +49,7 @@ def events() -> flask.Response:
     if flask.request.method == "HEAD":
         # Answered as the stream would be (RFC 9110, section 9.3.2).
         services().admission.check(address_of(environ))
-        head = flask.Response(content_type=CONTENT_TYPE_IN_FULL, headers=HEADERS)
+        head = flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
         head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
         return head
     since = _since()
@@ -62,7 +62,7 @@ def events() -> flask.Response:
         sse = services().sse
         return DetachedResponse(
             lambda environ, head: sse.open(wanted, since, environ, head, form),
-            content_type=CONTENT_TYPE_IN_FULL,
+            content_type=CONTENT_TYPE,
             headers=headers,
         )
     return _stock(wanted, since, form, headers)
@@ -72,7 +72,7 @@ def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str,
     """On the WSGI server's connection and in its thread."""
     sse = services().sse
     connection = sse.open_queue(wanted, since, flask.request.environ, form)
-    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE_IN_FULL, headers=headers)
+    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
     response.call_on_close(lambda: sse.closed(connection))
     return response
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import threading
 import time
@@ -30,8 +31,12 @@ class Program:
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self.lines: list[Line] = []
         self._log = log
+        # `./siar` tells Python where our modules are, and not to look beside a program, where these have theirs.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         with log.open("wb") as errors:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+            )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

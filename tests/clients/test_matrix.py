@@ -34,6 +34,9 @@ PROMPT_S = 1.0
 BACK_S = 30.0
 """Some clients double their wait with each refused connection."""
 
+LONGEST = {"body": "ខ" * 20_000, "data": {"x": "y" * 4_900}}
+"""Close to all that a notification may have: readers of lines or events of 64 KB at most have to take it."""
+
 AWAITED = {
     "sseclient-py": "its reader waits for bytes until the stream has chunks",
     "requests": "its reader waits for bytes until the stream has chunks",
@@ -91,9 +94,9 @@ def _through_a_cut(folders: Folders, tmp_path: Path) -> dict[str, Phase]:
         _stamp_all(programs, "prompt")
         wait_for_all(programs, BACK_S, "notification", offset=first)
         proxy.shut()
-        missed = [_published(server) for _ in range(5)]
+        missed = [_published(server, **LONGEST) for _ in range(5)]
         proxy.open()
-        cut = _received((*missed, _published(server)), programs)
+        cut = _received((*missed, _published(server, **LONGEST)), programs)
     return {"prompt": Phase((first,), programs), "cut": cut}
 
 
@@ -118,8 +121,8 @@ def _through_restarts(folders: Folders, tmp_path: Path) -> dict[str, Phase]:
     return {"end": end, "kill": kill}
 
 
-def _published(server: RunningServer) -> int:
-    offset: int = server.publish()["offset"]
+def _published(server: RunningServer, **members: Any) -> int:
+    offset: int = server.publish(**members)["offset"]
     return offset
 
 

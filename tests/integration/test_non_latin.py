@@ -10,7 +10,12 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from app.core.wire import BODY_CHARS_MAX, CONTENT_BYTES_MAX
+from app.core.notification import Notification
+from app.core.position import Position
+from app.core.units import ServerUs
+from app.core.wire import BODY_CHARS_MAX, CONTENT_BYTES_MAX, EVENT_NOTIFICATION, OFFSET_MAX
+from app.transports.socket_io.frames import FORM_RECOVERING, event_frame
+from app.transports.sse import frame
 from tests.support.fanouts import fanout_settings
 from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import Endpoint, Polling
@@ -88,21 +93,30 @@ def test_what_would_be_longer_than_such_a_line_is_413_with_both_limits(server: R
     assert str(BODY_CHARS_MAX) in answer["detail"]
 
 
-def test_the_longest_that_is_taken_is_still_a_line_below_64_kb(server: RunningServer) -> None:
+def test_the_longest_that_is_taken_is_still_an_event_below_64_kb(server: RunningServer) -> None:
     room = CONTENT_BYTES_MAX - len('"t"' + '""' + "{}")
     body = "\N{WAVING HAND SIGN}" * (room // 4) + "x" * (room % 4)
-    topic = "t" * 64
 
     assert server.request("POST", "/api/notifications", {"title": "t", "body": body + "x"})[0] == 413
-    answer = server.publish("t", body, topic=topic)
+    answer = server.publish("t", body)
 
-    line = data_line(server, before(answer))
-    assert json.loads(line.removeprefix(b"data: "))["body"] == body
-    assert len(line) <= LINE_BYTES_MAX
+    assert json.loads(data_line(server, before(answer)).removeprefix(b"data: "))["body"] == body
+
+
+def test_an_event_whose_other_parts_are_as_long_as_they_get_is_below_64_kb_too() -> None:
+    position = Position("e" * 32, OFFSET_MAX)
+    body = "x" * (CONTENT_BYTES_MAX - len('"t"' + '""' + "{}"))
+    stamp_us = ServerUs(10**18)
+    longest = Notification(position, "t" * 64, stamp_us, stamp_us, "t", body)
+
+    event = frame(longest)
+    packet = event_frame(EVENT_NOTIFICATION, longest.json, longest.id, form=FORM_RECOVERING)
+
+    assert max(len(event), len(packet)) <= LINE_BYTES_MAX
 
 
 def test_a_client_by_requests_reads_text_and_no_line_end_in_it_ends_a_line(server: RunningServer) -> None:
-    """`decode_unicode` decodes by the Content-Type, and then splits where Python sees a line's end."""
+    """`decode_unicode` decodes, and then splits where Python sees a line's end."""
     text = "Grüße, ខ្មែរ \N{WAVING HAND SIGN} " + LINE_ENDS
     answer = server.publish("t", text, data={text: [text]})
 
@@ -112,6 +126,7 @@ def test_a_client_by_requests_reads_text_and_no_line_end_in_it_ends_a_line(serve
         stream=True,
         timeout=PATIENCE_S,
     ) as stream:
+        stream.encoding = "utf-8"
         lines = stream.iter_lines(chunk_size=1, decode_unicode=True)
         line = next(line for line in lines if line.startswith("data: "))
     assert json.loads(line.removeprefix("data: "))["body"] == text
