@@ -1,17 +1,18 @@
 """The command line: names the commands, runs one, turns what went wrong into a sentence and an exit code.
 
-Exit codes: 0 ok, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal.
+Exit codes: 0 ok, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal, 141 the reader of
+the output has gone (commands/output.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import io
 import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from app.commands.output import OutputLost, guarded
 from app.core.errors import Malformed, SettingError, SiarError, StoreError, Unfit, Unknown
 from app.core.version import VERSION
 
@@ -61,15 +62,19 @@ class Command(Protocol):
         """Do it; answers the exit code."""
 
 
+def program() -> int:
+    """Run the command that was typed, with an output that may be lost; answers the exit code."""
+    return guarded(lambda: main(sys.argv[1:]))
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name; answers the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without a plus-minus sign shows a question mark
     try:
         return _run(arguments)
     except SystemExit as end:  # argparse has said why
         return int(end.code or 0)
+    except OutputLost:
+        raise
     except KeyboardInterrupt:
         print("siar: stopped.", file=sys.stderr)
         return EXIT_INTERRUPTED

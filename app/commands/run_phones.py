@@ -99,8 +99,8 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     )
     failure: SiarError | None = None
     told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
+    print(words.say("run.waiting", **told), flush=True)
     try:
-        print(words.say("run.waiting", **told), flush=True)
         run.execute()
     except KeyboardInterrupt:
         if run.folder.is_dir():  # It came while the report was written: that can be drawn again.

@@ -14,13 +14,17 @@ def siar(
     folder: Path, *arguments: str, timeout_s: float = 120, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """`./siar ...` in `folder`, without the wrapper's set-up."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
-    environment |= {"PYTHONPATH": str(ROOT)} | settings
     return subprocess.run(
         [sys.executable, "-P", "-m", "app", *arguments],
         capture_output=True,
         text=True,
         timeout=timeout_s,
         cwd=folder,
-        env=environment,
+        env=environment_of(**settings),
     )
+
+
+def environment_of(**settings: str) -> dict[str, str]:
+    """The environment of a command: ours, with these settings only."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
+    return environment | {"PYTHONPATH": str(ROOT)} | settings
