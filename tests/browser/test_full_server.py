@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +14,9 @@ from tests.browser.cdp import Browser
 from tests.browser.classroom import STEP
 from tests.browser.conductor import Conductor
 from tests.browser.test_page import open_page
-from tests.support.server import RunningServer, running_server
+from tests.integration.test_ways_to_start import NONE
+from tests.support.commands import environment_of
+from tests.support.server import ADMIN_TOKEN, RunningServer, free_port, running_server
 from tests.support.streams import sse
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -61,3 +67,38 @@ def test_a_phone_s_checks_name_a_full_server(browser: Browser, server: RunningSe
     page.close()
 
     assert reasons == ["full", "full"]
+
+
+@contextlib.contextmanager
+def refusing_server(port: int, folder: Path) -> Iterator[None]:
+    """A server of ours that answers everything with 503: gunicorn's sync worker, which would block."""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "gunicorn", *NONE, "-b", f"127.0.0.1:{port}", "wsgi:app"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment_of(SIAR_ADMIN_TOKEN=ADMIN_TOKEN, SIAR_RUNS_DIR=str(folder / "other")),
+        cwd=folder,
+    ) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def test_the_big_screen_says_what_a_server_refuses_and_whether_there_is_one(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    with running_server(tmp_path, port=port, recorder=0) as server:
+        Conductor(server).open(wanted_count=1)
+        page = browser.new_page()
+        page.go(f"{server.url}{Conductor(server).room()['screen_url']}&lang=en")
+        page.wait_for("globalThis.siarScreen?.room")
+
+    page.wait_for("siarScreen.problem === 'server_away'")
+    with refusing_server(port, tmp_path):
+        page.wait_for("siarScreen.problem === 'server_refuses'")
+        page.wait_for("document.querySelector('#problem').innerText.includes('serves one request at a time')")
+    page.wait_for("siarScreen.problem === 'server_away'")
+    page.close()
