@@ -12,6 +12,7 @@ from app.core import kernel_stamps
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
 from app.core.speech import SPEECHES, Speech
+from app.core.speech.base import ENDED, TORN
 from loadtests.patience import patient
 from loadtests.session import NOTHING, Heard, Member, Session
 from loadtests.stamps import READ_BYTES, dial
@@ -95,7 +96,7 @@ class Subscriber:
                 data, ancillary, _flags, _address = recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
                 read_ns = now_ns()
                 if not data:
-                    raise Lost("the connection was closed")
+                    raise Lost(TORN)
                 heard = session.known.get(data) if at_rest else None
                 if heard is None:
                     heard = self._decode(data, read_ns, ancillary, was_at_rest=at_rest)
@@ -109,7 +110,7 @@ class Subscriber:
         is_plain = not speech.outgoing
         self._answer()
         if speech.ended:
-            raise Lost("the server ended the stream")
+            raise Lost(ENDED)
         if session.on_notification is not None:
             self._tell(notifications, read_ns, kernel_stamps.told_ns(ancillary))
             return session.heard(notifications)  # Nothing is remembered: each one is to be seen.

@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.core.chunks import LAST_CHUNK
 from app.core.errors import MalformedFrame
 
 _OFFSET = re.compile(rb'"offset":(\d+),')
 _BLOCK_END = b"\n\n"
+_CHUNK_END = b"\r\n"
 
 _FINAL_TEXT = 0x81
 _CLOSE = 0x88
@@ -57,18 +59,21 @@ class Parsed:
 def parse_events(data: bytes) -> Parsed:
     """Events of an event stream, each ended by a blank line.
 
-    The lines of a chunked coding may stand between two events and are passed by; our servers put whole events into a
-    chunk. One that cut an event's offset in two would count as a loss, which is noticed.
+    The lines of the chunked coding stand between two events and are passed by; our servers put whole events into a
+    chunk. One that cut an event's offset in two would count as a loss, which is noticed. The last chunk is the server's
+    goodbye.
     """
     end = data.rfind(_BLOCK_END) + len(_BLOCK_END)
     if end < len(_BLOCK_END):
-        return Parsed(rest=data)
+        ended = data.removeprefix(_CHUNK_END) == LAST_CHUNK
+        return Parsed(ended=ended, rest=b"" if ended else data)
     whole = data[:end]
     offsets = tuple(map(int, _OFFSET.findall(whole)))
     rest = data[end:]
-    if rest == b"\r\n":  # A chunk's end: nothing is outstanding.
+    ended = rest == _CHUNK_END + LAST_CHUNK
+    if ended or rest == _CHUNK_END:  # Nothing is outstanding.
         rest = b""
-    return Parsed(offsets, whole.count(_BLOCK_END) - len(offsets), rest=rest)
+    return Parsed(offsets, whole.count(_BLOCK_END) - len(offsets), ended=ended, rest=rest)
 
 
 def parse_frames(data: bytes) -> Parsed:

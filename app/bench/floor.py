@@ -17,6 +17,7 @@ import socket
 from app import clock
 from app.bench import wire
 from app.bench.machine import raise_open_files
+from app.core.chunks import chunk
 from app.core.event_stream import CONTENT_TYPE, encode_prelude
 from app.core.frames import Opcode, accept_of, encode_frame
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
@@ -134,9 +135,12 @@ class Floor:
             )
 
     def _begin_events(self, peer: Peer) -> None:
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {CONTENT_TYPE}\r\nConnection: close\r\n\r\n".encode()
+        head = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {CONTENT_TYPE}\r\n"
+            "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        ).encode()
         self._subscribe(peer, TRANSPORT_SSE)
-        peer.sock.sendall(head + encode_prelude(retry_ms=1000, id=f"{EPOCH}.{self._offset}"))
+        peer.sock.sendall(head + chunk(encode_prelude(retry_ms=1000, id=f"{EPOCH}.{self._offset}")))
         self._rooms[TRANSPORT_SSE][peer.fd] = peer
 
     def _begin_frames(self, peer: Peer, head: bytes) -> None:

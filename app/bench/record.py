@@ -23,7 +23,17 @@ STAMPS_MISSING_MAX = 0.01
 CLOCK_STEP_MAX_US = 100
 """By which the system's clock, which the kernel stamps with, may be set within a window."""
 
-COUNTS = ("connections", "lost", "duplicates", "out_of_order", "disconnects", "idle", "reads", "unstamped")
+COUNTS = (
+    "connections",
+    "lost",
+    "duplicates",
+    "out_of_order",
+    "disconnects",
+    "torn",
+    "idle",
+    "reads",
+    "unstamped",
+)
 """Of a window, what swarms add up."""
 
 
@@ -96,6 +106,8 @@ class WindowResult:
     duplicates: int = 0
     out_of_order: int = 0
     disconnects: int = 0
+    torn: int = 0
+    """Those of them that ended without the server's goodbye."""
     idle: int = 0
     """Heartbeats, and pings that were answered."""
     reads: int = 0
@@ -146,6 +158,7 @@ class WindowResult:
             "duplicate": self.duplicates,
             "out of order": self.out_of_order,
             "disconnected": self.disconnects,
+            "torn": self.torn,
         }
         found = [f"{count} {name}" for name, count in counted.items() if count]
         if (

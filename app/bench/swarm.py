@@ -42,6 +42,7 @@ class Swarm:
         """Live ones, the oldest first; one that breaks stays until the next window, for its account."""
         self.record = Record()
         self.disconnects = 0
+        self.torn = 0
         self.idle = 0
         """Heartbeats and pings."""
         self.failures: list[str] = []
@@ -72,7 +73,7 @@ class Swarm:
         """A window begins. Answers how many do not stand at `offset`."""
         self.record = Record()
         self.receiver.begin()
-        self.disconnects = self.idle = 0
+        self.disconnects = self.torn = self.idle = 0
         self.failures.clear()
         self.ready = [each for each in self.ready if each.is_live]
         behind = 0
@@ -178,6 +179,8 @@ class Swarm:
                 return connection.parse(data)
         except MalformedFrame as error:
             self.failures.append(str(error))
+        else:
+            self.torn += 1
         self.disconnects += 1
         self._forget(connection)
         return None

@@ -174,6 +174,7 @@ class Commands:
             "duplicates": sum(each.duplicates for each in self._swarm.ready),
             "out_of_order": sum(each.out_of_order for each in self._swarm.ready),
             "disconnects": self._swarm.disconnects,
+            "torn": self._swarm.torn,
             "idle": self._swarm.idle,
             "failures": self._swarm.failures[:3],
             "reads": len(record.reads_us),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app import clock
+from app.core.chunks import chunk
 from app.core.event_stream import encode_event
 from app.core.frames import Opcode, encode_frame
 from app.core.notification import Notification
@@ -31,6 +32,6 @@ def notification(epoch: str, offset: int) -> Notification:
 def frame(published: Notification, transport: str) -> bytes:
     """The bytes that each subscriber gets, as our server writes them."""
     if transport == TRANSPORT_SSE:
-        return encode_event(event=EVENT_NOTIFICATION, data=published.json, id=published.id)
+        return chunk(encode_event(event=EVENT_NOTIFICATION, data=published.json, id=published.id))
     text = f'42["{EVENT_NOTIFICATION}",{published.json}]'
     return encode_frame(Opcode.TEXT, text.encode(), mask=None)

@@ -10,6 +10,7 @@ from app import clock
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
 from app.core.speech import SPEECHES, Speech, Subscription
+from app.core.speech.base import ENDED, TORN
 from app.experiment.links import Chunk, Link, Loop
 from app.experiment.trust import address_of, encryption_for
 
@@ -193,7 +194,7 @@ class Clients:
             return
         if not chunk.data:
             why = client.link.trouble if client.link is not None else None
-            self._lose(client, why or "the connection was closed")
+            self._lose(client, why or TORN)
             return
         opening = client.openings[-1]
         if opening.first_byte_us is None:
@@ -213,7 +214,7 @@ class Clients:
             self._say(client, bytes(speech.outgoing))
             speech.outgoing.clear()
         if speech.ended:
-            self._lose(client, "the server ended the stream")
+            self._lose(client, ENDED)
 
     def _let_in(self, client: Client, position: str) -> None:
         try:

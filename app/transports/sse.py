@@ -2,6 +2,9 @@
 
 request -> taken over from the WSGI server -> an outlet: no thread, no queue                (direct)
         -> a queue, on which the server's green thread for the request sleeps               (stock)
+
+On the direct path each frame is a chunk (RFC 9112, section 7.1) and is shared as such; on the stock path chunks are the
+WSGI server's business.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any, cast
 from app import clock
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
+from app.core.chunks import LAST_CHUNK, chunk
 from app.core.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.core.deflate import DEFLATED, GZIP_HEAD, deflated, stored
 from app.core.event_stream import (
@@ -80,15 +84,15 @@ class SseConnection(Outlet):
     def start(self, replay: Replay) -> None:
         """The response's head, then what the stream begins with."""
         head, self._head = self._head, b""
-        missed = frames_of(replay.notifications, self._form) if replay.notifications else None
-        self.write(head + beginning(self._transport.opening(replay), self._form), later=missed)
+        missed = map(chunk, frames_of(replay.notifications, self._form)) if replay.notifications else None
+        self.write(head + chunk(beginning(self._transport.opening(replay), self._form)), later=missed)
 
     def end(self, reason: Closed) -> None:
-        """End the stream behind what waits; a client that does not read is cut off."""
+        """End the stream whole, after what waits; a client that does not read is cut off, its stream torn."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(wrapped(self._transport.goodbye(), self._form), reason)
+            self.finish(chunk(wrapped(self._transport.goodbye(), self._form)) + LAST_CHUNK, reason)
 
     def on_data(self, data: bytes) -> None:
         """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
@@ -187,8 +191,8 @@ class SseTransport:
         fanout.register(TRANSPORT_SSE, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
-        """The event's bytes."""
-        return coded(frame(notification), form)
+        """The event's bytes, in a chunk of their own."""
+        return chunk(coded(frame(notification), form))
 
     def opening(self, replay: Replay) -> bytes:
         """What a stream begins with: the prelude with the client's position, and the gap if there is one.
@@ -250,29 +254,30 @@ class SseTransport:
 
     def _append_heartbeat(self, group: Group) -> None:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
-        self.fanout.append(group, coded(heartbeat, group.form))
+        self.fanout.append(group, chunk(coded(heartbeat, group.form)))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """Frame once, queue everywhere; whoever has too much waiting is cut off and resumes from history."""
         plain = frame(notification)
-        chunks = {FORM_PLAIN: plain}
+        pieces = {FORM_PLAIN: plain}
         for connection in cast(Sequence[SseQueue], connections):
             if connection.queue.qsize() >= self._queue_max:
                 self.fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
             else:
-                if connection.form not in chunks:
-                    chunks[connection.form] = coded(plain, connection.form)
-                connection.queue.put(chunks[connection.form])
+                if connection.form not in pieces:
+                    pieces[connection.form] = coded(plain, connection.form)
+                connection.queue.put(pieces[connection.form])
 
     def frame_notice(self, event: str, json: str, form: str) -> bytes:
-        """An event without an id."""
-        return coded(encode_notice(event=event, data=json), form)
+        """An event without an id, in a chunk of its own."""
+        return chunk(coded(encode_notice(event=event, data=json), form))
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
         """Queue it everywhere."""
+        notice = encode_notice(event=event, data=json)
         for connection in cast(Sequence[SseQueue], connections):
-            connection.queue.put(self.frame_notice(event, json, connection.form))
+            connection.queue.put(coded(notice, connection.form))
 
     def open_queue(
         self, wanted: Filter, since: Position | None, environ: dict[str, Any], form: str
@@ -290,15 +295,15 @@ class SseTransport:
         yield from connection.opening()
         while True:
             try:
-                chunk = connection.queue.get(timeout=self._heartbeat_s)
+                piece = connection.queue.get(timeout=self._heartbeat_s)
             except queue.Empty:
                 position = self._broker.position()
                 if not connection.queue.empty():
                     continue  # published while we woke: the position must not overtake it
-                chunk = wrapped(encode_comment("heartbeat", id=str(position)), connection.form)
-            if chunk is None:
+                piece = wrapped(encode_comment("heartbeat", id=str(position)), connection.form)
+            if piece is None:
                 return
-            yield chunk
+            yield piece
 
     def closed(self, connection: SseQueue) -> None:
         """The client's end of the stock response: whatever ended it."""

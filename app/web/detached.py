@@ -17,8 +17,8 @@ from app.web.policy import headers_for
 class DetachedResponse(flask.Response):
     """Flask makes its headers; then `begin` gets the request's environ, takes its connection, and writes the head.
 
-    The body ends with the connection (RFC 9112, section 6.3, rule 8), so that every frame of it is the same bytes for
-    everyone and nothing is wrapped around them.
+    The body is chunked (RFC 9112, section 7.1), and `begin` writes the chunks: a reader gets each when it comes, and
+    knows a whole body by its last chunk. Only requests over HTTP/1.1 are taken over.
     """
 
     def __init__(self, begin: Callable[[dict[str, Any], bytes], None], **response: Any) -> None:
@@ -28,6 +28,7 @@ class DetachedResponse(flask.Response):
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Write nothing through the server: it only learns that the connection has gone."""
         self.headers.pop("Content-Length", None)
+        self.headers["Transfer-Encoding"] = "chunked"
         self.headers["Connection"] = "close"
         self.headers["Date"] = http_date(clock.now_us() / 1e6)  # RFC 9110, section 6.6.1
         closing = headers_for(environ, services().settings.clock_port)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from app.bench import decoding, wire
 from app.bench.decoding import Parsed, parse_events, parse_frames
+from app.core.chunks import LAST_CHUNK, chunk
 from app.core.errors import MalformedFrame
 from app.core.event_stream import encode_comment, encode_prelude
 from app.core.frames import Opcode, encode_frame
@@ -30,10 +31,6 @@ def event(offset: int) -> bytes:
 
 def frame(offset: int) -> bytes:
     return wire.frame(wire.notification(EPOCH, offset), TRANSPORT_SOCKETIO)
-
-
-def chunk(data: bytes) -> bytes:
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
 HEARTBEAT = encode_comment("heartbeat", id=f"{EPOCH}.7")
@@ -57,17 +54,31 @@ def fed(parse: Callable[[bytes], Parsed], data: bytes, at: Sequence[int]) -> tup
     return found, idle, rest
 
 
-@given(offsets, cuts, st.booleans())
-def test_an_event_stream_cut_anywhere_gives_the_same_notifications(
-    numbers: list[int], at: list[int], is_chunked: bool
-) -> None:
-    pieces = [PRELUDE, *(piece for number in numbers for piece in (event(number), HEARTBEAT))]
-    data = b"".join(map(chunk, pieces) if is_chunked else pieces)
+@given(offsets, cuts)
+def test_an_event_stream_cut_anywhere_gives_the_same_notifications(numbers: list[int], at: list[int]) -> None:
+    data = chunk(PRELUDE) + b"".join(event(number) + chunk(HEARTBEAT) for number in numbers)
 
     found, idle, rest = fed(parse_events, data, at)
 
     assert (found, idle) == (numbers, len(numbers) + 1)
     assert rest in (b"", b"\r\n")
+
+
+@given(st.integers(0, 400))
+def test_the_last_chunk_says_goodbye_however_it_is_cut(at: int) -> None:
+    data = event(1) + chunk(PRELUDE) + LAST_CHUNK
+    at = min(at, len(data) - 1)
+
+    first = parse_events(data[:at])
+    second = parse_events(first.rest + data[at:])
+
+    assert (first.ended, second.ended, second.rest) == (False, True, b"")
+
+
+def test_a_torn_stream_says_no_goodbye() -> None:
+    data = event(1) + chunk(PRELUDE) + LAST_CHUNK
+
+    assert not any(parse_events(data[:end]).ended for end in range(len(data)))
 
 
 @given(offsets, cuts)

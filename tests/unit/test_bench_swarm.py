@@ -63,7 +63,7 @@ class ScriptedSwarm:
         self.ready: list[Connection] = []
         self.record = Record()
         self.receiver = Receiver()
-        self.disconnects = self.idle = 0
+        self.disconnects = self.torn = self.idle = 0
         self.failures: list[str] = []
 
     def take(self, _events: list[tuple[int, int]], _since_us: int) -> None:

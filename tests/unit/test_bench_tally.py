@@ -116,17 +116,17 @@ def test_nothing_delivered_has_no_quantile() -> None:
 
 def test_the_answers_of_several_swarms_add_up() -> None:
     result = WindowResult()
-    one = {"connections": 2, "lost": 1, "duplicates": 0, "out_of_order": 0, "disconnects": 1, "idle": 4}
+    one = {"connections": 2, "lost": 1, "duplicates": 0, "out_of_order": 0, "disconnects": 1, "torn": 1}
     rest = {"reads": 5, "last_read_us": 90, "busy": 0.25, "delays": {"3": 2}, "failures": []}
-    rest |= {"unstamped": 0, "clock_step_us": 3, "read_delays": {"3": 2, "5": 1}}
+    rest |= {"idle": 4, "unstamped": 0, "clock_step_us": 3, "read_delays": {"3": 2, "5": 1}}
 
     result.add({**one, **rest})
-    result.add({**one, **rest, "lost": 0, "disconnects": 0, "last_read_us": 80, "delays": {"3": 1, "4": 1}})
+    result.add({**one, **rest, "lost": 0, "disconnects": 0, "torn": 0, "last_read_us": 80, "delays": {"3": 1, "4": 1}})
 
     assert (result.connections, result.lost, result.last_read_us) == (4, 1, 90)
     assert result.delays == Counter({3: 3, 4: 1})
     assert (result.delivered, result.shared) == (6, 2)
-    assert result.problems() == ["1 lost", "1 disconnected"]
+    assert result.problems() == ["1 lost", "1 disconnected", "1 torn"]
 
 
 def test_a_frame_that_is_none_is_told_in_its_own_words_and_once() -> None:
@@ -137,6 +137,7 @@ def test_a_frame_that_is_none_is_told_in_its_own_words_and_once() -> None:
         "duplicates": 0,
         "out_of_order": 0,
         "disconnects": 0,
+        "torn": 0,
         "idle": 0,
         "reads": 0,
         "last_read_us": 0,

@@ -16,6 +16,10 @@ from urllib.parse import urlencode, urlsplit
 from app.core.errors import MalformedFrame
 from app.core.wire import USER_AGENT
 
+ENDED = "the server ended the stream"
+TORN = "the connection ended amid the stream"
+"""Why a connection was lost: a whole stream says that it is over, a torn one does not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subscription:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from app.broker.base import Broker, Filter, Replay
 from app.core.admission import Admission
+from app.core.chunks import LAST_CHUNK, chunk
 from app.core.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
@@ -38,13 +39,13 @@ class LinesConnection(Outlet):
         self.wanted = wanted
 
     def start(self, replay: Replay) -> None:
-        self.write(self._head + self._transport.opening(replay))
+        self.write(self._head + chunk(self._transport.opening(replay)))
 
     def end(self, reason: Closed) -> None:
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(b"", reason)
+            self.finish(LAST_CHUNK, reason)
 
     def on_data(self, data: bytes) -> None:
         """Nothing is expected of a client."""
@@ -104,18 +105,18 @@ class LinesTransport:
         fanout.register(NAME, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
-        """The bytes of a notification, the same for everyone."""
-        return line(EVENT_NOTIFICATION, notification.json)
+        """The bytes of a notification, the same for everyone; chunks are ours on the direct path only."""
+        return chunk(line(EVENT_NOTIFICATION, notification.json))
 
     def frame_notice(self, event: str, json: str, form: str) -> bytes:
         """An event that moves nobody's position."""
-        return line(event, json)
+        return chunk(line(event, json))
 
     def opening(self, replay: Replay) -> bytes:
         """The position first, so that a client that breaks off at once can resume; then the gap, then what was missed."""
         first = line("position", json.dumps(str(self._broker.position())))
         gap = b"" if replay.gap is None else line(EVENT_GAP, encode_json(replay.gap.wire()))
-        return first + gap + b"".join(self.frame(each, "") for each in replay.notifications)
+        return first + gap + b"".join(line(EVENT_NOTIFICATION, each.json) for each in replay.notifications)
 
     def open(self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes) -> None:
         """Take an admitted request's connection, answer on it, subscribe it."""
@@ -131,11 +132,11 @@ class LinesTransport:
                 self.fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
             else:
-                connection.queue.put(self.frame(notification, ""))
+                connection.queue.put(line(EVENT_NOTIFICATION, notification.json))
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
         for connection in cast(Sequence[LinesQueue], connections):
-            connection.queue.put(self.frame_notice(event, json, ""))
+            connection.queue.put(line(event, json))
 
     def open_queue(self, wanted: Filter, since: Position | None, environ: dict[str, Any]) -> LinesQueue:
         """The same in the stock way, on the server's connection."""
@@ -147,8 +148,8 @@ class LinesTransport:
 
     def stream(self, connection: LinesQueue) -> Iterator[bytes]:
         """The stock response's body."""
-        while (chunk := connection.queue.get()) is not None:
-            yield chunk
+        while (piece := connection.queue.get()) is not None:
+            yield piece
 
     def closed(self, connection: LinesQueue) -> None:
         """The end of the stock response, whatever ended it."""
