@@ -33,10 +33,10 @@ def install_all() -> dict[str, Path | Missing]:
 
 
 def command_of(client: Client, folder: Path, url: str) -> list[str]:
-    """Command line of its program; `-E`, since the suite's PYTHON* variables are for our own interpreter."""
+    """Command line of its program."""
     started = {
         "js": ["node", str(folder / client.program)],
-        "python": [str(folder / "env/bin/python"), "-E", str(folder / client.program)],
+        "python": [str(folder / "env/bin/python"), str(folder / client.program)],
         "go": [str(folder / client.program)],
         "java": [
             "java",

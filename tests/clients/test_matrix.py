@@ -37,23 +37,7 @@ BACK_S = 30.0
 LONGEST = {"body": "ខ" * 20_000, "data": {"x": "y" * 4_900}}
 """Close to all that a notification may have: readers of lines or events of 64 KB at most have to take it."""
 
-AWAITED = {
-    "sseclient-py": "its reader waits for bytes until the stream has chunks",
-    "requests": "its reader waits for bytes until the stream has chunks",
-    "python-socketio, polling": "it takes the end of a poll in a drain as final",
-}
-"""Faults of this server that make a client fail now and then: to be emptied by who mends them."""
-
-EACH_CLIENT = [
-    pytest.param(
-        client,
-        id=client.name,
-        marks=[pytest.mark.xfail(reason=AWAITED[client.name], strict=False)]
-        if client.name in AWAITED
-        else [],
-    )
-    for client in CLIENTS
-]
+EACH_CLIENT = [pytest.param(client, id=client.name) for client in CLIENTS]
 
 Folders = Mapping[str, Path | Missing]
 Programs = Mapping[str, Program]
