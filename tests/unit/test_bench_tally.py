@@ -121,7 +121,17 @@ def test_the_answers_of_several_swarms_add_up() -> None:
     rest |= {"idle": 4, "unstamped": 0, "clock_step_us": 3, "read_delays": {"3": 2, "5": 1}}
 
     result.add({**one, **rest})
-    result.add({**one, **rest, "lost": 0, "disconnects": 0, "torn": 0, "last_read_us": 80, "delays": {"3": 1, "4": 1}})
+    result.add(
+        {
+            **one,
+            **rest,
+            "lost": 0,
+            "disconnects": 0,
+            "torn": 0,
+            "last_read_us": 80,
+            "delays": {"3": 1, "4": 1},
+        }
+    )
 
     assert (result.connections, result.lost, result.last_read_us) == (4, 1, 90)
     assert result.delays == Counter({3: 3, 4: 1})
