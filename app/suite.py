@@ -3,7 +3,7 @@
     ./siar test                  everything but the tests marked `slow` or `nightly`
     ./siar test --unit           only what needs no server and no browser: the inner loop
     ./siar test --all            the slow ones too, and the nightly ones whose paths changed since they last passed
-    ./siar test --nightly        only those marked `nightly`, file by file; `--nightly FILE ...` only those files
+    ./siar test --nightly        only those marked `nightly`; `--nightly FILE ...` only those in these files
     ./siar test --nightly --list when each nightly file last passed, at which commit, and which are due
     ./siar test -k clock         any other argument goes to pytest, and then only pytest runs
 
@@ -117,16 +117,48 @@ def run_all_of_pytest(reports: Path, *, is_all: bool) -> list[Outcome]:
 
 
 def run_nightly(files: Sequence[str], reports: Path) -> list[Outcome]:
-    """Run the nightly tests of each file by itself, and record those that pass."""
-    outcomes = []
-    for file in files:
-        outcome = run_pytest(f"nightly {Path(file).stem}", ("-m", "nightly", str(ROOT / file)), reports)
-        outcomes.append(outcome)
-        announce(outcome)
-        if outcome.word == "ok" and file in nightly.triggers():
+    """Run the nightly tests of four files at a time, then, file by file, those that are `alone`; record files that pass."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        outcomes = list(pool.map(lambda file: run_file(file, "nightly and not alone", reports), files))
+    marked = {str(path.relative_to(ROOT)) for path in files_that_mark("alone")}
+    for index, file in enumerate(files):
+        if file in marked:
+            outcomes[index] = both(outcomes[index], run_file(file, "nightly and alone", reports))
+        if outcomes[index].word == "ok" and file in nightly.triggers():
             passed_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
-            nightly.record(file, commit=_commit(), passed_at=passed_at, duration_s=outcome.duration_s)
+            nightly.record(file, commit=_commit(), passed_at=passed_at, duration_s=outcomes[index].duration_s)
     return outcomes
+
+
+def run_file(file: str, markers: str, reports: Path) -> Outcome:
+    """Run the tests of one file that have these markers, and announce the outcome; a file without such tests is ok."""
+    name = f"{Path(file).stem}, {markers}"
+    started_s = time.monotonic()
+    done = subprocess.run(
+        python_tool("pytest", "-q", "-m", markers, _junit(reports, name), ROOT / file),
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    word = "ok" if done.returncode in (0, NO_TESTS) else "FAILED"
+    outcome = Outcome(name, word, time.monotonic() - started_s, done.stdout)
+    announce(outcome)
+    return outcome
+
+
+NO_TESTS = 5
+"""pytest's exit code where the selection is empty."""
+
+
+def both(first: Outcome, second: Outcome) -> Outcome:
+    """Return what became of two runs of a file."""
+    word = "ok" if first.word == second.word == "ok" else "FAILED"
+    return Outcome(second.name, word, first.duration_s + second.duration_s)
 
 
 def _commit() -> str:
@@ -342,12 +374,16 @@ def run_pytest(name: str, arguments: Sequence[str], reports: Path | None = None)
     """Run pytest on the terminal that we were given, from the checkout's root; `reports` gets a JUnit file."""
     started_s = time.monotonic()
     if reports is not None:
-        arguments = (f"--junitxml={reports / name.replace(' ', '-')}.xml", *arguments)
+        arguments = (_junit(reports, name), *arguments)
     done = subprocess.run(
         python_tool("pytest", *arguments), cwd=ROOT, stdin=subprocess.DEVNULL, env=environment(), check=False
     )
     # pytest's code for an empty selection counts as failed too: a typing error in -k would look like a pass.
     return Outcome(name, "FAILED" if done.returncode else "ok", time.monotonic() - started_s)
+
+
+def _junit(reports: Path, name: str) -> str:
+    return f"--junitxml={reports / name.replace(' ', '-')}.xml"
 
 
 def environment() -> dict[str, str]:
