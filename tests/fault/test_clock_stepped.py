@@ -15,7 +15,7 @@ from app import clock
 from tests.support.followers import Follower, following, wait_for
 from tests.support.server import ServerSettings, free_port, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 HOUR_US = 3_600_000_000
 

@@ -13,7 +13,7 @@ from tests.support.redis_server import redis_server
 from tests.support.sentinel import pair, wait_until_level
 from tests.support.server import running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TRANSPORTS = ("sse", "socketio")
 
@@ -51,6 +51,7 @@ def test_while_redis_is_full_publishing_is_refused_and_subscribers_stay(tmp_path
     assert [each.connections for each in followers] == [1, 1], "nobody had to come back"
 
 
+@pytest.mark.alone
 def test_a_redis_that_is_slow_loses_and_doubles_nothing_and_holds_up_nobody_else(tmp_path: Path) -> None:
     with (
         redis_server(tmp_path / "redis") as redis,

@@ -18,7 +18,7 @@ from tests.support.server import RunningServer, running_server
 from tests.support.slow_cuts import slow_cuts
 from tests.support.swarm import Publisher, Subscriber, Swarm
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TRANSPORTS = ("sse", "socketio")
 
@@ -128,6 +128,7 @@ def p95_delay_ms(swarm: Swarm, server: RunningServer, good: list[Subscriber]) ->
     return statistics.quantiles(delays_ms, n=20)[-1]
 
 
+@pytest.mark.alone
 def test_clients_that_stop_reading_cost_the_others_nothing_measurable(tmp_path: Path, fanout: str) -> None:
     dice = random.Random(7)
     found: dict[str, list[float]] = {"alone": [], "beside stalled ones": []}

@@ -13,8 +13,6 @@ import pytest
 from tests.support.commands import siar
 from tests.support.server import ROOT
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(scope="module")
 def demo(

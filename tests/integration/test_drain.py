@@ -24,7 +24,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, ServerSettings, free_port, running_server
 from tests.support.streams import socketio, websocket_by_hand
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 BROKER = "sqlite:///history.db"
 BOTH = ("sse", "socketio", "sse", "socketio")

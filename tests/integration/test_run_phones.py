@@ -20,7 +20,7 @@ from tests.support.phone import phones
 from tests.support.room_runs import plan
 from tests.support.server import free_port, running_server
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SHORT = ("--blocks", "1", "--notifications", "10", "--rate", "50", "--clients", "2", "--seed", "4")
 

@@ -18,7 +18,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.phone import phones
 from tests.support.server import RunningServer, running_server
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.slow
 
 SHORT = {
     "arms": ["sse", "socketio"],
