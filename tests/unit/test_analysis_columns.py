@@ -143,6 +143,7 @@ def test_a_row_that_nobody_here_wrote_is_refused_in_words(tmp_path: Path, column
         store.load()
 
 
+@pytest.mark.slow
 def test_a_trial_takes_a_hundred_bytes_a_delivery_and_no_more_while_it_is_read(tmp_path: Path) -> None:
     """The bound that keeps 1.8 million deliveries below 2 GB; as objects they took seven times as much."""
     rows = [a_delivery(client=client, seq=seq) for client in range(100) for seq in range(200)]

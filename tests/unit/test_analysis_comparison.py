@@ -300,6 +300,7 @@ def in_a_a(share: float) -> Callable[[Arm, int, int], float]:
     return lambda arm, clients, client: 1.0 + share * (arm.name == "sse.2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 10), (0.5, 100, 100)])
 def test_a_a_runs_find_no_difference_and_an_injected_one_is_found(
     share: float, least: int, most: int

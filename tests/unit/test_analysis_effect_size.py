@@ -128,6 +128,7 @@ def test_the_pooled_tests_say_what_they_ignore_and_cap_shapiro_wilk() -> None:
     assert "ignores trials" in found.label
 
 
+@pytest.mark.slow
 def test_pooling_clustered_samples_finds_differences_that_are_not_there() -> None:
     """The reason why it is printed beside and decides nothing: `measurement.md` has .64 for this case."""
     rng = random.Random(3)

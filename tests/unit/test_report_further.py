@@ -51,6 +51,7 @@ def test_where_the_difference_is_plain_every_method_sees_it() -> None:
         assert row.blocks_for_difference is not None
 
 
+@pytest.mark.slow
 def test_of_one_delivery_beyond_the_limit_every_second_is_pooled_and_up_to_it_all_are() -> None:
     def crowded(record: TrialRecord) -> TrialRecord:
         """Half the limit in each of an arm's two trials, and with SSE one more."""

@@ -224,6 +224,7 @@ def test_where_too_much_is_unflushed_one_write_flushes_it_first_and_the_next_one
     assert files[1] == files[2] == files[3]
 
 
+@pytest.mark.slow
 def test_the_bounds_hold_on_the_disk_too(tmp_path: Path) -> None:
     """Eight times what history holds goes through it, and the files stay as large as after the first time."""
     host = BrokerHost("sqlite", tmp_path)
