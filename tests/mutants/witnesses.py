@@ -19,8 +19,10 @@ TESTS = (
     "tests/contract",
     "tests/integration/test_redis_broker.py",
     "tests/integration/test_history_cache.py",
+    "tests/integration/test_report_result.py",
+    "tests/integration/test_report_html.py",
 )
-"""The last ones, because they talk with a real Redis from the process of the tests, as no unit test does."""
+"""Beside unit tests and contracts those that run the program in their own process: with a real Redis, and on whole runs."""
 
 QUICK = ("-m", "not slow and not alone and not browser")
 """Tests of seconds, and tests that want the machine, are not run hundreds of times."""
