@@ -106,7 +106,11 @@ UNIT = ("-n", "2", "--dist", "loadfile", "-m", "not slow and not alone and not n
 def run_all_of_pytest(reports: Path, *, is_all: bool) -> list[Outcome]:
     """Run the tests that may run side by side, then those that may not, and with `--all` the nightly ones that are due."""
     fast = "" if is_all else " and not slow"
-    together = ("-n", "4", "--dist", "loadfile", "-m", f"not alone{fast}")
+    # In the order of the folders: browsers' files, the longest, first. xdist would begin with those that have most tests.
+    together = (
+        *("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"),
+        *("-m", f"not alone{fast}"),
+    )
     # Only files that have some: pytest takes long to collect the others for nothing.
     alone = ("-m", f"alone{fast}", *map(str, files_that_mark("alone")))
     outcomes = [
