@@ -17,7 +17,7 @@ from tests.unit.test_page_weight import CLIENT_LIBRARY, OPENED_BYTES_MAX, follow
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
-RECEIVED_BYTES_MAX = 52_500
+RECEIVED_BYTES_MAX = OPENED_BYTES_MAX + 800
 """With the room's state and the server's answer to the device, which grow with names and addresses, not with the page."""
 
 
