@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXIT_UNFIT = 3
 EXIT_READER_GONE = 128 + 13
-"""What a shell shows of a program that SIGPIPE ended. Here the signal is ignored: it would come of each socket as well."""
+"""Exit code that a shell shows for a program which SIGPIPE ended. Here the signal is ignored: it would come of each socket as well."""
 
 _STDIN, _STDOUT, _STDERR = range(3)
 

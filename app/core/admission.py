@@ -34,7 +34,7 @@ class Admission:
         self.count = 0
         """Connections that are in."""
         self.refused: dict[Refused, int] = dict.fromkeys(get_args(Refused), 0)
-        """How many were refused, by reason."""
+        """Return the number of refused connections by reason."""
         self._lock = threading.Lock()
 
     def enter(self, address: str) -> None:

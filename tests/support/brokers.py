@@ -25,7 +25,7 @@ AGE_MAX_US = 10**12
 
 
 class Bounds(TypedDict):
-    """What a broker holds at most."""
+    """Bounds of a broker's history."""
 
     count_max: int
     bytes_max: int

@@ -21,12 +21,12 @@ _FORM = re.compile(r"([A-Za-z0-9_-]{1,64})\.(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class RecoverableSession:
-    """What a client has over all of its connections."""
+    """A client's identity over all of its connections."""
 
     sid: str
     """The id that its CONNECTs tell; empty where the `pid` has none."""
     came_in_at: Position
-    """Where it resumes if it has received nothing."""
+    """Position from which it resumes if it has received nothing."""
 
     @property
     def pid(self) -> str:

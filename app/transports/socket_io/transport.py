@@ -170,7 +170,7 @@ class SocketIoTransport:
         self._connections.pop(sid, None)
 
     def on_connect_packet(self, sid: str) -> dict[str, str]:
-        """What the CONNECT packet of `sid` tells beside the library's `sid`, or in its place.
+        """Return the members that the CONNECT packet of `sid` has beside the library's `sid`, or in its place.
 
         `position`: offsets at or below it are replays. `pid`: the session's name, for who asked; the same as before,
         with the `sid` of before, when everything missed will follow.
