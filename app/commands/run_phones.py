@@ -13,6 +13,7 @@ from app import settings as settings_module
 from app.catalogues import Words, terminal_language
 from app.commands import announcement, certificate, measuring
 from app.commands.first_look import first_look
+from app.commands.output import OutputLost
 from app.commands.serve import OPERATOR_KEY_BYTES
 from app.core.errors import Malformed, SiarError
 from app.core.scenario import Plan
@@ -99,9 +100,11 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
     )
     failure: SiarError | None = None
     told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
-    print(words.say("run.waiting", **told), flush=True)
     try:
+        print(words.say("run.waiting", **told), flush=True)
         run.execute()
+    except OutputLost:
+        raise
     except KeyboardInterrupt:
         if run.folder.is_dir():  # It came while the report was written: that can be drawn again.
             raise

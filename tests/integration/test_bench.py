@@ -286,7 +286,7 @@ def test_a_connection_that_the_server_ends_is_a_disconnect_and_its_notifications
         subscribers.wait_for(2, timeout_s=10.0)
         result = subscribers.end(offset=2, starts_us=[0, 0], merges=False)
 
-    assert result.problems() == ["1 lost", "1 disconnected"]
+    assert result.problems() == ["1 lost", "1 disconnected", "1 torn"]
 
 
 def test_a_server_that_refuses_is_named_and_not_waited_for() -> None:
