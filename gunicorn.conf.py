@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent))
 
 from app import clock, settings
-from app.archive import retention
-from app.broker.make import check_broker
 from app.core import totals
 from app.core.errors import SiarError
-from app.doctor import subject
-from app.serving import board, companions, descriptors, gunicorn_master, server_file
+from app.server.broker.make import check_broker
+from app.server.wsgi import board, companions, descriptors, gunicorn_master, server_file
+from app.store.archive import retention
+from app.tools.doctor import subject
 
 if TYPE_CHECKING:  # gunicorn ships no types: the names say what a hook is given.
     from gunicorn.arbiter import Arbiter
@@ -43,8 +43,8 @@ bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 ]
 worker_class = {
-    "eventlet": "app.serving.eventlet_worker.EventletWorker",
-    "gevent": "app.serving.gevent_worker.GeventWorker",
+    "eventlet": "app.server.wsgi.eventlet_worker.EventletWorker",
+    "gevent": "app.server.wsgi.gevent_worker.GeventWorker",
 }[_settings.green_threads]
 workers = _settings.workers
 """They accept from one listening socket, which the master holds: what waits there when a worker is killed is taken by

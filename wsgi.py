@@ -1,9 +1,9 @@
 """The WSGI entry point: `gunicorn wsgi:app`, `flask --app wsgi run`.
 
-It never patches the standard library: that is the worker's business (app/serving/eventlet_worker.py). Without a
+It never patches the standard library: that is the worker's business (app/server/wsgi/eventlet_worker.py). Without a
 worker of ours, threads are used.
 """
 
-from app.factory import create_app
+from app.server.factory import create_app
 
 app = create_app()

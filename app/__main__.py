@@ -2,6 +2,6 @@
 
 import sys
 
-from app.cli import program
+from app.cli.main import program
 
 sys.exit(program())

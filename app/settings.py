@@ -35,7 +35,7 @@ _OF_OTHER_TOOLS = (
 _TOKEN = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 
 PRACTICE_PREFIX = "practice-"
-"""With which app/practice.py names its rounds; a test holds the two together, since settings stand below it."""
+"""With which app/server/practice.py names its rounds; a test holds the two together, since settings stand below it."""
 
 _LINK_URL = r"(tcp|udp|sctp)://.*"
 _LINK_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
@@ -236,7 +236,7 @@ class Settings:
             raise SettingError(
                 f'SIAR_LOG_LEVEL is "{self.log_level}"; it must be debug, info, warning or error.'
             )
-        # As `RUN_ID` in archive/folders.py: a run of another name would neither be listed, nor forgotten for a device.
+        # As `RUN_ID` in store/archive/folders.py: a run of another name would neither be listed, nor forgotten for a device.
         if self.run and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.run):
             raise SettingError(
                 "SIAR_RUN may hold letters, digits, dot, dash and underscore only, at most 64, "

@@ -15,7 +15,7 @@ from typing import Self
 import gevent
 
 from app.core.errors import MalformedFrame
-from app.core.http_response import ResponseDecoder
+from app.core.protocol.http_response import ResponseDecoder
 from loadtests.stamps import READ_BYTES, dial
 
 QUESTIONS = 12

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from app.core.speech import Subscription
+from app.core.client import Subscription
 from loadtests.order import Order
 from loadtests.recording import REPLAYED, SHARED, Recording
 

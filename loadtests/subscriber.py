@@ -9,10 +9,10 @@ from typing import Any
 import gevent
 
 from app.core import kernel_stamps
+from app.core.client import SPEECHES, Speech
+from app.core.client.base import ENDED, TORN
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
-from app.core.speech import SPEECHES, Speech
-from app.core.speech.base import ENDED, TORN
 from loadtests.patience import patient
 from loadtests.session import NOTHING, Heard, Member, Session
 from loadtests.stamps import READ_BYTES, dial

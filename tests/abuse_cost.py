@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from app.bench.machine import choose_cores
+from app.tools.bench.machine import choose_cores
 from tests.fault.herd import room_for, server_cpu_s
 from tests.support.abusers import KINDS
 from tests.support.server import ROOT, RunningServer, ServerSettings, running_server
@@ -40,7 +40,7 @@ ABUSERS = 1_000
 SOURCES = [f"127.0.9.{number}" for number in range(1, 5)]
 PAUSE_S = 0.1
 SETTLE_S = 20.0
-"""Until the addresses have used up what they may ask at once (serving/door.py), also on a slow machine."""
+"""Until the addresses have used up what they may ask at once (server/wsgi/door.py), also on a slow machine."""
 
 FACTOR_MAX = 2.0
 MORE_MS_MAX = 10.0

@@ -38,11 +38,11 @@ from itertools import pairwise
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
-from app.analysis.analyse import analyse
-from app.bench.fit import exponent
-from app.measure.store import Store
-from app.report.files import write_all
-from app.report.html import report_html
+from app.lab.analysis.analyse import analyse
+from app.lab.report.files import write_all
+from app.lab.report.html import report_html
+from app.store.store import Store
+from app.tools.bench.fit import exponent
 from tests.support.large_run import Size, ingest_run
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -30,9 +30,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.analysis.analyse import analyse
-from app.measure.store import Store
-from app.report.files import write_all
+from app.lab.analysis.analyse import analyse
+from app.lab.report.files import write_all
+from app.store.store import Store
 from tests.support.large_run import Size, ingest_run
 from tests.support.server import ROOT, running_server
 from tests.support.timed import timed_siar

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.comparison import Block, Verdict, compare
-from app.analysis.statistics import signed_rank_interval
-from app.core.scenario import Plan, arms_from_names
+from app.core.plan.scenario import Plan, arms_from_names
+from app.lab.analysis.comparison import Block, Verdict, compare
+from app.lab.analysis.statistics import signed_rank_interval
 
 Numbers = Any
 """An array of NumPy's."""

@@ -1,7 +1,7 @@
 """The deliveries of a trial as columns: 90 bytes a row in place of some 700, and to a reader still a sequence of rows.
 
 Three thousand clients and six hundred notifications are 1.8 million rows. As objects they would fill a machine; as
-columns they fit, and the analysis computes on them as a whole (`app/analysis/columns.py`). Whoever wants a row gets one:
+columns they fit, and the analysis computes on them as a whole (`app/lab/analysis/columns.py`). Whoever wants a row gets one:
 it is made when it is asked for. Columns come from the standard library's arrays, so that reading a store needs nothing else.
 """
 

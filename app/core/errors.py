@@ -11,16 +11,16 @@ SiarError
 +-- StoreError            a run folder or a history that cannot be read: damaged, foreign or of another version
 +-- NotKept               the durable history could not take a notification, which was not published: a 507
 +-- BrokerAway            the shared broker does not answer; whether it published, a repeat with its key finds out: a 503
-+-- TooManyConnections    app/core/admission.py: the server's limit, or that of an address: a 503
-+-- TooManyGuesses        app/core/guesses.py: an address gave too many wrong secrets: a 429
-+-- WrongKey              app/operators.py: a one-time link that was used before, is too old, or never was: a 403
-+-- SelfTestsFull         app/archive/self_tests.py: as many devices have answered the self-test as are kept: a 507
-+-- SpoolFull             app/deliveries.py: a run has taken as many deliveries as it may: a 507
-+-- DeviceFull            app/deliveries.py: one device has posted as much of them as one may: a 413
-+-- NetworkFull           app/deliveries.py: so have the devices of one network address: a 413
-+-- TooFast               app/web/publishing.py: more was published than may be in a second: a 429
-+-- TooLong               app/web/publishing.py: a notification would be a longer line than common clients read: a 413
-+-- WouldDisturb          app/web/publishing.py: a publish would spoil the trial that is under way: a 409
++-- TooManyConnections    app/server/wsgi/admission.py: the server's limit, or that of an address: a 503
++-- TooManyGuesses        app/server/guesses.py: an address gave too many wrong secrets: a 429
++-- WrongKey              app/server/operators.py: a one-time link that was used before, is too old, or never was: a 403
++-- SelfTestsFull         app/store/archive/self_tests.py: as many devices have answered the self-test as are kept: a 507
++-- SpoolFull             app/server/deliveries.py: a run has taken as many deliveries as it may: a 507
++-- DeviceFull            app/server/deliveries.py: one device has posted as much of them as one may: a 413
++-- NetworkFull           app/server/deliveries.py: so have the devices of one network address: a 413
++-- TooFast               app/server/web/publish/publishing.py: more was published than may be in a second: a 429
++-- TooLong               app/server/web/publish/publishing.py: a notification would be a longer line than common clients read: a 413
++-- WouldDisturb          app/server/web/publish/publishing.py: a publish would spoil the trial that is under way: a 409
 
 `str()` of each is a sentence that a person can act on.
 """

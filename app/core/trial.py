@@ -10,7 +10,7 @@ from app.core.conduct import Conduct
 from app.core.course import Course
 from app.core.delivery import Delivery
 from app.core.instrument import InstrumentRecord
-from app.core.scenario import Plan, TrialSpec
+from app.core.plan.scenario import Plan, TrialSpec
 
 
 @dataclass(frozen=True, slots=True)

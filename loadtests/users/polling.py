@@ -3,7 +3,7 @@
 With Locust by itself: `locust -f loadtests/locustfile.py,loadtests/users/polling.py SocketIoPollingUser`.
 """
 
-from app.core.speech import POLLING
+from app.core.client import POLLING
 from loadtests.users.base import PushUser
 
 

@@ -1,7 +1,7 @@
 /**
  * What the stamps of one clock segment allow this client's clock to be, and the hard bound that follows.
  *
- * The same steps in the same order as `app/core/clockmodel.py`, which holds the theory: both give the same doubles.
+ * The same steps in the same order as `app/core/clocksync/model.py`, which holds the theory: both give the same doubles.
  */
 
 import { box, extentUs, keepAbove, keepBelow } from "./polygon.js";

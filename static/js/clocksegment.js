@@ -1,7 +1,7 @@
 /**
  * One unbroken stretch of the client's clock: its probes, and a model for each window of 60 s.
  *
- * The same steps in the same order as `app/core/clocksegment.py`, which explains them.
+ * The same steps in the same order as `app/core/clocksync/segment.py`, which explains them.
  */
 
 import { ClockModel } from "./clockmodel.js";

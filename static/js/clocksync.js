@@ -1,7 +1,7 @@
 /**
  * The client's clock over a whole session: probes in, and for any sample an offset with a hard bound, or a reason.
  *
- * The same steps in the same order as `app/core/clocksync.py`, which explains them; `tests/vectors/clocksync.json`
+ * The same steps in the same order as `app/core/clocksync/sync.py`, which explains them; `tests/vectors/clocksync.json`
  * holds the two to the same doubles.
  */
 

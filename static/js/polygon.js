@@ -1,7 +1,7 @@
 /**
  * A convex polygon in the plane (offset a, skew b), cut down by one half-plane at a time.
  *
- * The same steps in the same order as `app/core/polygon.py`, which explains them: both give the same doubles.
+ * The same steps in the same order as `app/core/clocksync/polygon.py`, which explains them: both give the same doubles.
  */
 
 /** @typedef {readonly [number, number]} Corner (a, b): offset in microseconds, skew as a plain ratio */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.core.clean_name import NAME_CHARS_MAX
+from app.server.room.clean_name import NAME_CHARS_MAX
 from tests.support.server import RunningServer
 
 PLAN: dict[str, Any] = {"client_counts": [1, 3, 6], "arms": [{"name": "sse"}, {"name": "socketio"}]}

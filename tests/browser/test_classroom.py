@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.analysis.clocks_again import check_clocks
-from app.measure.store import Store
+from app.lab.analysis.clocks_again import check_clocks
+from app.store.store import Store
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.classroom import STEP, Classroom, join, phone
 from tests.browser.devices import SMALL

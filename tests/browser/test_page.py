@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.sync.client import connect
 
-from app.measure.store import FILE_NAME, Store
+from app.store.store import FILE_NAME, Store
 from tests.browser.cdp import Browser, Page
 from tests.support.server import RunningServer
 

@@ -28,7 +28,7 @@ LOAD_S = 4.0
 def clock_process(server: RunningServer) -> psutil.Process:
     """The clock's process: a child of the server's master."""
     children = psutil.Process(server.process.pid).children()
-    return next(child for child in children if "app.clock_process" in child.cmdline())
+    return next(child for child in children if "app.server.clock_process" in child.cmdline())
 
 
 def requested_s(browser: Browser, path: str) -> float:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.factory import create_app
+from app.server.factory import create_app
 from app.settings import Settings
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.conductor import Conductor

@@ -23,7 +23,11 @@ from tests.support.server import RunningServer, free_port, running_server
 from tests.support.tampering_proxy import TamperingProxy
 
 pytestmark = pytest.mark.nightly(
-    "app/serving", "app/transports", "app/broker", "app/core/event_stream.py", "tests/clients"
+    "app/server/wsgi",
+    "app/server/transports",
+    "app/server/broker",
+    "app/core/protocol/event_stream.py",
+    "tests/clients",
 )
 
 START_S = 60.0

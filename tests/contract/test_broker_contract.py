@@ -1,4 +1,4 @@
-"""The broker's promises (app/broker/base.py), held to every broker."""
+"""The broker's promises (app/server/broker/base.py), held to every broker."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from app import clock
-from app.broker.base import Draft, Filter, Gap, Replay
-from app.broker.memory import MemoryBroker
 from app.core.errors import Conflict, Malformed
 from app.core.notification import Notification, Targets
 from app.core.position import Position, position_or_unknown
 from app.core.units import ServerUs
+from app.server.broker.base import Draft, Filter, Gap, Replay
+from app.server.broker.memory import MemoryBroker
 from tests.support.brokers import ALL, KINDS, BrokerHost, missed, offsets, pass_time, publish
 
 START_TIMEOUT_S = 60.0

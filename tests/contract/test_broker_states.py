@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from app import clock
-from app.broker.base import Filter, Replay
-from app.broker.sqlite import TRIAL_OFFSETS_RESERVED
 from app.core.errors import Conflict
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
 from app.core.wire import is_trial_topic
+from app.server.broker.base import Filter, Replay
+from app.server.broker.sqlite.broker import TRIAL_OFFSETS_RESERVED
 from tests.support.brokers import KINDS, BrokerHost, missed, publish
 
 COUNT_MAX = 4

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from app.core.client import SPEECHES, Subscription
 from app.core.errors import MalformedFrame
-from app.core.speech import SPEECHES, Subscription
 from app.core.wire import TRANSPORTS
 from tests.support import toy
 from tests.support.fanouts import FANOUTS, fanout_settings

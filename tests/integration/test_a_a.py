@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.experiment import processes
+from app.lab.run import processes
 
 pytestmark = [pytest.mark.nightly, pytest.mark.alone]
 

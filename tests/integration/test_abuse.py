@@ -16,14 +16,14 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from app import clock
-from app.broker.base import Draft, Filter
-from app.broker.make import make_broker
 from app.core.position import UNKNOWN
-from app.factory import create_app
-from app.serving.engine_limits import IncomingLimits
+from app.server.broker.base import Draft, Filter
+from app.server.broker.make import make_broker
+from app.server.factory import create_app
+from app.server.transports.socket_io.connections import REPLAYED_PER_PACKET
+from app.server.transports.socket_io.engine.limits import IncomingLimits
+from app.server.transports.sse import FORM_PLAIN
 from app.settings import Settings
-from app.transports.socket_io.connections import REPLAYED_PER_PACKET
-from app.transports.sse import FORM_PLAIN
 from tests.components import require_node, require_node_modules
 from tests.support.metrics import metric, subscribed
 from tests.support.patience import PATIENCE_S

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from app.bench import subject, wire
-from app.bench.cells import paced_cell
-from app.bench.crowd import Member, crowd
-from app.bench.machine import Cores
-from app.bench.plan import DIRECT, FLOOR, SEND, STOCK, Level
-from app.bench.visit import Visit, publisher_of
 from app.core.errors import Unfit
-from app.core.event_stream import encode_prelude
+from app.core.protocol.event_stream import encode_prelude
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
+from app.tools.bench import subject, wire
+from app.tools.bench.cells import paced_cell
+from app.tools.bench.crowd import Member, crowd
+from app.tools.bench.machine import Cores
+from app.tools.bench.plan import DIRECT, FLOOR, SEND, STOCK, Level
+from app.tools.bench.visit import Visit, publisher_of
 from tests.components import require_tool
 from tests.support.kernel_ring import OFFERED
 
@@ -301,7 +301,7 @@ def test_a_server_that_refuses_is_named_and_not_waited_for() -> None:
 
 
 def test_a_swarm_loads_neither_flask_nor_green_threads() -> None:
-    program = "import sys, app.bench.swarm_process, app.bench.floor; print(*sorted({'flask', 'eventlet', 'gevent'} & set(sys.modules)))"
+    program = "import sys, app.tools.bench.swarm_process, app.tools.bench.floor; print(*sorted({'flask', 'eventlet', 'gevent'} & set(sys.modules)))"
 
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],

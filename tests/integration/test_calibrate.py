@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from app import cli
-from app.calibrate import checks
-from app.calibrate.case import WARMUP, Case, Part
-from app.calibrate.proxy import Impairment
-from app.calibrate.rig import set_up
-from app.calibrate.row import State
-from app.experiment.pretence import Pretence
+from app.cli import main as cli
+from app.lab.run.pretence import Pretence
+from app.tools.calibrate import checks
+from app.tools.calibrate.case import WARMUP, Case, Part
+from app.tools.calibrate.proxy import Impairment
+from app.tools.calibrate.rig import set_up
+from app.tools.calibrate.row import State
 from tests.support.server import ROOT
 
 NOTIFICATIONS = 20

@@ -17,7 +17,7 @@ import pytest
 import requests
 import urllib3
 
-from app.core.http_response import ResponseDecoder
+from app.core.protocol.http_response import ResponseDecoder
 from tests.support.fanouts import FANOUTS
 from tests.support.metrics import await_metric
 from tests.support.patience import PATIENCE_S

@@ -10,8 +10,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from app import clock
-from app.clock_process import ClockConnection, ClockServer
-from app.core.frames import handshake_key, handshake_request
+from app.core.protocol.websocket import handshake_key, handshake_request
+from app.server.clock_process import ClockConnection, ClockServer
 from tests.support.clock_process import ClockProcess, ask, start
 from tests.support.patience import PATIENCE_S
 

@@ -21,9 +21,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from app import clock
-from app.clock_process import HANDSHAKE_US_MAX, IDLE_US_MAX, ClockConnection, ClockServer
-from app.core.clocksync import ClockModel, Tolerances
+from app.core.clocksync.sync import ClockModel, Tolerances
 from app.core.units import ServerUs
+from app.server.clock_process import HANDSHAKE_US_MAX, IDLE_US_MAX, ClockConnection, ClockServer
 from tests.support.clock_process import ANCHOR_US, ENVIRONMENT, TIMEBASE, ClockProcess, ask, start
 from tests.support.patience import PATIENCE_S
 from tests.support.streams import say_no_more
@@ -239,7 +239,7 @@ def test_compression_is_not_negotiated(clock_process: ClockProcess) -> None:
 
 
 def test_a_port_in_use_is_an_unfit_environment_and_one_sentence(clock_process: ClockProcess) -> None:
-    command = [sys.executable, "-P", "-m", "app.clock_process", "--host", "127.0.0.1"]
+    command = [sys.executable, "-P", "-m", "app.server.clock_process", "--host", "127.0.0.1"]
     command += ["--port", str(clock_process.port), "--anchor-us", "0", "--timebase", "00"]
 
     second = subprocess.run(
@@ -253,7 +253,7 @@ def test_a_port_in_use_is_an_unfit_environment_and_one_sentence(clock_process: C
 
 
 def test_the_clock_process_loads_neither_green_threads_nor_flask() -> None:
-    code = "import sys, app.clock_process as _; print({'eventlet', 'gevent', 'flask'} & sys.modules.keys())"
+    code = "import sys, app.server.clock_process as _; print({'eventlet', 'gevent', 'flask'} & sys.modules.keys())"
 
     loaded = subprocess.run(
         [sys.executable, "-P", "-c", code], env=ENVIRONMENT, capture_output=True, text=True

@@ -15,7 +15,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from app.core.deflate import NO_CONTEXT_TAKEOVER
+from app.core.protocol.deflate import NO_CONTEXT_TAKEOVER
 from tests.components import require_tool
 from tests.support.fanouts import FANOUTS
 from tests.support.metrics import metric

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from app.experiment import processes
+from app.lab.run import processes
 from tests.support.server import ROOT, free_port
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.frames import Opcode, encode_close, encode_frame
+from app.core.protocol.websocket import Opcode, encode_close, encode_frame
 from tests.support.floods import FLOODS, is_ended_by
 from tests.support.metrics import await_metric, metric
 from tests.support.patience import PATIENCE_S

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from app.doctor import ask, examine, first_byte, origin, page_files, reach, upgrade
-from app.doctor.finding import State
+from app.tools.doctor import ask, examine, first_byte, origin, page_files, reach, upgrade
+from app.tools.doctor.finding import State
 from tests.support.nginx import bare_nginx, nginx_below_a_prefix
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port, running_server

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from app.core.event_stream import EventStreamDecoder
+from app.core.protocol.event_stream import EventStreamDecoder
 from tests.support.fanouts import FANOUTS
 from tests.support.followers import Follower, Publisher, following, wait_for
 from tests.support.interop import CLIENTS, interop_client

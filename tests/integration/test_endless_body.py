@@ -1,4 +1,4 @@
-"""A request's body that comes as fast as it can and never ends (app/serving/timed_body.py)."""
+"""A request's body that comes as fast as it can and never ends (app/server/wsgi/timed_body.py)."""
 
 from __future__ import annotations
 

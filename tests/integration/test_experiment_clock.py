@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from app.core.clocksync import ClockSync
+from app.core.clocksync.sync import ClockSync
 from app.core.delivery import SampleState
 from app.core.errors import Unfit
-from app.core.scenario import Plan, TrialSpec
-from app.experiment import runner, server_process
-from app.experiment.api import Server
-from app.experiment.client_link import ClientLink
-from app.experiment.progress import SilentProgress
-from app.experiment.runner_clock import PROBES_BEFORE_TRIAL
-from app.experiment.trial_run import PROBES_AFTER_TRIAL, BuiltInClients
-from app.measure.store import Store
+from app.core.plan.scenario import Plan, TrialSpec
+from app.lab.run import runner, server_process
+from app.lab.run.api import Server
+from app.lab.run.client_link import ClientLink
+from app.lab.run.progress import SilentProgress
+from app.lab.run.runner_clock import PROBES_BEFORE_TRIAL
+from app.lab.run.trial_run import PROBES_AFTER_TRIAL, BuiltInClients
+from app.store.store import Store
 from tests.support import lab
 
 pytestmark = pytest.mark.alone
@@ -66,7 +66,7 @@ def test_a_clock_that_has_gone_is_noticed_by_the_next_burst(tmp_path: Path) -> N
     ):
         clients.open_clock(started.server.host, started.server.clock_port or 0)
         assert len(clients.burst(4)) == 4
-        clock = lab.descendants_with(started.process.pid, "app.clock_process")[0]
+        clock = lab.descendants_with(started.process.pid, "app.server.clock_process")[0]
 
         clock.kill()
 

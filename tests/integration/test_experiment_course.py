@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.analysis.analyse import analyse
-from app.analysis.course import recoveries_of
-from app.analysis.further import further
-from app.core.scenario import Arm
-from app.experiment import runner, server_process
-from app.experiment.progress import SilentProgress
-from app.measure.store import Store
+from app.core.plan.scenario import Arm
+from app.lab.analysis.analyse import analyse
+from app.lab.analysis.course import recoveries_of
+from app.lab.analysis.further import further
+from app.lab.run import runner, server_process
+from app.lab.run.progress import SilentProgress
+from app.store.store import Store
 from tests.support import lab
 from tests.support.proxy import DelayProxy
 

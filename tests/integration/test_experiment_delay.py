@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.core.scenario import Arm
+from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord
-from app.experiment import runner, server_process
-from app.experiment.progress import SilentProgress
-from app.measure.store import Store
+from app.lab.run import runner, server_process
+from app.lab.run.progress import SilentProgress
+from app.store.store import Store
 from tests.support import lab
 from tests.support.proxy import DelayProxy
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.measure.store import Store
+from app.store.store import Store
 from tests.support import lab
 from tests.support.server import ROOT
 
 RUNNER = """
 import sys
 from pathlib import Path
-from app.experiment import runner, server_process
-from app.experiment.progress import SilentProgress
+from app.lab.run import runner, server_process
+from app.lab.run.progress import SilentProgress
 from tests.support import lab
 
 class Tell(SilentProgress):

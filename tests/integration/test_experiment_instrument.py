@@ -10,14 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.analysis.split import split
-from app.analysis.validity import check_trial
-from app.core.scenario import Arm
+from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord, TrialRecord
-from app.experiment import naming, runner, server_process
-from app.experiment.api import Server
-from app.experiment.progress import SilentProgress
-from app.measure.store import Store
+from app.lab.analysis.split import split
+from app.lab.analysis.validity import check_trial
+from app.lab.run import runner, server_process
+from app.lab.run.api import Server
+from app.lab.run.progress import SilentProgress
+from app.store import run_ids as naming
+from app.store.store import Store
 from tests.support import lab
 from tests.support.proxy import DelayProxy
 from tests.support.server import RunningServer, running_server

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.analysis.cpu import deliveries_in_window
 from app.core.delivery import Outcome, SampleState
-from app.core.scenario import Arm
-from app.experiment import runner, server_process
-from app.experiment.api import Server
-from app.experiment.progress import SilentProgress
-from app.measure.store import Store
+from app.core.plan.scenario import Arm
+from app.lab.analysis.cpu import deliveries_in_window
+from app.lab.run import runner, server_process
+from app.lab.run.api import Server
+from app.lab.run.progress import SilentProgress
+from app.store.store import Store
 from tests.support import lab
 from tests.support.proxy import DelayProxy
 

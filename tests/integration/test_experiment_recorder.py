@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import StoreError
-from app.experiment import processes, recorder, spool
-from app.measure.store import Store
+from app.lab.run import processes, recorder
+from app.store import spool
+from app.store.store import Store
 from tests.support.followers import wait_for
 from tests.support.patience import PATIENCE_S
 
@@ -94,7 +95,7 @@ def test_a_store_is_taken_up_again_where_it_was_left(folder: Path) -> None:
 @pytest.mark.parametrize("end", ["end of input", "SIGTERM"])
 def test_the_process_takes_a_last_look_before_it_ends(folder: Path, end: str) -> None:
     process = subprocess.Popen(
-        processes.python_module("app.experiment.recorder", "--folder", str(folder)),
+        processes.python_module("app.lab.run.recorder", "--folder", str(folder)),
         stdin=subprocess.PIPE,
         env=processes.environment(),
     )
@@ -150,7 +151,7 @@ def test_a_foreign_database_is_left_alone_and_waited_for(
 def test_a_full_disk_is_outlived(folder: Path, bytes_max: int) -> None:
     (folder / spool.FILE_NAME).write_bytes(line("b1"))
     process = subprocess.Popen(
-        processes.python_module("app.experiment.recorder", "--folder", str(folder)),
+        processes.python_module("app.lab.run.recorder", "--folder", str(folder)),
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**processes.environment(), "PYTHONDONTWRITEBYTECODE": "1"},

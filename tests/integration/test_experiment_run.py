@@ -13,10 +13,11 @@ import pytest
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
 from app.core.trial import RunRecord
-from app.experiment import naming, runner, server_process
-from app.experiment.api import Server
-from app.experiment.progress import SilentProgress
-from app.measure.store import Store
+from app.lab.run import runner, server_process
+from app.lab.run.api import Server
+from app.lab.run.progress import SilentProgress
+from app.store import run_ids as naming
+from app.store.store import Store
 from tests.support import lab
 
 pytestmark = pytest.mark.alone

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.commands import verify
-from app.measure.store import Store
+from app.cli import verify
+from app.store.store import Store
 from tests.support.phone import phones
 from tests.support.room_runs import plan, room_run
 from tests.support.server import running_server

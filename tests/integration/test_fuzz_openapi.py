@@ -20,10 +20,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from app.factory import SiarApp, create_app
-from app.room.phases import Experiment
+from app.server.factory import SiarApp, create_app
+from app.server.room.phases import Experiment
+from app.server.web.service.openapi import document
 from app.settings import Settings
-from app.web.openapi import document
 from tests.support.fuzz import effort, json_values
 from tests.support.stored_run import store_run
 

@@ -22,18 +22,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.analysis.clocks_again import check_clocks
-from app.archive.forget import forget_device
-from app.commands.measuring import load
+from app.cli.measuring import load
 from app.core.errors import SiarError
-from app.factory import SiarApp, create_app
-from app.measure import schema
-from app.measure.store import Store
-from app.report.archive import export_zip
-from app.report.files import write_all
-from app.report.html import report_html
-from app.report.terminal import print_result
+from app.lab.analysis.clocks_again import check_clocks
+from app.lab.report.archive import export_zip
+from app.lab.report.files import write_all
+from app.lab.report.html import report_html
+from app.lab.report.terminal import print_result
+from app.server.factory import SiarApp, create_app
 from app.settings import Settings
+from app.store import schema
+from app.store.archive.forget import forget_device
+from app.store.store import Store
 from tests.support.fuzz import effort, json_values
 from tests.support.stored_run import DEVICES, NAMES, store_run
 

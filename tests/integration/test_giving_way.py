@@ -18,7 +18,7 @@ SLOW_LOOK = (*GUNICORN[:-1], "tests.support.slow_look:app")
 
 PUBLISHER = """
 import sys, time
-from app.bench.publisher import Publisher
+from app.tools.bench.publisher import Publisher
 publisher = Publisher("127.0.0.1", int(sys.argv[1]), sys.argv[2])
 publisher.publish()
 print("publishing", flush=True)

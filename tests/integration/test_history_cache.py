@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from app.broker.base import Draft
-from app.broker.history_cache import ANSWER_BYTES_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
-from app.broker.redis_broker import RedisBroker
-from app.broker.redis_link import RedisLink
 from app.core.broker_url import RedisAddress
 from app.core.errors import SettingError
 from app.core.position import Position
 from app.core.units import ServerUs
+from app.server.broker.base import Draft
+from app.server.broker.history_cache import ANSWER_BYTES_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
+from app.server.broker.redis.broker import RedisBroker
+from app.server.broker.redis.link import RedisLink
 from app.settings import Settings
 from tests.support.brokers import publish
 from tests.support.followers import wait_for

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from app.tls import keep
+from app.server.tls import keep
 from tests.support.encrypted import Encrypted, serving
 from tests.support.floods import FLOODS, is_ended_by
 from tests.support.patience import PATIENCE_S

@@ -21,10 +21,10 @@ from typing import Any, cast
 
 import pytest
 
-from app.core.closed import CLOSED_LOST
-from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.recording import Recording
-from app.serving.sending import Pause
+from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.closed import CLOSED_LOST
+from app.server.fanout.recording import Recording
+from app.server.fanout.sending import Pause
 from tests.unit.test_outlet import FakeLoop, Probe
 
 pytestmark = pytest.mark.alone

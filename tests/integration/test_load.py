@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 import pytest
 import requests
 
-from app import cli
-from app.bench.machine import Cores
-from app.load.floor import prove
-from app.load.generators import MODULE, GeneratorProcess, Generators
+from app.cli import main as cli
+from app.tools.bench.machine import Cores
+from app.tools.load.floor import prove
+from app.tools.load.generators import MODULE, GeneratorProcess, Generators
 from tests.support.commands import siar
 from tests.support.loads import load, valid_load
 from tests.support.proxy import DelayProxy

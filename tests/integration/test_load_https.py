@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from app import cli
-from app.tls import keep
+from app.cli import main as cli
+from app.server.tls import keep
 from tests.support.commands import siar
 from tests.support.nginx import nginx
 from tests.support.server import ADMIN_TOKEN, running_server

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.measure.store import Store
+from app.store.store import Store
 from tests.support.commands import environment_of
 from tests.support.server import free_port
 from tests.unit.support_run import RunMaker, a_plan, store_run

@@ -15,7 +15,7 @@ import pytest
 
 from app.core.errors import StoreError
 from app.core.trial import TrialRecord
-from app.measure.store import Store
+from app.store.store import Store
 from tests.support import lab
 from tests.support.server import ROOT
 
@@ -70,11 +70,11 @@ def a_worker(process: subprocess.Popen[str]) -> psutil.Process:
 
 
 def the_clock(process: subprocess.Popen[str]) -> psutil.Process:
-    return lab.descendants_with(process.pid, "app.clock_process")[0]
+    return lab.descendants_with(process.pid, "app.server.clock_process")[0]
 
 
 def the_clients(process: subprocess.Popen[str]) -> psutil.Process:
-    return lab.descendants_with(process.pid, "app.experiment.client_process")[0]
+    return lab.descendants_with(process.pid, "app.lab.run.client_process")[0]
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from app.tls import keep
+from app.server.tls import keep
 from tests.support.nginx import Ports, nginx_before_one
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server

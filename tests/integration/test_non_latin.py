@@ -14,8 +14,8 @@ from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
 from app.core.wire import BODY_CHARS_MAX, CONTENT_BYTES_MAX, EVENT_NOTIFICATION, OFFSET_MAX
-from app.transports.socket_io.frames import FORM_RECOVERING, event_frame
-from app.transports.sse import frame
+from app.server.transports.socket_io.frames import FORM_RECOVERING, event_frame
+from app.server.transports.sse import frame
 from tests.support.fanouts import fanout_settings
 from tests.support.patience import PATIENCE_S
 from tests.support.protocol_server import Endpoint, Polling

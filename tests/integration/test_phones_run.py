@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from app.analysis.study_method import RawClocks, Stamps
-from app.commands import measuring, verify
+from app.cli import measuring, verify
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
 from app.core.trial import RunRecord
-from app.experiment.room_run import RoomRun
-from app.measure.store import Store
+from app.lab.analysis.study_method import RawClocks, Stamps
+from app.lab.run.room_run import RoomRun
+from app.store.store import Store
 from tests.support.phone import SimulatedPhone, phones
 from tests.support.room_runs import plan, room_run
 from tests.support.server import RunningServer, running_server

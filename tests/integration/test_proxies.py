@@ -16,9 +16,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from app.doctor import examine, page_files
-from app.doctor.finding import State
-from app.tls import keep
+from app.server.tls import keep
+from app.tools.doctor import examine, page_files
+from app.tools.doctor.finding import State
 from tests.support.haproxy import haproxy
 from tests.support.nginx import bare_nginx, nginx_before_one, nginx_below_a_prefix
 from tests.support.node_proxy import node_proxy

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from app.broker import redis_scripts
-from app.broker.base import Draft, Published, Replay
-from app.broker.redis_broker import RedisBroker
-from app.broker.redis_link import RedisLink
 from app.core.broker_url import RedisAddress
 from app.core.errors import BrokerAway, Conflict, Malformed, NotKept
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
+from app.server.broker.base import Draft, Published, Replay
+from app.server.broker.redis import scripts as redis_scripts
+from app.server.broker.redis.broker import RedisBroker
+from app.server.broker.redis.link import RedisLink
 from tests.support.brokers import ALL, missed, offsets, publish
 from tests.support.followers import wait_for
 from tests.support.redis_server import RedisServer, redis_server, shared_redis

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-from app.tls import keep
+from app.server.tls import keep
 from tests.components import require_tool
 from tests.support.followers import wait_for
 from tests.support.metrics import subscribed

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from app.broker.redis_broker import RedisBroker
-from app.broker.redis_link import RedisLink
-from app.broker.redis_rooms import Rooms
 from app.core.broker_url import RedisAddress
 from app.core.errors import NotKept
+from app.server.broker.redis.broker import RedisBroker
+from app.server.broker.redis.link import RedisLink
+from app.server.broker.redis.rooms import Rooms
 from tests.support.followers import wait_for
 from tests.support.redis_server import RedisServer, redis_server, shared_redis
 from tests.support.server import RunningServer, ServerSettings, running_server

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Malformed
-from app.experiment import processes
-from app.experiment.plans import check_for_built_in, check_for_phones, load_plan, plan_of_values
+from app.lab.run import processes
+from app.paths import ROOT
+from app.store.plans import check_for_built_in, check_for_phones, load_plan, plan_of_values
 from tests.support.redis_server import redis_server
 
 
@@ -69,4 +70,4 @@ def test_a_broker_is_a_factor_for_built_in_clients_only() -> None:
 
 
 def test_the_plan_in_deploy_can_be_run() -> None:
-    check_for_built_in(load_plan(processes.REPOSITORY / "deploy" / "plans" / "redis.toml"))
+    check_for_built_in(load_plan(ROOT / "deploy" / "plans" / "redis.toml"))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.broker.redis_broker import RedisBroker
 from app.core.errors import BrokerAway
+from app.server.broker.redis.broker import RedisBroker
 from tests.support.brokers import missed, offsets, publish
 from tests.support.patience import PATIENCE_S
 from tests.support.sentinel import pair, wait_until_level

@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
-from app.broker.redis_link import PATIENCE_S
-from app.measure.cpu import CpuSampler
+from app.lab.measure.cpu import CpuSampler
+from app.server.broker.redis.link import PATIENCE_S
 from tests.support.followers import Publisher, following, wait_for
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.server import RunningServer, ServerSettings, free_port, running_server

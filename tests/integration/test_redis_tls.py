@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.broker.make import check_broker
-from app.broker.redis_broker import RedisBroker
-from app.broker.redis_link import RedisLink
 from app.core.broker_url import parse_broker_url
 from app.core.errors import BrokerAway, Unfit
+from app.server.broker.make import check_broker
+from app.server.broker.redis.broker import RedisBroker
+from app.server.broker.redis.link import RedisLink
+from app.server.tls import keep
 from app.settings import Settings
-from app.tls import keep
 from tests.support.brokers import publish
 from tests.support.followers import following, wait_for
 from tests.support.redis_tls import PASSWORD, USER, EncryptedRedis, encrypted_redis

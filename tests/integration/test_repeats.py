@@ -1,4 +1,4 @@
-"""A program that publishes again and again on one connection, as bytes on a socket (app/serving/repeats.py)."""
+"""A program that publishes again and again on one connection, as bytes on a socket (app/server/wsgi/repeats.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.operators import DRAWN_TOKEN_CHARS
+from app.server.operators import DRAWN_TOKEN_CHARS
 from tests.support.encrypted import serving
 from tests.support.patience import PATIENCE_S
 from tests.support.republishing import asking, publish, talking

@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.analysis.analyse import analyse
-from app.analysis.published import FAULTS
-from app.core.scenario import Arm
+from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord
-from app.report.html import report_html
-from app.report.result import result_json
-from app.report.svg import Axis, Panel
+from app.lab.analysis.analyse import analyse
+from app.lab.report.html import report_html
+from app.lab.report.result import result_json
+from app.lab.report.svg import Axis, Panel
+from app.lab.studies.published import FAULTS
 from tests.unit.support_run import RunMaker, a_plan
 
 RUNS: dict[str, Callable[[], RunRecord]] = {

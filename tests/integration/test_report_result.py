@@ -14,15 +14,15 @@ import numpy
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.words import interval, number
-from app.core.scenario import Arm, Plan
+from app.core.plan.scenario import Arm, Plan
 from app.core.trial import RunRecord, Severity, TrialRecord, TrialWarning
-from app.report.compared import print_compared
-from app.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
-from app.report.files import write_all
-from app.report.result import result_json, result_text
-from app.report.terminal import print_result
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.words import interval, number
+from app.lab.report.compared import print_compared
+from app.lab.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
+from app.lab.report.files import write_all
+from app.lab.report.result import result_json, result_text
+from app.lab.report.terminal import print_result
 from tests.unit.support_run import RunMaker, a_plan
 
 TRIAL_KEYS = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.core.errors import Conflict
-from app.experiment.api import find_server
-from app.experiment.room_api import RoomOperator
+from app.lab.run.api import find_server
+from app.lab.run.room_api import RoomOperator
 from tests.support.posting import CONDUCT, begin_trial, post
 from tests.support.room_by_hand import OPENING, TRIAL, VERDICT, new_phone, operator
 from tests.support.server import RunningServer, running_server

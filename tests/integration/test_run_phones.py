@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.scenario import plan_to_json
-from app.experiment import api
+from app.core.plan.scenario import plan_to_json
+from app.lab.run import api
 from app.suite import environment
 from tests.support.phone import phones
 from tests.support.room_runs import plan
@@ -143,7 +143,7 @@ def test_the_runner_of_the_operator_s_page_runs_a_plan_and_ends_with_its_input(t
     wanted.write_text(json.dumps(plan_to_json(plan(client_counts=(2,), idle_s=0.0, extra_blocks_max=0))))
     with running_server(tmp_path, recorder=0) as server, phones(server, ["Red Gecko", "Blue Otter"]):
         command = [
-            *(sys.executable, "-P", "-m", "app.experiment.room_runner", "--url", server.url),
+            *(sys.executable, "-P", "-m", "app.lab.run.room_runner", "--url", server.url),
             *("--plan", str(wanted), "--runs-dir", str(server.runs_dir), "--pid", str(server.process.pid)),
             *("--phones", "2", "--run"),
         ]

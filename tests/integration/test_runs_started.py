@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from app.archive.export import export
-from app.measure.cpu import CpuSampler
+from app.lab.measure.cpu import CpuSampler
+from app.store.archive.export import export
 from tests.support.lab import descendants_with, wait_until_gone
 from tests.support.patience import PATIENCE_S
 from tests.support.phone import phones
@@ -72,7 +72,7 @@ def room_of(server: RunningServer) -> dict[str, Any]:
 
 
 def runner_process(server: RunningServer) -> psutil.Process:
-    return until(lambda: descendants_with(server.process.pid, "app.experiment.room_runner"))[0]
+    return until(lambda: descendants_with(server.process.pid, "app.lab.run.room_runner"))[0]
 
 
 def test_a_run_with_built_in_clients_is_measured_beside_the_server_and_listed(server: RunningServer) -> None:

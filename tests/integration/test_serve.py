@@ -22,8 +22,8 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from app import clock
-from app.measure.own import MARK_FILE, make_folder
-from app.serving.companions import Keeper
+from app.server.wsgi.companions import Keeper
+from app.store.own import MARK_FILE, make_folder
 from tests.support.followers import wait_for
 from tests.support.orphans import end_with_us
 from tests.support.patience import PATIENCE_S
@@ -68,7 +68,7 @@ def test_a_killed_clock_is_back_on_its_port_and_in_its_time_base(tmp_path: Path)
         assert server.clock_port is not None
         before = probe(server.clock_port)
 
-        killed_and_back(server, "app.clock_process")
+        killed_and_back(server, "app.server.clock_process")
 
         assert probe(server.clock_port)["timebase"] == before["timebase"]
         assert server.log().count("The clock channel ended; it is started again.") == 1
@@ -77,8 +77,8 @@ def test_a_killed_clock_is_back_on_its_port_and_in_its_time_base(tmp_path: Path)
 @pytest.mark.slow
 def test_a_killed_recorder_is_back_and_ends_with_the_server(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
-        killed_and_back(server, "app.experiment.recorder")
-        again = companion(server, "app.experiment.recorder")
+        killed_and_back(server, "app.lab.run.recorder")
+        again = companion(server, "app.lab.run.recorder")
         assert again is not None
 
         server.process.terminate()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.frames import Opcode, encode_frame, handshake_key, handshake_request
+from app.core.protocol.websocket import Opcode, encode_frame, handshake_key, handshake_request
 from tests.support.encrypted import serving
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.metrics import subscribed

@@ -26,9 +26,9 @@ FIRST_BYTE_S_MAX = 2.0
 EVENTLET_WSGI = """
     import eventlet
     eventlet.monkey_patch()
-    from app.serving import mode
+    from app.server.wsgi import mode
     mode.use(mode.EVENTLET)
-    from app.factory import create_app
+    from app.server.factory import create_app
     app = create_app()
     app.services.socketio.socketio.run(
         app, port=app.services.settings.port, minimum_chunk_size=0, log_output=False
@@ -36,7 +36,7 @@ EVENTLET_WSGI = """
 """
 
 WERKZEUG = """
-    from app.factory import create_app
+    from app.server.factory import create_app
     app = create_app()
     app.services.socketio.socketio.run(app, port=app.services.settings.port, allow_unsafe_werkzeug=True)
 """
@@ -200,7 +200,7 @@ def test_an_emit_loop_does_not_hold_notifications_back(tmp_path: Path) -> None:
 
 NAGLE_PROBE = """
     import socket, sys
-    from app.serving.peer import peer_socket
+    from app.server.wsgi.peer import peer_socket
     from {module} import app
     inner = app.wsgi_app
     def probe(environ, start_response):
@@ -238,13 +238,13 @@ def test_nagle_is_off_on_the_stream_under_every_server(way: str, tmp_path: Path)
         "eventlet": program(
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
             + textwrap.dedent(EVENTLET_WSGI).replace(
-                "from app.factory import create_app\napp = create_app()", "from probed import app"
+                "from app.server.factory import create_app\napp = create_app()", "from probed import app"
             )
         ),
         "threads": program(
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
             + textwrap.dedent(WERKZEUG).replace(
-                "from app.factory import create_app\napp = create_app()", "from probed import app"
+                "from app.server.factory import create_app\napp = create_app()", "from probed import app"
             )
         ),
     }

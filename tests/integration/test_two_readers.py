@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.crowd import Member, crowd
-from app.bench.publisher import Publisher
+from app.tools.bench.crowd import Member, crowd
+from app.tools.bench.publisher import Publisher
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.swarm import Subscriber, Swarm

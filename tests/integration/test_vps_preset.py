@@ -9,11 +9,11 @@ import psutil
 import pytest
 
 from app import clock
-from app.bench.machine import Cores
-from app.bench.own_redis import RedisHere, own_redis
-from app.experiment.api import Server
-from app.load.probe_line import KIND, ProbeLine
-from app.load.probing import Probes
+from app.lab.run.api import Server
+from app.tools.bench.machine import Cores
+from app.tools.bench.own_redis import RedisHere, own_redis
+from app.tools.load.probe_line import KIND, ProbeLine
+from app.tools.load.probing import Probes
 from tests.components import require_tool
 from tests.support.commands import siar
 from tests.support.followers import wait_for

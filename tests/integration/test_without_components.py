@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.experiment import processes
+from app.lab.run import processes
 from tests.components import CHROMIUM_NAMES
 from tests.support.server import ROOT
 

@@ -16,7 +16,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.provider import OperatorProvider
 
-PACKAGES = ("app/core", "app/broker", "app/fanout.py", "app/analysis")
+PACKAGES = ("app/core", "app/server/broker", "app/server/fanout/fanout.py", "app/lab/analysis")
 """What is drawn from, unless told otherwise (docs/mutation.md)."""
 
 NOT_OF_INTEREST = ("VariableReplacer", "VariableInserter")

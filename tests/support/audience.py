@@ -5,15 +5,15 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from app.broker.base import Filter, Replay
-from app.broker.memory import MemoryBroker
-from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, Closed
 from app.core.notification import Notification
-from app.fanout import Connection, Fanout
-from app.serving.broadcaster import Broadcaster
-from app.serving.loop import Loop
-from app.serving.outlet import Outlet
-from app.serving.takeover import RawSocket
+from app.server.broker.base import Filter, Replay
+from app.server.broker.memory import MemoryBroker
+from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, Closed
+from app.server.fanout.fanout import Connection, Fanout
+from app.server.fanout.outlet import Outlet
+from app.server.wsgi.loop import Loop
+from app.server.wsgi.takeover import RawSocket
 from tests.support.patience import PATIENCE_S
 
 END = b"!"

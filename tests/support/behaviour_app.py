@@ -10,8 +10,8 @@ from typing import Any
 import flask
 import flask_socketio
 
-from app.core.closed import CLOSED_DRAIN
-from app.factory import create_app
+from app.server.factory import create_app
+from app.server.fanout.closed import CLOSED_DRAIN
 
 app = create_app()
 _socketio = app.services.socketio.socketio

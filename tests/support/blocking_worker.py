@@ -20,8 +20,8 @@ from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
 from gunicorn.http.parser import RequestParser
 
-from app.serving import repeats
-from app.serving.worker import SiarWorker
+from app.server.wsgi import repeats
+from app.server.wsgi.worker import SiarWorker
 
 PEER = ("192.0.2.1", 40_000)
 """A stranger, whose requests the door counts."""

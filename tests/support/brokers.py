@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from app import clock
-from app.broker.base import Draft, Filter, Published, Replay
-from app.broker.journal import Journal
-from app.broker.memory import MemoryBroker
-from app.broker.sqlite import SqliteBroker
 from app.core.broker_url import RedisAddress
 from app.core.position import Position
+from app.server.broker.base import Draft, Filter, Published, Replay
+from app.server.broker.memory import MemoryBroker
+from app.server.broker.sqlite.broker import SqliteBroker
+from app.server.broker.sqlite.journal import Journal
 from tests.support.redis_server import shared_redis
 
 KINDS = ("memory", "sqlite", "redis")
@@ -74,8 +74,8 @@ class BrokerHost:
     def redis_broker(self) -> MemoryBroker:
         """Another server's broker, on the same Redis."""
         # Only here: who tests the others needs no Redis.
-        from app.broker.redis_broker import RedisBroker
-        from app.broker.redis_link import RedisLink
+        from app.server.broker.redis.broker import RedisBroker
+        from app.server.broker.redis.link import RedisLink
 
         redis = shared_redis()
         address = RedisAddress(((redis.host, redis.port),), prefix=self._prefix)

@@ -14,8 +14,8 @@ import flask
 import greenlet
 import psutil
 
-from app.factory import create_app
-from app.serving.engine_session import EngineSession
+from app.server.factory import create_app
+from app.server.transports.socket_io.engine.session import EngineSession
 
 app = create_app()
 

@@ -13,7 +13,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 from app import clock
-from app.core.clocksync import Probe
+from app.core.clocksync.sync import Probe
 from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ class ClockProcess:
 
 
 def start(*options: str) -> ClockProcess:
-    command = [sys.executable, "-P", "-m", "app.clock_process", "--host", "127.0.0.1", "--port", "0"]
+    command = [sys.executable, "-P", "-m", "app.server.clock_process", "--host", "127.0.0.1", "--port", "0"]
     command += ["--anchor-us", str(ANCHOR_US), "--timebase", TIMEBASE, *options]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
-from app.core.clockmodel import Probe
+from app.core.clocksync.model import Probe
 
 ANCHOR_US = 1_790_000_000_000_000
 IDLE_US = 100_000.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from app.core.frames import Message, Opcode, encode_frame
+from app.core.protocol.websocket import Message, Opcode, encode_frame
 
 BOUND = 5_000
 """Of a message; small enough that examples reach it."""

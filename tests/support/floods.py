@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 
-from app.core.frames import Opcode
+from app.core.protocol.websocket import Opcode
 from tests.support.conversations import frame
 
 MASK = b"\0\0\0\0"

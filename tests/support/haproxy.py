@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.experiment import processes
+from app.lab.run import processes
 from tests.components import require_tool
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port

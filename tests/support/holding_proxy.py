@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 
-from app.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.kept_sockets import KeptSockets, break_
 
 
 class HoldingProxy:

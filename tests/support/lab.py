@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from app.core.scenario import Plan, arms_from_names
+from app.core.plan.scenario import Plan, arms_from_names
 from tests.support.server import RunningServer
 
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from app.core.instrument import ConnectionRecord, InstrumentRecord, Writes
 from app.core.pacing import due_us
-from app.core.scenario import Plan, TrialSpec, arms_from_names, schedule
+from app.core.plan.scenario import Plan, TrialSpec, arms_from_names, schedule
 from app.core.trial import CpuUse, TrialRecord
-from app.experiment import spool
-from app.experiment.phone_records import phone_record, posted
-from app.experiment.trial_warnings import SourceRecord
-from app.measure.store import Published, RunHead, Store
+from app.lab.run.phone_records import phone_record, posted
+from app.lab.run.trial_warnings import SourceRecord
+from app.store import spool
+from app.store.store import Published, RunHead, Store
 
 ARMS = ("sse", "socketio")
 RATE_HZ = 10.0

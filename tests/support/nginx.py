@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.experiment import processes
+from app.lab.run import processes
 from tests.components import require_tool
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port

@@ -18,13 +18,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app import clock
-from app.core.clocksync import ClockSync, Probe
+from app.core.client import SPEECHES, Speech, Subscription
+from app.core.clocksync.sync import ClockSync, Probe
 from app.core.errors import MalformedFrame
 from app.core.position import parse_position
-from app.core.speech import SPEECHES, Speech, Subscription
-from app.experiment.api import ask
-from app.experiment.client_clock import ClockChannel, ProbeStamps
-from app.experiment.links import Chunk, Link, Loop
+from app.lab.run.api import ask
+from app.lab.run.client_clock import ClockChannel, ProbeStamps
+from app.lab.run.links import Chunk, Link, Loop
 
 MODEL = "simulated"
 

@@ -20,15 +20,15 @@ import flask
 import flask_socketio
 from flask_socketio import SocketIO
 
-from app.serving import mode
-from app.serving.broadcaster import Broadcaster
-from app.serving.direct_websocket import WebSocketOutlet, direct_websocket
-from app.serving.engine_limits import IncomingLimits
-from app.serving.engine_server import EngineServer, never
-from app.serving.loop import Loop
-from app.serving.socketio_protocol import StrictPacket, conform
-from app.serving.takeover import SocketOptions
-from app.serving.websocket import ServeWebSocket, stock_websocket
+from app.server.fanout.broadcaster import Broadcaster
+from app.server.transports.socket_io.engine.direct_websocket import WebSocketOutlet, direct_websocket
+from app.server.transports.socket_io.engine.limits import IncomingLimits
+from app.server.transports.socket_io.engine.server import EngineServer, never
+from app.server.transports.socket_io.engine.websocket import ServeWebSocket, stock_websocket
+from app.server.transports.socket_io.protocol import StrictPacket, conform
+from app.server.wsgi import mode
+from app.server.wsgi.loop import Loop
+from app.server.wsgi.takeover import SocketOptions
 
 NAMESPACES = ("/", "/custom")
 

@@ -19,7 +19,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from app.serving.engine_limits import UPGRADE_TIMEOUT_S
+from app.server.transports.socket_io.engine.limits import UPGRADE_TIMEOUT_S
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, RunningServer, running_server
 
@@ -54,7 +54,7 @@ def protocol_server(tmp_path: Path, way: tuple[str, str], **options: Any) -> Ite
     call = ", ".join(f"{name}={value!r}" for name, value in options.items())
     command = ["-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py")]
     if threads == "gevent":
-        command += ["-k", "app.serving.gevent_worker.GeventWorker"]
+        command += ["-k", "app.server.wsgi.gevent_worker.GeventWorker"]
     command.append(f"tests.support.protocol_app:create_app({call})")
     if threads == "threads":
         command = ["-m", "tests.support.protocol_app", json.dumps(options)]

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from app.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.kept_sockets import KeptSockets, break_
 
 _PR_SET_TIMERSLACK = 29
 """`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""

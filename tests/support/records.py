@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.core.delivery import Delivery, Outcome, SampleState
-from app.core.scenario import Plan, TrialSpec, arms_from_names
+from app.core.plan.scenario import Plan, TrialSpec, arms_from_names
 from app.core.trial import CpuUse, Severity, TrialRecord, TrialWarning
 
 

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.tls import keep
+from app.server.tls import keep
 from tests.components import without
 from tests.support.redis_server import RedisServer
 

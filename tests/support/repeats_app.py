@@ -10,9 +10,9 @@ from typing import Any
 
 import flask
 
-from app.factory import create_app
-from app.serving import repeats as under_test
-from app.serving.shortcut import WsgiApp
+from app.server.factory import create_app
+from app.server.wsgi import repeats as under_test
+from app.server.wsgi.shortcut import WsgiApp
 
 app = create_app()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.core.scenario import Plan
-from app.experiment.api import find_server
-from app.experiment.progress import SilentProgress
-from app.experiment.room_run import RoomRun
+from app.core.plan.scenario import Plan
+from app.lab.run.api import find_server
+from app.lab.run.progress import SilentProgress
+from app.lab.run.room_run import RoomRun
 from tests.support import lab
 from tests.support.server import RunningServer
 

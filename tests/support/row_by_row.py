@@ -1,4 +1,4 @@
-"""A trial's figures computed the plain way, one row after another: what the columns of `app/analysis` must give digit for digit."""
+"""A trial's figures computed the plain way, one row after another: what the columns of `app/lab/analysis` must give digit for digit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import pairwise
 from math import fsum, inf
 from typing import Any
 
-from app.analysis.statistics import mean, median, quantile
 from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.trial import TrialRecord
+from app.lab.analysis.statistics import mean, median, quantile
 
 ARRIVED = (Outcome.ON_TIME, Outcome.LATE, Outcome.REPLAYED)
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.broker.redis_broker import RedisBroker
-from app.broker.redis_link import RedisLink
 from app.core.broker_url import parse_broker_url
+from app.server.broker.redis.broker import RedisBroker
+from app.server.broker.redis.link import RedisLink
 from tests.support.followers import wait_for
 from tests.support.redis_server import RedisServer, redis_server
 

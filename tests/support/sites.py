@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.experiment import processes
+from app.lab.run import processes
 from tests.support.netns import Namespace, namespace
 from tests.support.patience import PATIENCE_S
 from tests.support.redis_server import RedisServer

@@ -10,7 +10,7 @@ import time
 from collections.abc import Hashable
 from typing import Any
 
-from app.serving.door import Door
+from app.server.wsgi.door import Door
 from wsgi import app
 
 __all__ = ["app"]

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from app.core.speech import Speech, Subscription
+from app.core.client import Speech, Subscription
 from tests.support.patience import PATIENCE_S
 
 MakeSpeech = Callable[[Subscription], Speech]

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from app.analysis.analyse import analyse
 from app.core.instrument import ConnectionRecord, InstrumentRecord
-from app.measure.store import ClientBatch, RunHead, Store
-from app.report.files import write_all
+from app.lab.analysis.analyse import analyse
+from app.lab.report.files import write_all
+from app.store.store import ClientBatch, RunHead, Store
 from tests.unit.support_run import RunMaker, a_plan
 
 DEVICES = ("d-0123456789abcdef", "d-fedcba9876543210")

@@ -15,7 +15,7 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-from app.core.event_stream import EventStreamDecoder
+from app.core.protocol.event_stream import EventStreamDecoder
 from tests.support.patience import PATIENCE_S
 
 JS = Path(__file__).parents[1] / "js"

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from app.core.http_response import ResponseDecoder
+from app.core.protocol.http_response import ResponseDecoder
 from tests.support.server import RunningServer
 from tests.support.talks import TALKS, Ledger, Talk
 

@@ -10,9 +10,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from app.core.event_stream import EventStreamDecoder
-from app.core.frames import FrameDecoder, Opcode, encode_frame, handshake_key, handshake_request
-from app.core.http_response import ResponseDecoder
+from app.core.protocol.event_stream import EventStreamDecoder
+from app.core.protocol.http_response import ResponseDecoder
+from app.core.protocol.websocket import FrameDecoder, Opcode, encode_frame, handshake_key, handshake_request
 
 
 class Refused(Exception):

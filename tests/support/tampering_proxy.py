@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 
-from app.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.kept_sockets import KeptSockets, break_
 
 CUT = None
 """Among the pieces that go to a client: its connection ends here."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.core.conduct import Conduct
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
-from app.core.scenario import Plan
+from app.core.plan.scenario import Plan
 from app.core.trial import TrialRecord
 from app.core.units import ServerUs
 from tests.unit.support_run import EPOCH_US, RunMaker, a_plan

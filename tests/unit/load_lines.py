@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.analysis.analyse import Analysis, analyse
-from app.core.histogram import histogram_of
-from app.load import trial_line
-from app.load.lanes import Lanes
-from app.load.result import LoadResult, load_result
-from app.load.trial_line import FloorLine, TrialLine
+from app.lab.analysis.analyse import Analysis, analyse
+from app.tools.load import trial_line
+from app.tools.load.histogram import histogram_of
+from app.tools.load.lanes import Lanes
+from app.tools.load.result import LoadResult, load_result
+from app.tools.load.trial_line import FloorLine, TrialLine
 from tests.unit.support_run import RunMaker, a_plan
 
 

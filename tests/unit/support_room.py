@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from app.core.units import ServerUs
-from app.room.phases import Experiment, Phase
-from app.room.room import COUNTDOWN_US, Room
-from app.room.trial import RoomTrial
+from app.server.room.phases import Experiment, Phase
+from app.server.room.room import COUNTDOWN_US, Room
+from app.server.room.trial import RoomTrial
 
 ONE_MORE_US = 1
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.analysis.analyse import analyse
 from app.core.delivery import Delivery, Outcome, SampleState
-from app.core.scenario import Arm, BlockSpec, Plan, TrialSpec, arms_from_names, schedule
+from app.core.plan.scenario import Arm, BlockSpec, Plan, TrialSpec, arms_from_names, schedule
 from app.core.trial import CpuUse, RunRecord, TrialRecord, TrialWarning
-from app.measure.store import Store
-from app.measure.stored import RunHead
-from app.report.files import write_all
+from app.lab.analysis.analyse import analyse
+from app.lab.report.files import write_all
+from app.store.store import Store
+from app.store.stored import RunHead
 
 EPOCH_US = 1_800_000_000_000_000
 """Server time base of synthetic stamps; a multiple of 1/4 us, so that doubles hold it exactly."""

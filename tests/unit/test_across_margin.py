@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.across import across, regressions
-from app.analysis.analyse import Analysis, analyse
 from app.core.trial import TrialRecord
+from app.lab.analysis.across import across, regressions
+from app.lab.analysis.analyse import Analysis, analyse
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)

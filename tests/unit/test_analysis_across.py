@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.analysis.across import Change, across, regressions
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.comparable import Weight, objections, setting_differences
-from app.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
-from app.core.scenario import Plan
+from app.core.plan.scenario import Plan
 from app.core.trial import RunRecord
-from app.report.compared import compared_json, print_compared
+from app.lab.analysis.across import Change, across, regressions
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.comparable import Weight, objections, setting_differences
+from app.lab.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
+from app.lab.report.compared import compared_json, print_compared
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)

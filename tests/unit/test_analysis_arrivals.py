@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import analyse
-from app.analysis.arrivals import arrival_figures, pooled
-from app.analysis.display import display_ms, display_rows
-from app.analysis.further import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
-from app.analysis.positions import position_figures, slope_us
-from app.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
 from app.core.course import Course, Upload
 from app.core.delivery import Delivery, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord
 from app.core.trial import TrialRecord
-from app.report.display_text import print_display
-from app.report.further_tables import further_json
+from app.lab.analysis.analyse import analyse
+from app.lab.analysis.arrivals import arrival_figures, pooled
+from app.lab.analysis.display import display_ms, display_rows
+from app.lab.analysis.further import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
+from app.lab.analysis.positions import position_figures, slope_us
+from app.lab.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
+from app.lab.report.display_text import print_display
+from app.lab.report.further_tables import further_json
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_delivery, a_plan, a_trial
 
 SLOW = replace(a_plan(client_counts=(1, 2), notifications=4, warmup=0), rate_hz=1.0)

@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 
 from app import suite
-from app.analysis.arrivals import arrival_figures
-from app.analysis.columns import columns_of, first_of_each
-from app.analysis.metrics import measure
-from app.analysis.over_time import stretches_of
-from app.analysis.positions import position_figures
-from app.analysis.split import split
-from app.analysis.summary import CURVE_POINTS_MAX, curve_of
 from app.core.columns import NAMES, DeliveryColumns
 from app.core.delivery import SampleState
 from app.core.errors import StoreError
 from app.core.trial import TrialRecord
-from app.measure import database
-from app.measure.store import FILE_NAME, RunHead, Store
+from app.lab.analysis.arrivals import arrival_figures
+from app.lab.analysis.columns import columns_of, first_of_each
+from app.lab.analysis.metrics import measure
+from app.lab.analysis.over_time import stretches_of
+from app.lab.analysis.positions import position_figures
+from app.lab.analysis.split import split
+from app.lab.analysis.summary import CURVE_POINTS_MAX, curve_of
+from app.store import database
+from app.store.store import FILE_NAME, RunHead, Store
 from tests.support import row_by_row
 from tests.support.wild import wild_plan, wild_trials
 from tests.unit.support_run import a_delivery, a_trial
@@ -220,7 +220,7 @@ def test_a_trial_of_which_only_the_warm_up_came_adds_nothing_to_the_course() -> 
 def test_the_server_and_its_clients_never_load_numpy() -> None:
     """Thirty megabytes and threads of its own, in processes whose cost is being measured."""
     program = (
-        "import sys, app.factory, app.serving.worker, app.experiment.recorder, app.experiment.client_process\n"
+        "import sys, app.server.factory, app.server.wsgi.worker, app.lab.run.recorder, app.lab.run.client_process\n"
         "print('numpy' in sys.modules)"
     )
 

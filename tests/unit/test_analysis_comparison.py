@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.analyse import analyse
-from app.analysis.comparison import Block, Comparison, Verdict, compare
-from app.analysis.margins import margin, more_blocks
-from app.analysis.published import repeated_study, studies
-from app.analysis.sentences import sentence
-from app.analysis.words import arm_title, interval, number
-from app.core.scenario import Arm, Plan, arms_from_names
+from app.core.plan.scenario import Arm, Plan, arms_from_names
 from app.core.trial import TrialRecord
+from app.lab.analysis.analyse import analyse
+from app.lab.analysis.comparison import Block, Comparison, Verdict, compare
+from app.lab.analysis.margins import margin, more_blocks
+from app.lab.analysis.sentences import sentence
+from app.lab.analysis.words import arm_title, interval, number
+from app.lab.studies.published import repeated_study, studies
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
 SPREAD = [0.00, 0.01, -0.02, 0.03, -0.01, 0.02, -0.03, 0.005]

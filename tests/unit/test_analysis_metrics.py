@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.cpu import cpu_figures
-from app.analysis.metrics import DelayFigures, broadcasts_min, measure
 from app.core.delivery import Delivery, Outcome, SampleState
+from app.lab.analysis.cpu import cpu_figures
+from app.lab.analysis.metrics import DelayFigures, broadcasts_min, measure
 from tests.unit.support_run import a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=1)

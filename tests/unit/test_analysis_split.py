@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis.analyse import analyse
-from app.analysis.columns import columns_of
-from app.analysis.split import split
-from app.analysis.validity import check_trial
-from app.analysis.writes import NOT_WRITTEN, has_writes, places_of, server_writes
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
 from app.core.trial import RunRecord, Severity, TrialRecord
 from app.core.units import ServerUs
+from app.lab.analysis.analyse import analyse
+from app.lab.analysis.columns import columns_of
+from app.lab.analysis.split import split
+from app.lab.analysis.validity import check_trial
+from app.lab.analysis.writes import NOT_WRITTEN, has_writes, places_of, server_writes
 from tests.support import records
 
 DUE_US = ServerUs(1_000_000)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.holm import holm
-from app.analysis.statistics import (
+from app.lab.analysis.holm import holm
+from app.lab.analysis.statistics import (
     EXACT_RANKS_MAX,
     mean,
     median,

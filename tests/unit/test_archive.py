@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 
 from app import clock
-from app.archive import retention, sweep_process
-from app.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
-from app.archive.folders import folder_of, read_file, replace_file
-from app.archive.shelf import Shelf
-from app.archive.summary import TEXT_CHARS_MAX
-from app.archive.trash import DAY_S, KEPT_DAYS, Trash
-from app.catalogues import LANGUAGES, REFUSAL, in_language
 from app.core.errors import Conflict, StoreError, Unknown
 from app.core.sentence import Sentence
-from app.measure.own import make_folder
-from app.measure.store import RunHead, Store
-from app.report.unpack import FILE_BYTES_MAX
+from app.i18n import LANGUAGES, REFUSAL, in_language
+from app.lab.report.unpack import FILE_BYTES_MAX
+from app.store.archive import retention, sweep_process
+from app.store.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
+from app.store.archive.folders import folder_of, read_file, replace_file
+from app.store.archive.shelf import Shelf
+from app.store.archive.summary import TEXT_CHARS_MAX
+from app.store.archive.trash import DAY_S, KEPT_DAYS, Trash
+from app.store.own import make_folder
+from app.store.store import RunHead, Store
 from tests.support.stored_run import DEVICES, LAN_ADDRESS, NAMES, store_run
 from tests.unit.support_run import a_plan
 

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from app.archive.shelf import LISTED_MAX, Shelf
-from app.archive.sizes import StoredRun, bytes_from_text, folder_bytes, in_the_way, size_text, stored_runs
 from app.core.errors import Malformed
-from app.measure.schema import APPLICATION_ID
+from app.store.archive.shelf import LISTED_MAX, Shelf
+from app.store.archive.sizes import (
+    StoredRun,
+    bytes_from_text,
+    folder_bytes,
+    in_the_way,
+    size_text,
+    stored_runs,
+)
+from app.store.schema import APPLICATION_ID
 
 OLDEST_FIRST = [StoredRun("c", 300.0, 5), StoredRun("a", 200.0, 3), StoredRun("b", 100.0, 2)]
 

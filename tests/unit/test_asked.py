@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import Malformed
-from app.transports.socket_io.asked import Asked, read_auth
+from app.server.transports.socket_io.asked import Asked, read_auth
 
 
 def asked(auth: object, *query_topics: str) -> Asked:

@@ -7,7 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from app.web.assets import STATIC, strip
+from app.paths import STATIC
+from app.server.web.service.assets import strip
 from tests.components import require_node
 
 ROOT = STATIC.parent

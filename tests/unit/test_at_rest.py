@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from app.core.event_stream import EventStreamDecoder, encode_event, encode_prelude
-from app.core.frames import FrameDecoder, Opcode, encode_frame
-from app.core.http_response import ResponseDecoder
-from app.core.speech import SocketIoSpeech, Speech, SseSpeech, Subscription
+from app.core.client import SocketIoSpeech, Speech, SseSpeech, Subscription
+from app.core.protocol.event_stream import EventStreamDecoder, encode_event, encode_prelude
+from app.core.protocol.http_response import ResponseDecoder
+from app.core.protocol.websocket import FrameDecoder, Opcode, encode_frame
 from tests.unit.test_http_response import CHUNKED
 from tests.unit.test_speech import NOTIFICATION, OK, text_frame, upgraded
 

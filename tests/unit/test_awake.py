@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bench.awake import kept_awake
+from app.tools.bench.awake import kept_awake
 
 
 def descriptors_of(path: Path) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app import cli
-from app.commands.base_url import is_base_url
+from app.cli import main as cli
+from app.cli.base_url import is_base_url
 
 NONE = [
     "",

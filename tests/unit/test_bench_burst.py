@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from app.bench.burst import SUMS, burst_cells, sum_up
-from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan
-from app.bench.publisher import Publication
-from app.bench.record import RESOLUTION_US, WindowResult
-from app.bench.visit import BURST_HTTP, BURST_INSIDE, SWARM, Cell, Visit
+from app.tools.bench.burst import SUMS, burst_cells, sum_up
+from app.tools.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan
+from app.tools.bench.publisher import Publication
+from app.tools.bench.record import RESOLUTION_US, WindowResult
+from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, SWARM, Cell, Visit
 
 Rounds = list[dict[str, Cell]]
 
@@ -151,7 +151,7 @@ def test_servers_have_their_windows_by_turns_and_another_one_begins_each_time(
         def values(self, deliveries: int) -> dict[str, float | None]:
             return {"cpu_us": float(deliveries)}
 
-    monkeypatch.setattr("app.bench.burst.CpuWindow", Cpu)
+    monkeypatch.setattr("app.tools.bench.burst.CpuWindow", Cpu)
     plan = BenchPlan(burst_rounds=4, burst_notifications=5, burst_warm_up=2, burst_subscribers=3)
     turns: list[str] = []
     benches = [Bench(name, turns) for name in (FLOOR, STOCK, DIRECT)]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench import decoding, wire
-from app.bench.decoding import Parsed, parse_events, parse_frames
-from app.core.chunks import LAST_CHUNK, chunk
 from app.core.errors import MalformedFrame
-from app.core.event_stream import encode_comment, encode_prelude
-from app.core.frames import Opcode, encode_frame
+from app.core.protocol.chunks import LAST_CHUNK, chunk
+from app.core.protocol.event_stream import encode_comment, encode_prelude
+from app.core.protocol.websocket import Opcode, encode_frame
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
+from app.tools.bench import decoding, wire
+from app.tools.bench.decoding import Parsed, parse_events, parse_frames
 
 EPOCH = "2fdf8016"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from app.commands.bench import FILES_BESIDE
-from app.experiment.processes import environment
+from app.cli import main as cli
+from app.cli.bench import FILES_BESIDE
+from app.lab.run.processes import environment
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from app.bench.machine import Cores
+from app.tools.bench.machine import Cores
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells where a process may run")
 

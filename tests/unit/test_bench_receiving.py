@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from app import clock
-from app.bench import receiving
-from app.bench.receiving import LOT, READ_BYTES, Receiver
 from app.core import kernel_stamps
+from app.tools.bench import receiving
+from app.tools.bench.receiving import LOT, READ_BYTES, Receiver
 from tests.support.kernel_ring import needs_ring
 
 LATE_S = 0.02

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.bench.several import SeveralPlan
-from app.bench.several_summary import Ratio, median_of, ratios
-from app.bench.visit import PACED, Cell
+from app.tools.bench.several import SeveralPlan
+from app.tools.bench.several_summary import Ratio, median_of, ratios
+from app.tools.bench.visit import PACED, Cell
 
 PLAN = SeveralPlan(transports=("sse",))
 

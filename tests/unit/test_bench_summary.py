@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from app.bench import criteria, summary
-from app.bench.fit import exponent
-from app.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
-from app.bench.run import check_swarm
-from app.bench.show import METRIC_WORDS, print_criteria
-from app.bench.visit import BURST_HTTP, MEMORY, PACED, SWARM, Cell
+from app.tools.bench import criteria, summary
+from app.tools.bench.fit import exponent
+from app.tools.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
+from app.tools.bench.run import check_swarm
+from app.tools.bench.show import METRIC_WORDS, print_criteria
+from app.tools.bench.visit import BURST_HTTP, MEMORY, PACED, SWARM, Cell
 
 PLAN = BenchPlan(transports=("sse",))
 

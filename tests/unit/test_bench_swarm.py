@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import clock
-from app.bench import swarm_process, wire
-from app.bench.connection import RECEIVE_BUFFER_BYTES, Connection
-from app.bench.decoding import parse_events
-from app.bench.receiving import Receiver
-from app.bench.record import UNKNOWN_ARRIVAL, Record
-from app.bench.swarm import UNREAD_US_MAX, Swarm
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
+from app.tools.bench import swarm_process, wire
+from app.tools.bench.connection import RECEIVE_BUFFER_BYTES, Connection
+from app.tools.bench.decoding import parse_events
+from app.tools.bench.receiving import Receiver
+from app.tools.bench.record import UNKNOWN_ARRIVAL, Record
+from app.tools.bench.swarm import UNREAD_US_MAX, Swarm
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the swarm stands on epoll")
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench.plan import DIRECT
-from app.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
-from app.bench.tally import Tally
-from app.bench.visit import BURST_HTTP, Cell
-from app.bench.window import take_window
+from app.tools.bench.plan import DIRECT
+from app.tools.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
+from app.tools.bench.tally import Tally
+from app.tools.bench.visit import BURST_HTTP, Cell
+from app.tools.bench.window import take_window
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.core.totals import of_the_ended, total
-from app.serving.board import HALF_BYTES, Board
+from app.server.wsgi.board import HALF_BYTES, Board
 
 
 def test_numbers_of_processes_add_up_by_their_labels() -> None:

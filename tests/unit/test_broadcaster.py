@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from app import clock
-from app.serving.broadcaster import (
+from app.server.fanout.broadcaster import (
     HELP_SHARE,
     LOOK_EVERY,
     MERGE_US_MAX,
@@ -15,8 +15,8 @@ from app.serving.broadcaster import (
     Audience,
     Broadcaster,
 )
-from app.serving.ring import LOT_MAX
-from app.serving.sending import Pause
+from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.sending import Pause
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 NO_END = Pause(lambda: False)

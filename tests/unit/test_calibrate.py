@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from app import clock
-from app.calibrate import show
-from app.calibrate.case import WARMUP, Case, Part, cases
-from app.calibrate.proxy import Impairment, Proxy
-from app.calibrate.row import BOUND_MS_MAX, Row, State
-from app.calibrate.verdict import Judgement, verdict
-from app.catalogues import LANGUAGES, Words
+from app.i18n import LANGUAGES, Words
+from app.tools.calibrate import show
+from app.tools.calibrate.case import WARMUP, Case, Part, cases
+from app.tools.calibrate.proxy import Impairment, Proxy
+from app.tools.calibrate.row import BOUND_MS_MAX, Row, State
+from app.tools.calibrate.verdict import Judgement, verdict
 
 RIGHT = Row(Part.DELAY, "held", "sse", "ms", true=50.0, measured=50.1, bound=0.2, places={"ms": 50})
 COUNTED = Row(Part.COUNT, "lost", "sse", "notifications", true=20, measured=20, bound=0.0)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.announcement import _curl
+from app.cli.announcement import _curl
 from app.core.errors import SettingError
-from app.experiment import processes
+from app.lab.run import processes
 from app.settings import child_environment, read
 from tests.support.server import ROOT, free_port
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Malformed
-from app.core.scenario import Arm, arm_plan, arms_from_names
-from app.experiment.classroom import (
+from app.core.plan.classroom import (
     LENGTH_S_MAX,
     classroom_plan,
     length_s,
@@ -18,7 +17,8 @@ from app.experiment.classroom import (
     phone_counts,
     with_phones,
 )
-from app.experiment.plans import PHONE_NOTIFICATIONS_MAX, check_for_built_in, check_for_phones
+from app.core.plan.scenario import Arm, arm_plan, arms_from_names
+from app.store.plans import PHONE_NOTIFICATIONS_MAX, check_for_built_in, check_for_phones
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import Unfit
-from app.experiment.client_link import ClientLink
+from app.lab.run.client_link import ClientLink
 
 WAIT_S = 20.0
 """Far longer than a process takes that says something and ends."""

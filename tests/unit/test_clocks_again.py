@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.analysis.clocks_again import check_clocks
-from app.core.clocksync import Probe
-from app.measure.store import StampedProbe
+from app.core.clocksync.sync import Probe
+from app.lab.analysis.clocks_again import check_clocks
+from app.store.store import StampedProbe
 
 S = 1_000_000.0
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.clocksync import ClockModel, ClockSync, Probe, Tolerances
-from app.core.polygon import Corner, Polygon
+from app.core.clocksync.polygon import Corner, Polygon
+from app.core.clocksync.sync import ClockModel, ClockSync, Probe, Tolerances
 from tests.support.clock_simulation import PATHS, ClientClock, Session, simulate
 
 EXACT = Tolerances(quantum_us=0.0, wander_us=0.0, skew_max=0.0)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.further import FurtherRow, further
 from app.core.course import Course, CpuSecond, Opening, Upload
 from app.core.trial import TrialRecord
-from app.measure.cpu import CpuSampler
-from app.measure.cpu_seconds import cpu_seconds
-from app.measure.store import Store
-from app.report.csv_files import write_trials
-from app.report.result import result_json
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.further import FurtherRow, further
+from app.lab.measure.cpu import CpuSampler
+from app.lab.measure.cpu_seconds import cpu_seconds
+from app.lab.report.csv_files import write_trials
+from app.lab.report.result import result_json
+from app.store.store import Store
 from tests.support import records
 from tests.unit.support_run import CLIENT_CLOCK_US, RunMaker, a_plan, a_trial
 from tests.unit.test_store import head

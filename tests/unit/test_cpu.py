@@ -13,9 +13,9 @@ import pytest
 
 from app.core.companion import COMPANION
 from app.core.units import MonotonicUs
-from app.measure import host
-from app.measure.cpu import CpuSampler, CpuSnapshot, ProcessKey, ProcessUse, difference
-from app.serving import companions
+from app.lab.measure import host
+from app.lab.measure.cpu import CpuSampler, CpuSnapshot, ProcessKey, ProcessUse, difference
+from app.server.wsgi import companions
 
 BURN = "import sys, time\nfor line in sys.stdin:\n    end = time.process_time() + float(line)\n" + (
     "    while time.process_time() < end: pass\n    print('done', flush=True)"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.deflate import (
+from app.core.errors import MalformedFrame
+from app.core.protocol.deflate import (
     EMPTY_BLOCK,
     GZIP_HEAD,
     deflated,
@@ -18,7 +19,6 @@ from app.core.deflate import (
     is_offered,
     stored,
 )
-from app.core.errors import MalformedFrame
 
 
 @given(st.lists(st.tuples(st.sampled_from([deflated, stored]), st.binary(max_size=2_000)), max_size=6))

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from app.factory import SiarApp, create_app
-from app.room.phases import Experiment, Phase
-from app.runners import Order
+from app.server.factory import SiarApp, create_app
+from app.server.room.phases import Experiment, Phase
+from app.server.runners import Order
+from app.server.web.runs import desk_work
 from app.settings import Settings
-from app.web import desk_work
 
 OPERATOR = {"Authorization": "Bearer t"}
 

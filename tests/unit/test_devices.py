@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.core.units import ServerUs
-from app.deliveries import SECRET_FILE, DeviceFull, Devices, NetworkFull, Spool, kept_secret
+from app.server.deliveries import SECRET_FILE, DeviceFull, Devices, NetworkFull, Spool, kept_secret
 from tests.support.patience import PATIENCE_S
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.analyse import analyse
-from app.analysis.display import display_rows
-from app.analysis.further import further
 from app.core.trial import TrialRecord
-from app.measure.store import ClientBatch, RunHead, Store
+from app.lab.analysis.analyse import analyse
+from app.lab.analysis.display import display_rows
+from app.lab.analysis.further import further
+from app.store.store import ClientBatch, RunHead, Store
 from tests.unit.support_run import RunMaker, a_plan, a_trial
 
 

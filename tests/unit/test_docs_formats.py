@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from app.broker import journal_file, redis_scripts
 from app.core import wire
 from app.core.delivery import Lifecycle, Outcome, SampleState
-from app.measure import schema
-from app.report import archive
+from app.lab.report import archive
+from app.server.broker.redis import scripts as redis_scripts
+from app.server.broker.sqlite import journal_file
+from app.server.web.devices import deliveries
+from app.server.web.service import numbers
 from app.settings import Settings, environment_name
-from app.web import deliveries, numbers
+from app.store import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,7 +96,7 @@ def test_marks_of_files_and_keys_are_those_of_the_code() -> None:
 
 def test_every_key_of_a_manifest_is_described() -> None:
     part = text_of("formats").split("### An export")[1].split("\n## ")[0]
-    source = (ROOT / "app/report/archive.py").read_text(encoding="utf-8").split("def _manifest(")[1]
+    source = (ROOT / "app/lab/report/archive.py").read_text(encoding="utf-8").split("def _manifest(")[1]
     keys = re.findall(r'^        "(\w+)":', source.split("\ndef ")[0], re.MULTILINE)
 
     assert keys[0] == "schema"

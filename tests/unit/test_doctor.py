@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
-from app.catalogues import LANGUAGES, Words, catalogue, terminal_language
+from app.cli import main as cli
 from app.clock import Readings, readings
-from app.doctor import (
+from app.i18n import LANGUAGES, Words, catalogue, terminal_language
+from app.tools.doctor import (
     address,
     disk,
     examine,
@@ -27,9 +27,9 @@ from app.doctor import (
     show,
     steady_clock,
 )
-from app.doctor.finding import Finding, State, fail, ok, warn
-from app.doctor.machine import Machine
-from app.doctor.subject import Subject
+from app.tools.doctor.finding import Finding, State, fail, ok, warn
+from app.tools.doctor.machine import Machine
+from app.tools.doctor.subject import Subject
 
 DOCTOR = Path(__file__).parents[2] / "app" / "doctor"
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.admission import Admission, TooManyConnections
 from app.core.network_of import network_of
-from app.serving.door import AT_ONCE_S, PENALTY_S_MAX, REQUESTS_PER_S_OF_A_PLACE, Door
-from app.serving.worker import PLACES_OF_A_CONNECTION, make_door
+from app.server.wsgi.admission import Admission, TooManyConnections
+from app.server.wsgi.door import AT_ONCE_S, PENALTY_S_MAX, REQUESTS_PER_S_OF_A_PLACE, Door
+from app.server.wsgi.worker import PLACES_OF_A_CONNECTION, make_door
 from app.settings import Settings
 
 STRANGER, OTHER, FREE = "192.0.2.1", "192.0.2.2", "127.0.0.1"

@@ -8,7 +8,7 @@ import ssl
 import pytest
 
 from app.core.encryption import Encryption
-from app.tls import keep
+from app.server.tls import keep
 
 
 class Peer:

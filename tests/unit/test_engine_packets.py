@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import MalformedFrame
-from app.serving.engine_packets import SEPARATOR, decode, decode_payload, encode_payload, message
+from app.server.transports.socket_io.engine.packets import (
+    SEPARATOR,
+    decode,
+    decode_payload,
+    encode_payload,
+    message,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.serving.engine_entry import State, WebSocketEntry
-from app.serving.engine_server import EngineServer
+from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.server import EngineServer
 
 HANDSHAKE = {
     "HTTP_UPGRADE": "websocket",

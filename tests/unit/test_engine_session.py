@@ -12,12 +12,12 @@ from engineio.packet import Packet
 
 from app import clock
 from app.core.errors import MalformedFrame
-from app.serving.engine_entry import State, WebSocketEntry
-from app.serving.engine_limits import POLL_BYTES_MAX, IncomingLimits
-from app.serving.engine_packets import message
-from app.serving.engine_server import EngineServer
-from app.serving.engine_session import EngineSession
-from app.serving.engine_timer import Tick
+from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.limits import POLL_BYTES_MAX, IncomingLimits
+from app.server.transports.socket_io.engine.packets import message
+from app.server.transports.socket_io.engine.server import EngineServer
+from app.server.transports.socket_io.engine.session import EngineSession
+from app.server.transports.socket_io.engine.timer import Tick
 
 S = 1_000_000
 """Microseconds."""

@@ -11,9 +11,9 @@ from typing import Any
 import flask
 import pytest
 
-from app.factory import create_app
+from app.server.factory import create_app
+from app.server.transports.socket_io.entrance import Entrance
 from app.settings import Settings
-from app.transports.socket_io.entrance import Entrance
 
 
 def unused(*_answer: object) -> None:

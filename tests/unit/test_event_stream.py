@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import MalformedFrame
-from app.core.event_stream import (
+from app.core.protocol.event_stream import (
     EventStreamDecoder,
     ServerEvent,
     encode_comment,

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from app.core.closed import CLOSED_LOST
-from app.serving import epoll
-from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.sending import Pause
-from app.serving.stream import Stream
+from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.closed import CLOSED_LOST
+from app.server.fanout.sending import Pause
+from app.server.fanout.stream import Stream
+from app.server.wsgi import epoll
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 PING = b"{}"

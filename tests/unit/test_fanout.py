@@ -9,10 +9,17 @@ from collections.abc import Iterator
 import pytest
 
 from app import clock
-from app.broker.base import Filter
-from app.core.closed import CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_LOST, CLOSED_OPERATOR, CLOSED_SLOW, Closed
 from app.core.notification import Targets
-from app.serving.recording import Recording
+from app.server.broker.base import Filter
+from app.server.fanout.closed import (
+    CLOSED_DRAIN,
+    CLOSED_HISTORY,
+    CLOSED_LOST,
+    CLOSED_OPERATOR,
+    CLOSED_SLOW,
+    Closed,
+)
+from app.server.fanout.recording import Recording
 from tests.support.audience import END, Direct, Stage, Stock
 from tests.support.brokers import publish
 

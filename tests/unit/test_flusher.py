@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from app.broker import flusher
+from app.server.broker.sqlite import flusher
 
 TIMEOUT_S = 10.0
 

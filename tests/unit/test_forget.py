@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.analyse import analyse
-from app.archive import retention
-from app.archive.forget import OF_CLIENTS, forget_device, removed_count
-from app.archive.trash import THROWN, THROWN_FILE
 from app.core.conduct import Conduct
 from app.core.errors import StoreError
-from app.measure.forget import Forgotten, forget
-from app.measure.store import FILE_NAME, ClientBatch, RunHead, Store
-from app.report.files import write_all
+from app.lab.analysis.analyse import analyse
+from app.lab.report.files import write_all
+from app.store.archive import retention
+from app.store.archive.forget import OF_CLIENTS, forget_device, removed_count
+from app.store.archive.trash import THROWN, THROWN_FILE
+from app.store.forget_device import Forgotten, forget
+from app.store.store import FILE_NAME, ClientBatch, RunHead, Store
 from tests.support import records
 from tests.unit.test_archive import make_old
 

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import MalformedFrame
-from app.core.frames import (
+from app.core.protocol.http_response import ResponseHead
+from app.core.protocol.packets import Packet, PacketKind, encode_packet, parse_packet
+from app.core.protocol.websocket import (
     FrameDecoder,
     Message,
     Opcode,
@@ -18,8 +20,6 @@ from app.core.frames import (
     handshake_request,
     masked,
 )
-from app.core.http_response import ResponseHead
-from app.core.packets import Packet, PacketKind, encode_packet, parse_packet
 
 HELLO = Message(Opcode.TEXT, b"Hello")
 

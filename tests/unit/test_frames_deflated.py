@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.core.deflate import deflated_message
 from app.core.errors import MalformedFrame
-from app.core.frames import ClientFrameDecoder, Message, Opcode, encode_frame
+from app.core.protocol.deflate import deflated_message
+from app.core.protocol.websocket import ClientFrameDecoder, Message, Opcode, encode_frame
 from tests.support.conversations import frame
 
 MASK = b"abcd"

@@ -13,7 +13,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from app.core.errors import MalformedFrame
-from app.core.frames import (
+from app.core.protocol.websocket import (
     CONTROL_BYTES_MAX,
     ClientFrameDecoder,
     FrameDecoder,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.core.clean_name import NAME_CHARS_MAX, clean_name
-from app.core.friendly_names import friendly_name
+from app.server.room.clean_name import NAME_CHARS_MAX, clean_name
+from app.server.room.friendly_names import friendly_name
 
 RLO, PDF, LRI, ZWJ = "\u202e", "\u202c", "\u2066", "\u200d"
 

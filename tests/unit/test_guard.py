@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from app.core.prefix import OWN_SEGMENTS, clean_prefix
-from app.factory import create_app
-from app.services import Requests
+from app.server.factory import create_app
+from app.server.services import Requests
+from app.server.web.guard import Guard
 from app.settings import Settings
-from app.web.guard import Guard
 
 PROXY = "10.0.0.7"
 

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.experiment.processes import REPOSITORY, environment
+from app.lab.run.processes import environment
+from app.paths import ROOT
 
 READ = f"""
 import os, runpy, types
 def read():
-    return types.SimpleNamespace(**runpy.run_path({str(REPOSITORY / "gunicorn.conf.py")!r}))
+    return types.SimpleNamespace(**runpy.run_path({str(ROOT / "gunicorn.conf.py")!r}))
 """
 
 
@@ -46,7 +47,7 @@ def test_what_workers_have_counted_outlives_a_reload() -> None:
 def test_a_server_says_which_run_it_writes_so_that_prune_leaves_it_alone(tmp_path: Path) -> None:
     script = """
 from pathlib import Path
-from app.serving import server_file
+from app.server.wsgi import server_file
 read()._say_where()
 print(server_file.read(Path(os.environ["SIAR_RUNS_DIR"])).run)
 """

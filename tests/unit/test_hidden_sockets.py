@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.factory import SiarApp, create_app
+from app.server.factory import SiarApp, create_app
 from app.settings import Settings
 
 HANDSHAKE = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.broker.base import Gap
-from app.broker.history import History
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
+from app.server.broker.base import Gap
+from app.server.broker.history import History
 
 AGE_US = 1_000
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.broker.history_cache import ANSWER_BYTES_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
 from app.core.errors import BrokerAway
 from app.core.position import Position
+from app.server.broker.history_cache import ANSWER_BYTES_MAX, ANSWERS_MAX, AWAY, HIT, MISS, HistoryCache
 
 TTL_MS = 5000
 

@@ -32,8 +32,8 @@ WALL_AND_MONOTONIC = re.compile(r"CLOCK_(?:REALTIME|MONOTONIC|BOOTTIME|TAI)")
 MAY_READ_TIME = {
     "app/clock.py": "the one place",
     "app/suite.py": "says how long the checks took, and belongs to no process that measures",
-    "app/experiment/ticker.py": "judges a loop by the kernel's own timer, in its nanoseconds; a lag is no stamp",
-    "app/experiment/client": "another machine's clock by intent: a client reads its own, as a phone does",
+    "app/lab/run/ticker.py": "judges a loop by the kernel's own timer, in its nanoseconds; a lag is no stamp",
+    "app/lab/run/client": "another machine's clock by intent: a client reads its own, as a phone does",
 }
 
 MACHINE_PATH = re.compile("/(" + "|".join(["work", "farm", "tmp/bash_jobs"]) + ")/")

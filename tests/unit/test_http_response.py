@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import MalformedFrame
-from app.core.http_response import CHUNK_LINE_BYTES_MAX, HEAD_BYTES_MAX, ResponseDecoder
+from app.core.protocol.http_response import CHUNK_LINE_BYTES_MAX, HEAD_BYTES_MAX, ResponseDecoder
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 

@@ -7,10 +7,10 @@ import re
 import pytest
 import segno
 
-from app.room.invitation import CODE_CHARS, CODE_LETTERS, Invitation, screen_key
+from app.server.room.invitation import CODE_CHARS, CODE_LETTERS, Invitation, screen_key
+from app.server.web.room.join_link import base_url, reaches_this_machine_only
+from app.server.web.room.qr import QUIET_ZONE, qr_path
 from app.settings import Settings
-from app.web.join_link import base_url, reaches_this_machine_only
-from app.web.qr import QUIET_ZONE, qr_path
 
 LAN = ("192.168.1.5", "172.17.0.1")
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.broker.base import Draft
-from app.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 from app.core.errors import Conflict
 from app.core.notification import Targets
 from app.core.units import ServerUs
+from app.server.broker.base import Draft
+from app.server.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 
 DRAFT = Draft("t", "b", "news", ServerUs(40), {"a": 1}, ttl_us=9, idempotency_key="k")
 

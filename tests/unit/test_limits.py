@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.admission import Admission, TooManyConnections
 from app.core.rate import NETWORKS_MAX, Rate, SharedRate
+from app.server.wsgi.admission import Admission, TooManyConnections
 
 
 def test_one_address_cannot_take_everybodys_places() -> None:

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from app import clock
-from app.experiment.links import Chunk, Link, Loop
-from app.experiment.ticker import PERIOD_US, Ticker
+from app.lab.run.links import Chunk, Link, Loop
+from app.lab.run.ticker import PERIOD_US, Ticker
 
 LINKS = 5
 DECODING_S = 0.02

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.load.arrivals import Stamps, arrived
-from app.load.generators import REPLAYED, SHARED, Row
+from app.tools.load.arrivals import Stamps, arrived
+from app.tools.load.generators import REPLAYED, SHARED, Row
 
 
 def row(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.load.floors import Floors, floors_of
-from app.load.trial_line import FloorLine
-from app.report.translation import known
+from app.lab.report.translation import known
+from app.tools.load.floors import Floors, floors_of
+from app.tools.load.trial_line import FloorLine
 from tests.unit.load_lines import a_floor
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import Malformed
-from app.load.gates import judge, parse_gate
-from app.load.levels import FIGURES, levels_of
+from app.tools.load.gates import judge, parse_gate
+from app.tools.load.levels import FIGURES, levels_of
 from tests.unit.load_lines import a_line
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from app.core.errors import Unfit
-from app.load.generators import GeneratorProcess, Generators
+from app.tools.load.generators import GeneratorProcess, Generators
 
 
 class Speaker:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from app.core.delivery import Outcome, SampleState
-from app.core.histogram import histogram_of
-from app.load.gates import judge, parse_gate
-from app.load.lanes import Lanes, lanes_of, merged_lanes
-from app.load.levels import FIGURES, Level, levels_of
-from app.load.trial_line import TrialLine
-from app.report.translation import known, translator
+from app.lab.report.translation import known, translator
+from app.tools.load.gates import judge, parse_gate
+from app.tools.load.histogram import histogram_of
+from app.tools.load.lanes import Lanes, lanes_of, merged_lanes
+from app.tools.load.levels import FIGURES, Level, levels_of
+from app.tools.load.trial_line import TrialLine
 from tests.unit.load_lines import a_line
 from tests.unit.support_run import a_delivery
 

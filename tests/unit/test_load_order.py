@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from app import cli
-from app.commands import load, load_order
+from app.cli import load, load_order
+from app.cli import main as cli
 from app.core.errors import Malformed
-from app.load.plan import LoadOrder, parse_duration_s, parse_transports, parse_users
-from app.load.result import Kind
+from app.tools.load.plan import LoadOrder, parse_duration_s, parse_transports, parse_users
+from app.tools.load.result import Kind
 
 
 def order(*flags: str) -> LoadOrder:

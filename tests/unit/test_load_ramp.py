@@ -11,17 +11,17 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from app.catalogues import LANGUAGES
-from app.load.capacity import Capacity
-from app.load.gates import parse_gate
-from app.load.junit import junit_text
-from app.load.page import load_document
-from app.load.result import LoadResult, result_part
-from app.load.shapes import breaks
-from app.load.show import print_load
-from app.load.trial_line import FloorLine, TrialLine
-from app.load.words import capacity_sentences, validity_sentence
-from app.report.translation import known, texts_of, translator
+from app.i18n import LANGUAGES
+from app.lab.report.translation import known, texts_of, translator
+from app.tools.load.capacity import Capacity
+from app.tools.load.gates import parse_gate
+from app.tools.load.junit import junit_text
+from app.tools.load.page import load_document
+from app.tools.load.result import LoadResult, result_part
+from app.tools.load.shapes import breaks
+from app.tools.load.show import print_load
+from app.tools.load.trial_line import FloorLine, TrialLine
+from app.tools.load.words import capacity_sentences, validity_sentence
 from tests.unit.load_lines import a_floor, a_line, a_result, an_analysis
 
 LIMIT = "delay_ms_p95<150"

@@ -11,18 +11,18 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import analyse
-from app.catalogues import LANGUAGES
 from app.core.errors import Malformed, StoreError
-from app.load import trial_line
-from app.load.agreement import agreements
-from app.load.junit import junit_text
-from app.load.page import load_document, load_html
-from app.load.result import LoadResult, result_part
-from app.load.show import print_load
-from app.load.trial_line import FloorLine, TrialLine
-from app.load.words import BROKEN_OFF
-from app.report.translation import known, texts_of, translator
+from app.i18n import LANGUAGES
+from app.lab.analysis.analyse import analyse
+from app.lab.report.translation import known, texts_of, translator
+from app.tools.load import trial_line
+from app.tools.load.agreement import agreements
+from app.tools.load.junit import junit_text
+from app.tools.load.page import load_document, load_html
+from app.tools.load.result import LoadResult, result_part
+from app.tools.load.show import print_load
+from app.tools.load.trial_line import FloorLine, TrialLine
+from app.tools.load.words import BROKEN_OFF
 from tests.unit.load_lines import a_floor, a_line, a_result
 from tests.unit.support_run import RunMaker, a_plan
 

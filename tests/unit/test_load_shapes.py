@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.core.scenario import BlockSpec, TrialSpec, trial_s
+from app.core.plan.scenario import BlockSpec, TrialSpec, trial_s
 from app.core.trial import TrialRecord
-from app.experiment.laboratory import Finished
-from app.experiment.progress import Progress, SilentProgress
-from app.experiment.runner import run_in_laboratory
-from app.load.shapes import shape_walk
-from app.measure.store import RunHead
+from app.lab.run.laboratory import Finished
+from app.lab.run.progress import Progress, SilentProgress
+from app.lab.run.runner import run_in_laboratory
+from app.store.store import RunHead
+from app.tools.load.shapes import shape_walk
 from tests.support import records
 
 Step = tuple[str, int, str]

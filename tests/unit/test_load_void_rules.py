@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from app.core.trial import Severity, TrialWarning
-from app.load.apart import Sharing
-from app.load.generators import Gathered, Handshakes
-from app.load.void_rules import GENERATOR_CODES, is_believable, rules
-from app.load.watch import Seen
-from app.report.translation import known, translator
+from app.lab.report.translation import known, translator
+from app.tools.load.apart import Sharing
+from app.tools.load.generators import Gathered, Handshakes
+from app.tools.load.void_rules import GENERATOR_CODES, is_believable, rules
+from app.tools.load.watch import Seen
 
 GOOD_HANDSHAKES = Handshakes(1000, 1000, 1000, {}, (500,) * 1000)
 GOOD = Gathered((), GOOD_HANDSHAKES, lag_ms_p99=2.0, cpu_s=0.5, disconnects=0, malformed=0)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from app.load.watch import Used, Watch, cpu_ns, most_used
+from app.tools.load.watch import Used, Watch, cpu_ns, most_used
 
 ZERO, ONE, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.serving.loop import EVENTS_MAX, RETRY_US, TURN_US, Loop
+from app.server.wsgi.loop import EVENTS_MAX, RETRY_US, TURN_US, Loop
 
 PATIENCE_S = 60.0
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.broker.lockfile import LockFile
-from app.broker.make import check_broker, make_broker, make_history_cache
-from app.broker.memory import MemoryBroker
 from app.core.errors import StoreError, Unfit
 from app.core.position import Position
+from app.server.broker.make import check_broker, make_broker, make_history_cache
+from app.server.broker.memory import MemoryBroker
+from app.server.broker.sqlite.lockfile import LockFile
 from app.settings import Settings
 from tests.support.brokers import missed, offsets, publish
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from app import clock
-from app.broker import redis_scripts as scripts
-from app.broker.make import make_broker, make_history_cache
+from app.server.broker.make import make_broker, make_history_cache
+from app.server.broker.redis import scripts
 from app.settings import Settings
 
 NAMES = {

@@ -1,11 +1,11 @@
 """What was published against what arrived: each expected delivery has one outcome."""
 
-from app.core.clocksync import ClockSync, Probe
+from app.core.clocksync.sync import ClockSync, Probe
 from app.core.delivery import Outcome, SampleState
-from app.core.scenario import TrialSpec
-from app.experiment import matching
-from app.experiment.clients import Arrival
-from app.measure.store import Published
+from app.core.plan.scenario import TrialSpec
+from app.lab.run import matching
+from app.lab.run.clients import Arrival
+from app.store.store import Published
 from tests.support import records
 
 OFFSET_US = 1_000_000

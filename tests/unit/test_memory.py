@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from app.analysis.analyse import analyse
-from app.analysis.further import further
-from app.analysis.memory import KIB, MemoryPerConnection, Unknown, memory_of
 from app.core.trial import TrialRecord
-from app.report.further_tables import further_json
-from app.report.translation import known
+from app.lab.analysis.analyse import analyse
+from app.lab.analysis.further import further
+from app.lab.analysis.memory import KIB, MemoryPerConnection, Unknown, memory_of
+from app.lab.report.further_tables import further_json
+from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
 PAGE_BYTES = 4096

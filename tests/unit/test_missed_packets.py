@@ -7,7 +7,7 @@ import json
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
-from app.transports.socket_io.packets import MissedPackets
+from app.server.transports.socket_io.packets import MissedPackets
 
 
 def notification(offset: int, *, body: str = "") -> Notification:

@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.core import closed
-from app.core.closed import CLOSED, CLOSED_SLOW, Closed
 from app.core.wire import TRANSPORTS
-from app.factory import create_app
+from app.server.factory import create_app
+from app.server.fanout import closed
+from app.server.fanout.closed import CLOSED, CLOSED_SLOW, Closed
 from app.settings import Settings
 from tests.support.audience import Stage
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.analysis.further import SECONDS_DELIVERIES_MAX, thinned
-from app.analysis.signatures import CHECKED_MAX, signatures
 from app.core.delivery import Delivery
 from app.core.trial import TrialRecord
+from app.lab.analysis.further import SECONDS_DELIVERIES_MAX, thinned
+from app.lab.analysis.signatures import CHECKED_MAX, signatures
 from tests.unit.support_run import a_delivery, a_plan, a_trial
 
 PLAN = a_plan(client_counts=(3,))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from app.factory import create_app
+from app.server.factory import create_app
+from app.server.web.service.openapi import BODIES, document
 from app.settings import Settings
-from app.web.openapi import BODIES, document
 
 
 def test_every_route_is_described_and_nothing_else() -> None:

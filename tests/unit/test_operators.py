@@ -6,8 +6,8 @@ import secrets
 
 import pytest
 
-from app.core.guesses import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
-from app.operators import (
+from app.server.guesses import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
+from app.server.operators import (
     LINK_S,
     LINKS_MAX,
     SESSION_S,

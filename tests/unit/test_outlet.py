@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW
-from app.serving import epoll
-from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.loop import Loop
-from app.serving.outlet import PUSH_US, Outlet
-from app.serving.sending import Pause
+from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW
+from app.server.fanout.outlet import PUSH_US, Outlet
+from app.server.fanout.sending import Pause
+from app.server.wsgi import epoll
+from app.server.wsgi.loop import Loop
 
 
 class FakeSocket:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from app.factory import create_app
+from app.server.factory import create_app
 from app.settings import Settings
 
 SHEET = re.compile(r'<link rel="stylesheet" href="/static/css/(\w+)\.css" />')

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 from flask.testing import FlaskClient
 
-from app.factory import create_app
+from app.server.factory import create_app
 from app.settings import Settings
 
 OPENED_BYTES_MAX = 52_200

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.core.scenario import BlockSpec, arms_from_names
-from app.experiment.party import MISSED_MAX, Party, Phone, phones_of
+from app.core.plan.scenario import BlockSpec, arms_from_names
+from app.lab.run.party import MISSED_MAX, Party, Phone, phones_of
 
 ARMS = arms_from_names(["sse", "socketio"])
 

@@ -9,9 +9,9 @@ import pytest
 
 from app.core.conduct import Conduct
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
-from app.core.scenario import Arm
-from app.experiment.matching import Expected
-from app.experiment.phone_deliveries import Sample, conducts_of, phone_deliveries
+from app.core.plan.scenario import Arm
+from app.lab.run.matching import Expected
+from app.lab.run.phone_deliveries import Sample, conducts_of, phone_deliveries
 
 SSE = Arm("sse", "sse")
 POLLING = Arm("polling first", "socketio", {"polling": True})

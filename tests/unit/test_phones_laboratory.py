@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from app.core.clocksync import Probe
-from app.core.scenario import TrialSpec, schedule
-from app.experiment.api import Server
-from app.experiment.classroom import classroom_plan
-from app.experiment.party import Party, Phone
-from app.experiment.phones import Phones
-from app.experiment.room_api import ServerTime
-from app.measure.store import StampedProbe
+from app.core.clocksync.sync import Probe
+from app.core.plan.classroom import classroom_plan
+from app.core.plan.scenario import TrialSpec, schedule
+from app.lab.run.api import Server
+from app.lab.run.party import Party, Phone
+from app.lab.run.phones import Phones
+from app.lab.run.room_api import ServerTime
+from app.store.store import StampedProbe
 
 PROBES = (StampedProbe("runner", "t", Probe(1, 2, 3, 4)),)
 

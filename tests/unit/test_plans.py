@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Malformed
-from app.core.scenario import Arm
-from app.experiment.plans import demo_plan, load_plan
+from app.core.plan.scenario import Arm
+from app.store.plans import demo_plan, load_plan
 
 
 def written(folder: Path, text: str) -> Path:

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from app.core.errors import Malformed
-from app.core.scenario import plan_from_json, plan_to_json
-from app.experiment.classroom import LENGTH_S_MAX, length_s_max
-from app.experiment.presets import PHONES_MAX, PRESETS, length_s, plan_by_fields, preset, preset_plan
+from app.core.plan.classroom import LENGTH_S_MAX, length_s_max
+from app.core.plan.scenario import plan_from_json, plan_to_json
+from app.store.presets import PHONES_MAX, PRESETS, length_s, plan_by_fields, preset, preset_plan
 
 IDS = [each.id for each in PRESETS]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.experiment.pretence import TRUE_CLOCK, Pretence
+from app.lab.run.pretence import TRUE_CLOCK, Pretence
 
 BOOT_US = 90_000_000_000.0
 """A day and an hour after the machine began."""

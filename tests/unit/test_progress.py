@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from app.core.scenario import Arm, TrialSpec
-from app.experiment.progress import PlainProgress, TerminalProgress, describe
+from app.core.plan.scenario import Arm, TrialSpec
+from app.lab.run.progress import PlainProgress, TerminalProgress, describe
 
 
 @pytest.mark.parametrize("name", ["a[/b]", "[bold]x", "{task}", ":smile:", "[link=x]"])

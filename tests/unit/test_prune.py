@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.archive.shelf import LISTED_MAX
-from app.commands.prune import prune
-from app.measure.own import make_folder
-from app.serving import server_file
+from app.cli.prune import prune
+from app.server.wsgi import server_file
+from app.store.archive.shelf import LISTED_MAX
+from app.store.own import make_folder
 
 LIVE = "live-2025-01-01T00-00-00-0001"
 

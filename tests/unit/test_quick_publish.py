@@ -14,11 +14,11 @@ from werkzeug.test import EnvironBuilder, TestResponse, run_wsgi_app
 from werkzeug.wrappers import Request
 
 from app.core.errors import BrokerAway
-from app.factory import SiarApp, create_app
-from app.serving import shortcut
-from app.serving.shortcut import Shortcut
+from app.server.factory import SiarApp, create_app
+from app.server.web.policy import closing_headers
+from app.server.wsgi import shortcut
+from app.server.wsgi.shortcut import Shortcut
 from app.settings import Settings
-from app.web.policy import closing_headers
 
 DRAWN = "d" * 40
 """As long as a token that Siar draws: such a one goes the short way."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app import cli, suite
-from app.experiment.plans import load_plan
+from app import suite
+from app.cli import main as cli
+from app.store.plans import load_plan
 from tests.support import readme
 from tests.support.server import ROOT
 

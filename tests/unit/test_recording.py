@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import clock
-from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.recording import ROWS_SPARE, Recording
-from app.serving.sending import Pause
+from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.recording import ROWS_SPARE, Recording
+from app.server.fanout.sending import Pause
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.report.redaction import Redactor
+from app.lab.report.redaction import Redactor
 
 
 @pytest.mark.parametrize(

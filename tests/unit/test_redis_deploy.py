@@ -9,9 +9,9 @@ from dataclasses import fields
 
 import pytest
 
-from app import cli
-from app.commands import load
-from app.commands.load_order import order_of
+from app.cli import load
+from app.cli import main as cli
+from app.cli.load_order import order_of
 from app.core.broker_url import parse_broker_url
 from app.core.wire import TRANSPORTS
 from app.settings import Settings, environment_name

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.broker.base import Draft
-from app.broker.redis_entries import entry_of, kept_of, offset_of, use_from, use_text
 from app.core.errors import StoreError
 from app.core.notification import EVERYONE, Targets
 from app.core.units import ServerUs
+from app.server.broker.base import Draft
+from app.server.broker.redis.entries import entry_of, kept_of, offset_of, use_from, use_text
 
 
 def a_draft(**members: Any) -> Draft:

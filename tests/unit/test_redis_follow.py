@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.broker.redis_follow import Follower
 from app.core.errors import BrokerAway, StoreError
+from app.server.broker.redis.follow import Follower
 
 END_TIMEOUT_S = 30.0
 

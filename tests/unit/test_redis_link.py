@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.broker.make import check_broker
-from app.broker.redis_link import RedisLink
 from app.core.broker_url import RedisAddress
 from app.core.errors import BrokerAway, Unfit
+from app.server.broker.make import check_broker
+from app.server.broker.redis.link import RedisLink
 from app.settings import Settings
 
 

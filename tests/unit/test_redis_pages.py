@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.broker.redis_pages import PAGE_ENTRIES, Page, page_of
+from app.server.broker.redis.pages import PAGE_ENTRIES, Page, page_of
 from tests.unit.test_redis_entries import GOOD
 
 OPERATOR, TRIALS = range(1, 2 * PAGE_ENTRIES, 2), range(2, 2 * PAGE_ENTRIES + 2, 2)

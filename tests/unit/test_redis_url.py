@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.broker.make import check_broker
 from app.core.broker_url import RedisAddress, parse_broker_url
 from app.core.errors import SettingError
-from app.measure import host
+from app.lab.measure import host
+from app.server.broker.make import check_broker
 from app.settings import Settings
 
 

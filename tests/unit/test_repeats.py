@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.serving.handled import HANDLED
+from app.server.wsgi.handled import HANDLED
 from tests.support.blocking_worker import PEER, BlockingWorker, undated
 
 HEAD = b"POST /api/x?y=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nAuthorization: Bearer t\r\n\r\n"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from app import clock
-from app.serving.answer_socket import SEND_IDLE_S
-from app.serving.door import Door
-from app.serving.turns import ALONE_US_MAX
-from app.serving.worker import FIRST_REQUEST_S
+from app.server.wsgi.answer_socket import SEND_IDLE_S
+from app.server.wsgi.door import Door
+from app.server.wsgi.turns import ALONE_US_MAX
+from app.server.wsgi.worker import FIRST_REQUEST_S
 from tests.support.blocking_worker import REQUEST, BlockingWorker, Noting, Start, undated
 
 OTHER = REQUEST.replace(b"localhost", b"localhost:80")

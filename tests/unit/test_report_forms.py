@@ -13,21 +13,21 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.sentences import sentence
 from app.core.errors import Malformed, Unfit
-from app.core.scenario import Arm
-from app.report import parquet
-from app.report.contents import document_of
-from app.report.csv_files import write_deliveries
-from app.report.document import figures_of
-from app.report.drawings import FACE, standalone
-from app.report.figure import drawing_name
-from app.report.figure_files import width_mm, write_figures
-from app.report.html import report_html
-from app.report.markdown import report_markdown
-from app.report.pdf import report_pdf
-from app.report.renderings import FORMS
+from app.core.plan.scenario import Arm
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.sentences import sentence
+from app.lab.report import parquet
+from app.lab.report.contents import document_of
+from app.lab.report.csv_files import write_deliveries
+from app.lab.report.document import figures_of
+from app.lab.report.drawings import FACE, standalone
+from app.lab.report.figure import drawing_name
+from app.lab.report.figure_files import width_mm, write_figures
+from app.lab.report.html import report_html
+from app.lab.report.markdown import report_markdown
+from app.lab.report.pdf import report_pdf
+from app.lab.report.renderings import FORMS
 from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
 

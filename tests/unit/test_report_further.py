@@ -7,17 +7,17 @@ from functools import cache
 
 import pytest
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.beside import POOLED_MAX, beside, once_sentences
-from app.analysis.characteristics import FIGURES, Characteristic, of
-from app.analysis.comparison import Verdict
-from app.analysis.further import further
-from app.analysis.within import within_trials
 from app.core.columns import DeliveryColumns
 from app.core.trial import TrialRecord
-from app.report.further_tables import characteristic_tables, methods_table, study_table
-from app.report.html import report_html
-from app.report.result import result_json
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.beside import POOLED_MAX, beside, once_sentences
+from app.lab.analysis.characteristics import FIGURES, Characteristic, of
+from app.lab.analysis.comparison import Verdict
+from app.lab.analysis.further import further
+from app.lab.analysis.within import within_trials
+from app.lab.report.further_tables import characteristic_tables, methods_table, study_table
+from app.lab.report.html import report_html
+from app.lab.report.result import result_json
 from tests.unit.support_run import RunMaker, a_plan
 
 

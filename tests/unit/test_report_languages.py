@@ -13,31 +13,31 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.live import LiveRow
-from app.analysis.validity import OWN_CODES
-from app.catalogues import LANGUAGES
 from app.core.conduct import Conduct
 from app.core.delivery import SampleState
 from app.core.trial import RunRecord, TrialRecord
-from app.report.contents import document_of
-from app.report.document import Findings
-from app.report.html import html_of
-from app.report.result import result_text
-from app.report.terminal import live_cells, print_result
-from app.report.translation import in_language, known, texts_of, translator
+from app.i18n import LANGUAGES
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.live import LiveRow
+from app.lab.analysis.validity import OWN_CODES
+from app.lab.report.contents import document_of
+from app.lab.report.document import Findings
+from app.lab.report.html import html_of
+from app.lab.report.result import result_text
+from app.lab.report.terminal import live_cells, print_result
+from app.lab.report.translation import in_language, known, texts_of, translator
 from tests.support.recorded import recorded
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 
 APP = Path(__file__).resolve().parents[2] / "app"
 
 WARNERS = (
-    "analysis/validity_conduct.py",
-    "analysis/validity_machine.py",
-    "analysis/validity_samples.py",
-    "analysis/signatures.py",
-    "experiment/trial_warnings.py",
-    "experiment/phones.py",
+    "lab/analysis/validity_conduct.py",
+    "lab/analysis/validity_machine.py",
+    "lab/analysis/validity_samples.py",
+    "lab/analysis/signatures.py",
+    "lab/run/trial_warnings.py",
+    "lab/run/phones.py",
 )
 """Where the sentences of warnings are written."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
+from app.cli import main as cli
 from tests.unit.support_run import RunMaker, a_plan, store_run
 
 

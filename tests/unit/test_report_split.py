@@ -9,11 +9,11 @@ from functools import partial
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import Analysis, analyse
-from app.report.csv_files import write_deliveries, write_trials
-from app.report.html import report_html
-from app.report.result import result_json
-from app.report.terminal import print_result
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.report.csv_files import write_deliveries, write_trials
+from app.lab.report.html import report_html
+from app.lab.report.result import result_json
+from app.lab.report.terminal import print_result
 from tests.support.recorded import recorded
 from tests.unit.support_run import RunMaker, a_plan
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bench.messages import Messages
-from app.serving import ring as ring_module
-from app.serving.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
+from app.server.fanout import ring as ring_module
+from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
+from app.tools.bench.messages import Messages
 from tests.support.kernel_ring import OFFERED, needs_ring
 
 NO_DESCRIPTOR = 1_000_000

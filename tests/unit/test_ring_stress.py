@@ -24,9 +24,9 @@ from typing import Any
 
 import pytest
 
-from app.bench.messages import Messages
-from app.serving.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
-from app.serving.sending import ROW_MAX
+from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
+from app.server.fanout.sending import ROW_MAX
+from app.tools.bench.messages import Messages
 from tests.support.kernel_ring import needs_ring
 
 pytestmark = needs_ring

@@ -9,11 +9,11 @@ import threading
 import pytest
 
 from app.core.errors import Conflict, Unknown
-from app.room import views
-from app.room.participant import AWAY_AFTER_US
-from app.room.phases import Experiment, Phase
-from app.room.room import COUNTDOWN_US, LATECOMERS_US, REMEMBERED_US
-from app.room.seats import PARTICIPANTS_MAX
+from app.server.room import views
+from app.server.room.participant import AWAY_AFTER_US
+from app.server.room.phases import Experiment, Phase
+from app.server.room.room import COUNTDOWN_US, LATECOMERS_US, REMEMBERED_US
+from app.server.room.seats import PARTICIPANTS_MAX
 from tests.unit.support_room import ONE_MORE_US, Bench
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from app.core.errors import Conflict
-from app.room import views
-from app.room.phases import Experiment, Phase
-from app.room.room import OVER_KEPT_MAX, RUNNER_SILENCE_US, RUNNER_SILENT, Room
+from app.server.room import views
+from app.server.room.phases import Experiment, Phase
+from app.server.room.room import OVER_KEPT_MAX, RUNNER_SILENCE_US, RUNNER_SILENT, Room
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import Conflict, Unknown
-from app.room import views
-from app.room.participant import AWAY_AFTER_US
-from app.room.phases import Phase
+from app.server.room import views
+from app.server.room.participant import AWAY_AFTER_US
+from app.server.room.phases import Phase
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
 
 

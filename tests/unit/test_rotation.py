@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from app.experiment.rotation import Rotation, balanced_square
+from app.core.plan.rotation import Rotation, balanced_square
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 12])

@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.serving.row import Row
+from app.server.fanout.row import Row
 
 MEMBERS = 12
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from app.core.scenario import BlockSpec, Plan, TrialSpec
+from app.core.plan.scenario import BlockSpec, Plan, TrialSpec
 from app.core.trial import Severity, TrialRecord, TrialWarning
-from app.experiment.laboratory import Finished
-from app.experiment.progress import SilentProgress
-from app.experiment.runner import run_in_laboratory
-from app.measure.store import RunHead, Store
+from app.lab.run.laboratory import Finished
+from app.lab.run.progress import SilentProgress
+from app.lab.run.runner import run_in_laboratory
+from app.store.store import RunHead, Store
 from tests.support import records
 
 VOID = TrialWarning("phone_missing", Severity.VOID, "It slept.", "Wake it.")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from app.catalogues import ending
 from app.core.errors import Conflict
 from app.core.sentence import to_json
-from app.runners import LOG_BYTES_MAX, REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
+from app.i18n import ending
+from app.server.runners import LOG_BYTES_MAX, REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
 
 WAIT_S = 20
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.core.errors import Malformed
-from app.core.scenario import (
+from app.core.plan.scenario import (
     Arm,
     Plan,
     arm_plan,

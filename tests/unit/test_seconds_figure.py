@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.seconds import seconds
 from app.core.course import Course, CpuSecond
 from app.core.trial import TrialRecord
-from app.report.contents import document_of
-from app.report.document import figures_of
-from app.report.seconds_figure import seconds_figure
-from app.report.translation import known
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.seconds import seconds
+from app.lab.report.contents import document_of
+from app.lab.report.document import figures_of
+from app.lab.report.seconds_figure import seconds_figure
+from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan
 
 CPU = Course(cpu_seconds=tuple(CpuSecond(at, 1.0, 0.02 * (at + 1), 0.01, 0.1) for at in range(4)))

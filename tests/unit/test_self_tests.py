@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app.archive import self_tests
-from app.archive.self_tests import FOLDER, RECORDS_MAX, SelfTestsFull
-from app.factory import create_app
+from app.server.factory import create_app
+from app.server.web.devices.self_test import STEPS_MAX
+from app.server.web.texts import LANGUAGES, catalogue
 from app.settings import Settings
-from app.web.self_test import STEPS_MAX
-from app.web.texts import LANGUAGES, catalogue
+from app.store.archive import self_tests
+from app.store.archive.self_tests import FOLDER, RECORDS_MAX, SelfTestsFull
 
 ROOT = Path(__file__).resolve().parents[2]
 

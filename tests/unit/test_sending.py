@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import clock
-from app.core.closed import CLOSED_LOST
-from app.serving import sending
-from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.recording import Recording
-from app.serving.ring import LOT_MAX
-from app.serving.row import Row
-from app.serving.sending import AT_ONCE, ONE_BY_ONE, ROOM_BYTES, ROW_MAX, STAMPED_LOT, Pause, Sender
+from app.server.fanout import sending
+from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.closed import CLOSED_LOST
+from app.server.fanout.recording import Recording
+from app.server.fanout.ring import LOT_MAX
+from app.server.fanout.row import Row
+from app.server.fanout.sending import AT_ONCE, ONE_BY_ONE, ROOM_BYTES, ROW_MAX, STAMPED_LOT, Pause, Sender
 from tests.support.kernel_ring import OFFERED, needs_ring
 from tests.unit.test_outlet import FakeLoop, Probe
 

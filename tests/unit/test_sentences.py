@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from app.catalogues import (
+from app.core.errors import Conflict
+from app.core.sentence import Sentence, to_json
+from app.core.trial import Severity
+from app.i18n import (
     ENDING,
     LANGUAGES,
     REFUSAL,
@@ -25,11 +28,8 @@ from app.catalogues import (
     refusal,
     remark,
 )
-from app.core.errors import Conflict
-from app.core.sentence import Sentence, to_json
-from app.core.trial import Severity
-from app.room import notes
-from app.room.phases import Phase
+from app.server.room import notes
+from app.server.room.phases import Phase
 
 APP = Path(__file__).resolve().parents[2] / "app"
 

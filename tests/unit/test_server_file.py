@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Unfit
-from app.serving import server_file
-from app.serving.server_file import ServerFile
+from app.server.wsgi import server_file
+from app.server.wsgi.server_file import ServerFile
 
 
 def test_a_server_is_found_again_when_a_second_one_has_ended(tmp_path: Path) -> None:

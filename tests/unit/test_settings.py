@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from app.core.errors import SettingError
-from app.practice import RUN_PREFIX
+from app.server.practice import RUN_PREFIX
 from app.settings import Settings, environment_name, read
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from app.factory import create_app
+from app.server.factory import create_app
+from app.server.web import shared_broker
 from app.settings import Settings
-from app.web import shared_broker
 
 OPERATOR = {"Authorization": "Bearer t"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import weakref
 
-from app.serving.kept_environ import kept
-from app.serving.shared_text import CHARS_MAX, TEXTS_MAX, shared
+from app.server.transports.socket_io.kept_environ import kept
+from app.server.wsgi.shared_text import CHARS_MAX, TEXTS_MAX, shared
 
 
 class Text(str):

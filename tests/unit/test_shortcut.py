@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.serving import answer_socket
-from app.serving.answer_socket import AnswerSocket
-from app.serving.shortcut import KEY
+from app.server.wsgi import answer_socket
+from app.server.wsgi.answer_socket import AnswerSocket
+from app.server.wsgi.shortcut import KEY
 from tests.support.blocking_worker import BlockingWorker, undated
 
 HEAD = b"POST /ours HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"

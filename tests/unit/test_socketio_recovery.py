@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.position import UNKNOWN, Position
-from app.transports.socket_io.recovery import RecoverableSession, session_of
+from app.server.transports.socket_io.recovery import RecoverableSession, session_of
 
 SESSION = RecoverableSession("PEeFnTMjbEXiCE-GAAAB", Position("e_-1", 7))
 

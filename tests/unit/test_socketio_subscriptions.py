@@ -10,17 +10,17 @@ import flask
 import pytest
 from werkzeug.test import Client
 
-from app.broker.base import Filter, Replay
-from app.broker.memory import MemoryBroker
-from app.core.admission import Admission
 from app.core.position import Position
-from app.fanout import Fanout
-from app.serving.broadcaster import Broadcaster
-from app.serving.engine_limits import IncomingLimits
-from app.serving.engine_server import never
-from app.serving.loop import Loop
-from app.serving.takeover import SocketOptions
-from app.transports.socket_io.transport import SocketIoTransport
+from app.server.broker.base import Filter, Replay
+from app.server.broker.memory import MemoryBroker
+from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.fanout import Fanout
+from app.server.transports.socket_io.engine.limits import IncomingLimits
+from app.server.transports.socket_io.engine.server import never
+from app.server.transports.socket_io.transport import SocketIoTransport
+from app.server.wsgi.admission import Admission
+from app.server.wsgi.loop import Loop
+from app.server.wsgi.takeover import SocketOptions
 from tests.support.brokers import publish
 
 POLL = "/socket.io/?EIO=4&transport=polling"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.experiment.trial_warnings import SourceRecord
+from app.lab.run.trial_warnings import SourceRecord
 
 
 def record(**members: object) -> SourceRecord:

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.errors import MalformedFrame
-from app.core.event_stream import encode_comment, encode_event, encode_prelude
-from app.core.frames import Message, Opcode, accept_of, encode_frame, masked
-from app.core.speech import (
+from app.core.client import (
     ClockSpeech,
     HttpClockSpeech,
     SocketIoSpeech,
@@ -18,6 +15,9 @@ from app.core.speech import (
     SseSpeech,
     Subscription,
 )
+from app.core.errors import MalformedFrame
+from app.core.protocol.event_stream import encode_comment, encode_event, encode_prelude
+from app.core.protocol.websocket import Message, Opcode, accept_of, encode_frame, masked
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
 NOTIFICATION = {"id": "e.5", "offset": 5, "data": {}}

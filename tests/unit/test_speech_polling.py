@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from app.core.client import PollingSpeech, Subscription
 from app.core.errors import MalformedFrame
-from app.core.speech import PollingSpeech, Subscription
 
 NOTIFICATION = {"id": "e.5", "offset": 5, "data": {}}
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from app.broker import journal_file
-from app.broker.base import Filter
-from app.broker.journal import UNFLUSHED_OFFSETS_MAX, Journal
-from app.broker.keys import KEYS_MAX, Use
-from app.broker.memory import MemoryBroker
-from app.broker.sqlite import DROP_AT_ROWS, SqliteBroker
 from app.core.broker_url import BrokerUrl, parse_broker_url
 from app.core.errors import NotKept, SettingError, StoreError, Unfit
 from app.core.notification import Notification, Targets
 from app.core.position import Position
 from app.core.units import ServerUs
+from app.server.broker.base import Filter
+from app.server.broker.keys import KEYS_MAX, Use
+from app.server.broker.memory import MemoryBroker
+from app.server.broker.sqlite import journal_file
+from app.server.broker.sqlite.broker import DROP_AT_ROWS, SqliteBroker
+from app.server.broker.sqlite.journal import UNFLUSHED_OFFSETS_MAX, Journal
 from tests.support.brokers import AGE_MAX_US, BrokerHost, missed, offsets, publish
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from app import suite
-from app.core.clocksync import Probe
+from app.core.clocksync.sync import Probe
 from app.core.conduct import Conduct
 from app.core.delivery import Lifecycle
 from app.core.errors import Conflict, StoreError
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
-from app.measure import schema
-from app.measure.schema import VERSION
-from app.measure.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
+from app.store import schema
+from app.store.schema import VERSION
+from app.store.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
 from tests.support import records
 
 
@@ -223,7 +223,7 @@ def test_a_writer_that_is_killed_loses_no_finished_trial(tmp_path: Path) -> None
     script = f"""
 import os, signal
 from pathlib import Path
-from app.measure.store import Store
+from app.store.store import Store
 from tests.support import records
 from tests.unit.test_store import head
 store = Store.create(Path({str(tmp_path / "run")!r}), head())

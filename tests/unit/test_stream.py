@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.serving.stream import Stream
+from app.server.fanout.stream import Stream
 
 FRAMES = st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=20)
 

@@ -10,18 +10,18 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import Analysis, analyse
-from app.analysis.further import further
-from app.analysis.published import studies
-from app.analysis.studies_beside import studies_beside
-from app.analysis.study_beside import BesideRow, StudyBeside
 from app.core.course import Course
-from app.core.scenario import Arm
+from app.core.plan.scenario import Arm
 from app.core.trial import TrialRecord
-from app.report.contents import document_of
-from app.report.markdown import markdown_of
-from app.report.result import result_json
-from app.report.study_tables import print_published
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.further import further
+from app.lab.report.contents import document_of
+from app.lab.report.markdown import markdown_of
+from app.lab.report.result import result_json
+from app.lab.report.study_tables import print_published
+from app.lab.studies.published import studies
+from app.lab.studies.studies_beside import studies_beside
+from app.lab.studies.study_beside import BesideRow, StudyBeside
 from tests.unit.support_run import RunMaker, a_plan
 from tests.unit.test_course import COURSE
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.core.units import ServerUs
-from app.serving import tcp_info
+from app.server.fanout import tcp_info
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="TCP_INFO by Linux's places of its fields")
 

@@ -7,10 +7,10 @@ import io
 
 import pytest
 
-from app.analysis.analyse import analyse
 from app.core.trial import RunRecord
-from app.report.csv_files import WRITERS
-from app.report.text_cells import text_cell
+from app.lab.analysis.analyse import analyse
+from app.lab.report.csv_files import WRITERS
+from app.lab.report.text_cells import text_cell
 from tests.support import records
 
 

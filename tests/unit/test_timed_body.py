@@ -11,8 +11,8 @@ import pytest
 from gunicorn.http.body import ChunkedReader, LengthReader
 from gunicorn.http.unreader import SocketUnreader
 
-from app.serving.timed_body import BODY_S, CONTENT_BYTES, READ_BYTES, TimedReader, wire_bytes_max
-from app.web.room import FINISH_BYTES_MAX
+from app.server.web.room.room import FINISH_BYTES_MAX
+from app.server.wsgi.timed_body import BODY_S, CONTENT_BYTES, READ_BYTES, TimedReader, wire_bytes_max
 
 S = 1_000_000
 """Microseconds."""

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from app.core.errors import SettingError, Unfit
-from app.tls import issue, keep
+from app.server.tls import issue, keep
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 ADDRESSES = ["192.168.1.7"]

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from app import clock
-from app.serving.turns import ALONE_US_MAX, WAITED_US, Turns
+from app.server.wsgi.turns import ALONE_US_MAX, WAITED_US, Turns
 
 
 class Now:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Conflict
-from app.measure import database
+from app.store import database
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """\
 from app import clock
-from app.broker.base import Draft
-from app.measure.cpu import CpuSnapshot
-from app.serving.timer import Timer
+from app.server.broker.base import Draft
+from app.lab.measure.cpu import CpuSnapshot
+from app.server.wsgi.timer import Timer
 
 CpuSnapshot(clock.monotonic_us(), {}, 0.0, 0.0)
 CpuSnapshot(clock.monotonic_ns(), {}, 0.0, 0.0)  # refused

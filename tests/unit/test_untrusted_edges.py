@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
-from app.deliveries import COOKIE
-from app.factory import SiarApp, create_app
-from app.services import FORGET_AT_ONCE_OF_NETWORK
+from app.server.deliveries import COOKIE
+from app.server.factory import SiarApp, create_app
+from app.server.services import FORGET_AT_ONCE_OF_NETWORK
+from app.server.web.devices.deliveries import ConductDevice
 from app.settings import Settings
-from app.web.deliveries import ConductDevice
 from tests.support.fuzz import effort
 
 OPERATOR = {"Authorization": "Bearer t"}

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from app.analysis.analyse import analyse
-from app.bench.machine import Cores
-from app.bench.own_redis import own_redis
 from app.core.errors import Malformed, Unfit
-from app.load import trial_line
-from app.load.page import load_document
-from app.load.probe_line import Probed, ProbeLine
-from app.load.result import LoadResult, load_result, result_part
-from app.load.show import print_load
-from app.load.vps_rows import REDIS_CPU
-from app.load.vps_study import Study
-from app.report.translation import known, texts_of
+from app.lab.analysis.analyse import analyse
+from app.lab.report.translation import known, texts_of
+from app.tools.bench.machine import Cores
+from app.tools.bench.own_redis import own_redis
+from app.tools.load import trial_line
+from app.tools.load.page import load_document
+from app.tools.load.probe_line import Probed, ProbeLine
+from app.tools.load.result import LoadResult, load_result, result_part
+from app.tools.load.show import print_load
+from app.tools.load.vps_rows import REDIS_CPU
+from app.tools.load.vps_study import Study
 from tests.unit.load_lines import a_line
 from tests.unit.support_run import RunMaker, a_plan
 

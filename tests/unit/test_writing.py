@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.closed import CLOSED_BY_SERVER, CLOSED_LOST
-from app.serving.broadcaster import Audience, Broadcaster
-from app.serving.outlet import WRITE_BYTES_MAX
-from app.serving.recording import Recording
-from app.serving.row import Row
-from app.serving.sending import Pause
-from app.serving.writing import write_to
+from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.closed import CLOSED_BY_SERVER, CLOSED_LOST
+from app.server.fanout.outlet import WRITE_BYTES_MAX
+from app.server.fanout.recording import Recording
+from app.server.fanout.row import Row
+from app.server.fanout.sending import Pause
+from app.server.fanout.writing import write_to
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 FRAMES = (b"<one>", b"<two, which is longer>", b"<three>")

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from app.core.clocksync import ClockModel, ClockSync
+from app.core.clocksync.sync import ClockModel, ClockSync
 from tests.support.clock_simulation import ClientClock, Session, simulate
 
 VECTORS = Path(__file__).with_name("clocksync.json")

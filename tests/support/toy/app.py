@@ -1,12 +1,12 @@
 """Siar with the toy transport: `gunicorn -c gunicorn.conf.py tests.support.toy.app:app`.
 
-What is registered here a transport of our own has in app/services.py and app/factory.py.
+What is registered here a transport of our own has in app/server/services.py and app/server/factory.py.
 """
 
 from __future__ import annotations
 
-from app.factory import create_app
-from app.serving.takeover import SocketOptions
+from app.server.factory import create_app
+from app.server.wsgi.takeover import SocketOptions
 from tests.support.toy import NAME
 from tests.support.toy.transport import LinesTransport
 from tests.support.toy.view import blueprint

@@ -1,12 +1,12 @@
-"""A built-in client of `GET /lines`. It would be app/core/speech/lines.py."""
+"""A built-in client of `GET /lines`. It would be app/core/client/lines.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from app.core.client.base import Subscription, json_object
 from app.core.errors import MalformedFrame
-from app.core.http_response import ResponseDecoder
-from app.core.speech.base import Subscription, json_object
+from app.core.protocol.http_response import ResponseDecoder
 from app.core.wire import EVENT_NOTIFICATION
 
 LINE_BYTES_MAX = 262_144
@@ -14,7 +14,7 @@ LINE_BYTES_MAX = 262_144
 
 
 class LinesSpeech:
-    """`app.core.speech.base.Speech`. Ready with the first line, which carries the position."""
+    """`app.core.client.base.Speech`. Ready with the first line, which carries the position."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.position: str | None = None

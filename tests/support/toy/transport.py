@@ -1,4 +1,4 @@
-"""The framing of lines, and how their streams begin and end. It would be app/transports/lines.py."""
+"""The framing of lines, and how their streams begin and end. It would be app/server/transports/lines.py."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import queue
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from app.broker.base import Broker, Filter, Replay
-from app.core.admission import Admission
-from app.core.chunks import LAST_CHUNK, chunk
-from app.core.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
+from app.core.protocol.chunks import LAST_CHUNK, chunk
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
-from app.fanout import Connection, Fanout
-from app.serving import epoll
-from app.serving.loop import Loop
-from app.serving.outlet import Outlet
-from app.serving.peer import address_of, cut, peer_socket
-from app.serving.takeover import SocketOptions, Taken, set_options, take_over
+from app.server.broker.base import Broker, Filter, Replay
+from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
+from app.server.fanout.fanout import Connection, Fanout
+from app.server.fanout.outlet import Outlet
+from app.server.wsgi import epoll
+from app.server.wsgi.admission import Admission
+from app.server.wsgi.loop import Loop
+from app.server.wsgi.peer import address_of, cut, peer_socket
+from app.server.wsgi.takeover import SocketOptions, Taken, set_options, take_over
 from tests.support.toy import NAME
 
 
@@ -95,7 +95,7 @@ class LinesQueue:
 
 
 class LinesTransport:
-    """`app.fanout.Framing`, and what a view asks for."""
+    """`app.server.fanout.fanout.Framing`, and what a view asks for."""
 
     def __init__(
         self, fanout: Fanout, broker: Broker, admission: Admission, options: SocketOptions, queue_max: int

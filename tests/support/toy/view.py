@@ -1,16 +1,16 @@
-"""`GET /lines`. It would be app/web/lines.py."""
+"""`GET /lines`. It would be app/server/web/lines.py."""
 
 from __future__ import annotations
 
 import flask
 
-from app.broker.base import Filter
 from app.core.position import position_or_unknown
-from app.deliveries import COOKIE
-from app.serving.peer import address_of
-from app.transports.base import parse_topics
-from app.web.detached import DetachedResponse
-from app.web.here import services
+from app.server.broker.base import Filter
+from app.server.deliveries import COOKIE
+from app.server.transports.base import parse_topics
+from app.server.web.detached import DetachedResponse
+from app.server.web.here import services
+from app.server.wsgi.peer import address_of
 from tests.support.toy import NAME
 from tests.support.toy.transport import LinesTransport
 

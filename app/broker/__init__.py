@@ -1,1 +1,0 @@
-"""Order and history: who comes after whom, and what a client that was away has missed."""

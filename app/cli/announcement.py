@@ -1,0 +1,112 @@
+"""What a person at the terminal is told when a service starts: where phones go, and the operator, and the screen."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.cli.terminal_qr import can_show, coloured, qr_lines
+from app.i18n import Words
+from app.server.room.invitation import screen_key
+from app.server.tls.keep import Files, fingerprint
+from app.settings import Settings
+from app.tools.doctor import show
+from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.subject import Subject
+
+TOKEN_CHARS_MIN = 12
+"""Shorter ones are taken, with a warning: a stranger on the LAN may try many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The addresses that are told."""
+
+    phones: tuple[str, ...]
+    """The likeliest first; where there is no LAN, this machine's own."""
+    operator: str
+    """Opens one session."""
+    screen: str
+
+
+def links(settings: Settings, subject: Subject) -> Links:
+    """Where everybody goes."""
+    local = subject.url(subject.local())
+    phones = [subject.url(address) for address in subject.lan()] or [local]
+    # Over plain HTTP an operator signs in on this machine only, unless that was allowed.
+    is_safe = subject.is_secure or settings.admin_over_http
+    return Links(
+        phones=tuple(f"{url}/" for url in phones),
+        operator=f"{phones[0] if is_safe else local}/admin?key={settings.operator_key}",
+        screen=f"{phones[0]}/screen?key={screen_key(settings.operator_key.encode())}",
+    )
+
+
+def print_findings(findings: Sequence[Finding], words: Words) -> None:
+    """What is not as it should be, and how many things are."""
+    for line in show.lines([each for each in findings if each.state is not State.OK], words):
+        print(line)
+    good = sum(each.state is State.OK for each in findings)
+    if good:
+        print(f"  {words.say('serve.checks_ok', count=good)}")
+
+
+def print_links(settings: Settings, subject: Subject, words: Words, *, files: Files | None, qr: bool) -> None:
+    """Everything that is needed to take part, the code last: it is what phones are held up to."""
+    found = links(settings, subject)
+    here = subject.url(subject.local())
+    rows = [("phones", url) for url in found.phones]
+    if not found.phones[0].startswith(here):
+        rows.append(("here", f"{here}/"))
+    if settings.workers == 1:
+        rows += [("operator", found.operator), ("screen", found.screen)]
+    rows.append(("publish", _curl(here, settings.admin_token, files)))
+    labels = [words.say(f"serve.{name}") for name, _ in rows]
+    width = max(len(label) for label in labels)
+    print(words.say("serve.title"))
+    for label, (_, what) in zip(labels, rows, strict=True):
+        print(f"  {label:<{width}}   {what}")
+    for line in _remarks(settings, subject, words, files, found):
+        print(f"  {line}")
+    code = qr_lines(found.phones[0])
+    if qr and can_show(sys.stdout, code):
+        print(*coloured(code), sep="\n")
+        print(f"  {found.phones[0]}")
+    print(words.say("serve.end"))
+
+
+def _remarks(
+    settings: Settings, subject: Subject, words: Words, files: Files | None, found: Links
+) -> list[str]:
+    remarks = []
+    if settings.workers > 1:
+        remarks.append(words.say("serve.workers", count=settings.workers))
+    if subject.is_for_this_machine_only:
+        remarks.append(words.say("serve.loopback"))
+    if files is not None and files.is_ours:
+        vouches = files.authority or files.certificate
+        if files.authority is not None:
+            remarks.append(words.say("serve.authority", url=f"{found.phones[0]}ca.crt"))
+        else:
+            remarks.append(words.say("serve.self_signed"))
+        remarks.append(words.say("serve.fingerprint", fingerprint=fingerprint(vouches)))
+    if len(settings.admin_token) < TOKEN_CHARS_MIN:
+        remarks.append(words.say("serve.short_token", count=TOKEN_CHARS_MIN))
+    return remarks
+
+
+def _curl(url: str, token: str, files: Files | None) -> str:
+    trust = (
+        ""
+        if files is None
+        else f"--cacert {shlex.quote(str(files.trusted))} "
+        if files.trusted
+        else "--insecure "
+    )
+    bearer = shlex.quote(f"Authorization: Bearer {token}")
+    return (
+        f"curl {trust}-H {bearer} -H 'Content-Type: application/json' "
+        f'-d \'{{"title": "Hello", "body": "from Siar"}}\' {url}/api/notifications'
+    )

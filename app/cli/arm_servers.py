@@ -1,0 +1,66 @@
+"""Servers of arms that name a broker: one for each, beside the run's own, all on one clock.
+
+Only the server of the trial under way has clients; the others idle. A Redis gets a history of the run's own, which is
+deleted with the run's end, so that nothing of it is left where somebody else's notifications are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from app import clock
+from app.core.broker_url import parse_broker_url
+from app.core.errors import SiarError
+from app.core.plan.scenario import Plan
+from app.lab.run import server_process
+from app.lab.run.api import Server
+
+logger = logging.getLogger("siar.run")
+
+
+def clock_settings() -> dict[str, str]:
+    """What servers of one run have to be told, so that the clock of one is the clock of all."""
+    return {"SIAR_ANCHOR_US": str(clock.anchor_us()), "SIAR_TIMEBASE": clock.timebase()}
+
+
+@contextlib.contextmanager
+def started(
+    plan: Plan, *, runs_dir: Path, settings: Mapping[str, str], run_id: str
+) -> Iterator[dict[str, Server]]:
+    """By broker, as the arms name them: a server that is ready. Raises `Unfit`."""
+    brokers = sorted({str(arm.factors["broker"]) for arm in plan.arms if "broker" in arm.factors})
+    with contextlib.ExitStack() as stack:
+        servers = {}
+        for broker in brokers:
+            url = _of_the_run(broker, run_id)
+            if url != broker:
+                stack.callback(_forget, url, settings.get("SIAR_BROKER_CA", ""))
+            own = {**settings, **clock_settings(), "SIAR_BROKER": url, "SIAR_WORKERS": "1"}
+            servers[broker] = stack.enter_context(
+                server_process.start(runs_dir=runs_dir, settings=own)
+            ).server
+        yield servers
+
+
+def _of_the_run(broker: str, run_id: str) -> str:
+    if parse_broker_url(broker).redis is None or "?" in broker:
+        return broker
+    return f"{broker}?prefix=siar-{run_id}"
+
+
+def _forget(url: str, ca_file: str) -> None:
+    # Only here: runs without Redis need not load its library.
+    from app.server.broker.redis.link import RedisLink
+
+    address = parse_broker_url(url).redis
+    assert address is not None
+    link = RedisLink(address, ca_file=ca_file)
+    try:
+        link.forget()
+    except SiarError as error:
+        logger.warning("The run's history stays in Redis: %s", error)
+    finally:
+        link.hang_up()

@@ -1,0 +1,88 @@
+"""`./siar calibrate`: the instrument tried with delays, jitter, losses and wrong clocks that are known."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from app.cli import measuring
+from app.i18n import LANGUAGES, Words, terminal_language
+from app.lab.measure import host
+from app.lab.report.files import write_atomically
+from app.tools.calibrate import checks, show
+from app.tools.calibrate.case import Case, cases
+from app.tools.calibrate.progress import Progress
+from app.tools.calibrate.rig import Finished, set_up
+from app.tools.calibrate.verdict import Judgement, verdict
+
+EXIT_CODES = {Judgement.RIGHT: 0, Judgement.WRONG: 1, Judgement.WIDE: 3}
+"""3 is what an unfit machine gives everywhere: nothing was wrong, but what it says of itself is too wide to be of use."""
+
+NOTIFICATIONS = 100
+"""Of each trial: two seconds, after which jitter (RFC 3550) has left its beginning at 0 behind."""
+
+QUICK_NOTIFICATIONS = 50
+
+PIPED_COLUMNS = 120
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `calibrate`; none is needed."""
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter cases: about 25 s")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="PATH",
+        help="write the machine-readable result there as well; - is standard output",
+    )
+    parser.add_argument("--lang", choices=LANGUAGES, help="language of the sentences (default: the locale's)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Try, compare and show; 1 when the instrument broke its word, 3 when it could not give a useful one."""
+    words = Words(terminal_language(os.environ, arguments.lang), "calibrate")
+    on_stdout = str(arguments.json) == "-"
+    if arguments.json is not None and not on_stdout:
+        measuring.check_json_path(arguments.json)
+    notifications = QUICK_NOTIFICATIONS if arguments.quick else NOTIFICATIONS
+    conditions = host.conditions(settings={}, server={})
+    finished = _run(cases(quick=arguments.quick, notifications=notifications), notifications, words)
+    rows = checks.rows(finished)
+    found = verdict(rows)
+    if arguments.json is not None:
+        text = show.as_json(rows, found, words, conditions=conditions, lags_ms_p99=_lags(finished))
+        if on_stdout:
+            sys.stdout.write(text)
+        else:
+            write_atomically(arguments.json, lambda file: file.write(text))
+    if not on_stdout:
+        console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
+        show.print_result(rows, found, words, console)
+    return EXIT_CODES[found.judgement]
+
+
+def _run(wanted: list[Case], notifications: int, words: Words) -> list[Finished]:
+    finished = []
+    with (
+        measuring.sigterm_as_ctrl_c(),
+        tempfile.TemporaryDirectory(prefix="siar-calibrate-") as folder,
+        set_up(Path(folder), notifications=notifications) as rig,
+        Progress(sys.stderr, words, seconds=[rig.seconds(case) for case in wanted]) as progress,
+    ):
+        for case in wanted:
+            progress.next(case)
+            finished.append(rig.run(case))
+    return finished
+
+
+def _lags(finished: list[Finished]) -> dict[str, float | None]:
+    """How late the clients' loop was, by trial: what bounds of delays and jitter are made of."""
+    return {
+        f"{number} {each.case.transport} {each.case.code}": each.record.client_loop_lag_ms_p99
+        for number, each in enumerate(finished)
+    }

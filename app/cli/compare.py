@@ -1,0 +1,61 @@
+"""`./siar compare RUN RUN [...]`: runs against the first one, settings before figures, and what got worse by name."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from app import settings as settings_module
+from app.cli import measuring
+from app.core.errors import Malformed
+from app.core.plan.scenario import LIVE_PROFILE
+from app.lab.analysis.comparable import objections
+from app.lab.report.compared import compared_json, print_compared
+from app.lab.report.files import write_atomically
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_GATE = 99
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which runs, and what to do about what is found."""
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="ids or folders; the first is what the others are set against"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="PATH", help="write the comparison as JSON there as well"
+    )
+    parser.add_argument(
+        "--anyway", action="store_true", help="show figures of runs that are not comparable, and say so"
+    )
+    parser.add_argument("--gate", action="store_true", help="exit with 99 when something got worse")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """0 compared, 1 not comparable, 99 a regression where `--gate` asks for it."""
+    if len(arguments.runs) < 2:
+        raise Malformed("A comparison needs two runs or more, as in: siar compare RUN RUN.")
+    if arguments.json is not None:
+        measuring.check_json_path(arguments.json)
+    settings = settings_module.read(os.environ)
+    folders = [measuring.find_run(name, settings) for name in arguments.runs]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise Malformed("A run is named twice; it does not differ from itself.")
+    analyses = [measuring.load(folder) for folder in folders]
+    if live := [each.run.id for each in analyses if each.run.plan.profile == LIVE_PROFILE]:
+        raise Malformed(f"{live[0]} is a live run: it has no trials to compare. `siar report` shows it.")
+    console = Console(width=None if sys.stdout.isatty() else measuring.PIPED_COLUMNS, highlight=False)
+    print_compared(analyses, console, anyway=arguments.anyway)
+    found = compared_json(analyses)
+    if arguments.json is not None:
+        text = json.dumps(found, indent=1, allow_nan=False, default=str) + "\n"
+        write_atomically(arguments.json, lambda file: file.write(text))
+    if objections([each.run for each in analyses]) and not arguments.anyway:
+        return EXIT_FAILURE
+    return EXIT_GATE if arguments.gate and found["regressions"] else EXIT_OK

@@ -1,0 +1,98 @@
+"""`./siar doctor`: is this machine and network fit to serve phones and to measure; what to do if not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from app import clock
+from app import settings as settings_module
+from app.cli.base_url import is_base_url
+from app.cli.measuring import check_json_path
+from app.core.errors import Malformed
+from app.i18n import LANGUAGES, Words, terminal_language
+from app.lab.report.files import write_atomically
+from app.tools.doctor import examine, port, service, show, steady_clock
+from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.machine import Machine
+from app.tools.doctor.subject import Subject, subject_of
+
+EXIT_OK = 0
+EXIT_UNFIT = 3
+
+HEARTBEAT_SPARE_S = 5.0
+"""Upper bound of a heartbeat's delay through a proxy; a later one counts as held back."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which service, and how to say it; nothing is needed."""
+    parser.add_argument("--host", help="address that would be listened on (default: 0.0.0.0, every network)")
+    parser.add_argument("--port", type=int, help="TCP port (default: 8080)")
+    parser.add_argument("--url", help="look through a proxy too, at the address that phones are given")
+    parser.add_argument(
+        "--json", metavar="PATH", help="write the findings there as well; - is standard output"
+    )
+    parser.add_argument("--lang", choices=LANGUAGES, help="language of the sentences (default: the locale's)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Look and say; 3 when something cannot work like this."""
+    words = Words(terminal_language(os.environ, arguments.lang))
+    if arguments.url is not None and not is_base_url(arguments.url):
+        raise Malformed(f'--url "{arguments.url}": name an address as in https://siar.example/.')
+    if arguments.json not in (None, "-"):
+        check_json_path(Path(arguments.json))
+    settings = settings_module.read(
+        os.environ,
+        host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
+        port=arguments.port,
+    )
+    findings = _findings(subject_of(settings), Machine(), arguments.url, settings.heartbeat_s)
+    _write(arguments.json, findings, words)
+    return EXIT_UNFIT if examine.worst(findings) is State.FAIL else EXIT_OK
+
+
+def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: float) -> list[Finding]:
+    since = clock.readings()
+    if subject.port and service.runs_at(subject.url(subject.local())):
+        findings = [*examine.of_machine(subject, machine), *_of_running(subject, url, heartbeat_s)]
+    else:
+        chosen, free = port.look(subject.host, subject.port)
+        subject = replace(subject, port=chosen)
+        findings = [free, *examine.of_machine(subject, machine)]
+        if free.state is not State.FAIL:
+            # Over plain HTTP: a certificate is looked at where one is in use.
+            plain = replace(subject, is_secure=False)
+            with service.started(plain) as trouble:
+                findings += [trouble] if trouble else _of_running(plain, url, service.HEARTBEAT_S)
+    _wait_until(since.monotonic_us + steady_clock.WINDOW_US_MIN)
+    return [*findings, examine.of_clock(since, machine)]
+
+
+def _of_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
+    """At its own addresses, and through the proxy where one was named. `heartbeat_s`: how often an idle stream has one."""
+    own = examine.of_running([subject.url(each) for each in [*subject.lan(), subject.local()]])
+    if url is None:
+        return own
+    within_s = heartbeat_s + HEARTBEAT_SPARE_S
+    return [*own, *examine.of_running([url.rstrip("/")], heartbeat_within_s=within_s)]
+
+
+def _wait_until(moment_us: float) -> None:
+    threading.Event().wait(max(0.0, (moment_us - clock.monotonic_us()) / 1e6))
+
+
+def _write(path: str | None, findings: list[Finding], words: Words) -> None:
+    if path == "-":
+        sys.stdout.write(show.as_json(findings, words))
+        return
+    for line in show.lines(findings, words):
+        print(line)
+    print(words.say(f"doctor.summary.{examine.worst(findings)}"))
+    if path is not None:
+        text = show.as_json(findings, words)
+        write_atomically(Path(path), lambda file: file.write(text))

@@ -1,0 +1,34 @@
+"""The look at the machine before a service starts, as `serve` and `run --phones` take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.core.errors import Unfit
+from app.i18n import Words
+from app.settings import Settings
+from app.tools.doctor import disk, examine, port
+from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.machine import Machine
+from app.tools.doctor.subject import subject_of
+
+
+def first_look(settings: Settings, words: Words, *, check: bool) -> tuple[Settings, list[Finding]]:
+    """The settings with a port that is free, and what was found. Raises `Unfit` with everything that stands in the way.
+
+    `check`: all that can be told before it runs; without it the least, the port and whether runs can be written.
+    """
+    chosen, free = port.look(settings.host, settings.port)
+    settings = replace(settings, port=chosen)
+    subject = subject_of(settings)
+    others = examine.of_machine(subject, Machine()) if check else [disk.look(subject.runs_dir)]
+    findings = [free, *others]
+    _end_if_unfit(findings, words)
+    return settings, findings
+
+
+def _end_if_unfit(findings: Sequence[Finding], words: Words) -> None:
+    bad = [each for each in findings if each.state is State.FAIL]
+    if bad:
+        raise Unfit(" ".join(f"{each.sentence(words)} {each.next_step(words)}" for each in bad))

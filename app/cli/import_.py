@@ -1,0 +1,25 @@
+"""`./siar import PATH`: a run that was exported elsewhere, checked and put beside the others."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from app import settings as settings_module
+from app.lab.report.unpack import import_run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which archive."""
+    parser.add_argument("path", type=Path, metavar="PATH", help="zip file or folder that `siar export` made")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Check, put in place, and say what to do with it."""
+    folder, has_manifest = import_run(arguments.path, settings_module.read(os.environ).runs_dir)
+    print(f"Imported {folder.name}: {folder}.")
+    if not has_manifest:
+        print("It came without a manifest: nothing shows that it is as it was exported.")
+    print(f"`siar verify {folder.name}` computes its figures again; `siar report {folder.name}` shows them.")
+    return 0

@@ -1,0 +1,114 @@
+"""The command line: names the commands, runs one, turns what went wrong into a sentence and an exit code.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 environment unfit, 99 a gate was missed, 130 stopped by a signal, 141 the reader of
+the output has gone (cli/output.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from app.cli.output import OutputLost, guarded
+from app.core.errors import Malformed, SettingError, SiarError, StoreError, Unfit, Unknown
+from app.core.version import VERSION
+
+COMMANDS = {
+    "demo": "compare SSE and Socket.IO on this machine: about a minute, no questions (--quick: under 25 s)",
+    "serve": "serve phones on the LAN: prints address, QR code and the operator's link (--https self: encrypted)",
+    "run": "an experiment from a plan file or flags, with built-in clients or (--phones N) with phones on the LAN",
+    "doctor": "is this machine and network fit to measure; what to do if not",
+    "bench": "what fan-out costs, against a plain loop of send (--quick: about a minute; all: about 14)",
+    "load": "Locust, headless: 50 to thousands of users, with gates (--quick; --shape steps, spike, ramp; --agreement)",
+    "link": "a new one-time link for the operator of the server that runs here",
+    "runs": "list the runs (prune: old ones into the trash; restore)",
+    "report": "draw the report of a run again",
+    "compare": "set runs against the first one: settings, figures, and what got worse",
+    "export": "a run as a zip or folder to give away, without names, tokens and addresses",
+    "import": "a run that was exported elsewhere, checked first",
+    "verify": "recompute a run's figures from its raw deliveries and compare",
+    "calibrate": "try the instrument with known delays, jitter, losses and wrong clocks: about a minute (--quick: 25 s)",
+    "test": "the test suite (--unit: the inner loop; --all adds the slow tests; --nightly)",
+}
+"""Each but `test` is a module of `app.cli`; imported only when asked for, so that `serve` stays small."""
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_USAGE = 2
+EXIT_UNFIT = 3
+EXIT_INTERRUPTED = 130
+
+_EXIT_CODES: tuple[tuple[type[SiarError], int], ...] = (
+    (Unfit, EXIT_UNFIT),
+    (SettingError, EXIT_USAGE),
+    (Malformed, EXIT_USAGE),
+    (Unknown, EXIT_USAGE),
+    (StoreError, EXIT_FAILURE),
+)
+
+
+class Command(Protocol):
+    """What a module of `app.cli` offers."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Declare the flags."""
+
+    @staticmethod
+    def execute(arguments: argparse.Namespace) -> int:
+        """Do it; answers the exit code."""
+
+
+def program() -> int:
+    """Run the command that was typed, with an output that may be lost; answers the exit code."""
+    return guarded(lambda: main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command that `arguments` name; answers the exit code."""
+    try:
+        return _run(arguments)
+    except SystemExit as end:  # argparse has said why
+        return int(end.code or 0)
+    except OutputLost:
+        raise
+    except KeyboardInterrupt:
+        print("siar: stopped.", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except SiarError as error:
+        print(f"siar: {error}", file=sys.stderr)
+        return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), EXIT_FAILURE)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] == "test":
+        from app import suite  # its arguments are pytest's: they are not parsed here
+
+        return suite.main(list(arguments[1:]))
+    parsed = _parser(arguments).parse_args(arguments)
+    return _module(parsed.command).execute(parsed)
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser; only the command that was named gets its flags, so that no other is imported."""
+    parser = argparse.ArgumentParser(
+        prog="siar",
+        description="A push-notification service that measures itself: SSE or WebSocket, on your own machines.",
+    )
+    parser.add_argument("--version", action="version", version=f"siar {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    named = next((each for each in arguments if not each.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        added = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == named and name != "test":
+            _module(name).add_arguments(added)
+    return parser
+
+
+def _module(name: str) -> Command:
+    # `import` is a word of Python's: no module may have it for a name.
+    module = {"import": "import_"}.get(name, name)
+    return importlib.import_module(f"app.cli.{module}")  # type: ignore[return-value]

@@ -1,0 +1,217 @@
+"""What `demo` and `run` share: a server of its own, the plan, the figures, the files, the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from app import settings as settings_module
+from app.cli import arm_servers
+from app.core.errors import Malformed, SiarError, Unknown
+from app.core.plan.scenario import Plan
+from app.core.wire import TRANSPORTS
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.report.files import write_all, write_atomically
+from app.lab.report.result import result_text
+from app.lab.report.terminal import print_result
+from app.lab.run import server_process
+from app.lab.run.progress import for_stream
+from app.lab.run.runner import run_plan
+from app.settings import Settings
+from app.store import run_ids as naming
+from app.store.store import Store
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_INTERRUPTED = 130
+
+OURS = frozenset(
+    f"SIAR_{name}"
+    for name in (
+        "HOST",
+        "PORT",
+        "ADMIN_TOKEN",
+        "RUNS_DIR",
+        "RUN",
+        "RECORDER",
+        "ANCHOR_US",
+        "TIMEBASE",
+        "PARENT_PIPE_FD",
+        "TRUSTED_PROXIES",
+        "OPERATOR_KEY",
+        "FIRST_LINK",
+    )
+)
+"""Settings that an experiment chooses for its server itself; the rest of `SIAR_*` is the user's."""
+
+PIPED_COLUMNS = 100
+"""Width of what goes into a file or a pipe: rich would take 80 there and break the tables' words."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of every command that measures."""
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="order of the trials (default: random, printed)"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="PATH", help="write the machine-readable result there as well"
+    )
+    parser.add_argument(
+        "--instrument",
+        action=argparse.BooleanOptionalAction,
+        help="whether the server records when the kernel took what, to split delays (default: the plan's, the demo's is yes)",
+    )
+
+
+def instrumented(plan: Plan, wanted: bool | None) -> Plan:  # noqa: FBT001 - a flag as argparse has it
+    """The plan with the flag's word on the instrument, where there is one."""
+    return plan if wanted is None else replace(plan, instrument=wanted)
+
+
+def parse_arms(text: str) -> list[str]:
+    """`sse,socketio` as a list; the same one twice is an A/A run. Raises `Malformed`."""
+    names = [each.strip() for each in text.split(",") if each.strip()]
+    for name in names:
+        if name not in TRANSPORTS:
+            raise Malformed(f'"{name}" is no transport; there are: {", ".join(TRANSPORTS)}.')
+    if not names:
+        raise Malformed(f"--arms needs at least one of: {', '.join(TRANSPORTS)}.")
+    return names
+
+
+def seed_or_random(seed: int | None) -> int:
+    """The seed that was asked for, or one that can be typed again."""
+    return secrets.randbelow(1_000_000) if seed is None else seed
+
+
+def measure(plan: Plan, *, json_path: Path | None) -> int:
+    """Run the plan on a server of its own, print and write the result; answers the exit code.
+
+    A failure in the middle of the run is said after what was measured before it. SIGTERM ends the run as Ctrl-C does.
+    Raises `SiarError` when there is no run.
+    """
+    if json_path is not None:
+        check_json_path(json_path)
+    settings = settings_module.read(os.environ)
+    given = given_settings()
+    common = {**given, "SIAR_RECORDER": "0"}
+    run_id = naming.new_run_id()
+    folder = settings.runs_dir / run_id
+    failure: SiarError | None = None
+    try:
+        with (
+            sigterm_as_ctrl_c(),
+            server_process.start(
+                runs_dir=settings.runs_dir,
+                settings={**common, **arm_servers.clock_settings()},
+                # Any free one, unless a proxy of the user's must know it beforehand.
+                port=settings.port if "SIAR_PORT" in os.environ else None,
+            ) as serving,
+            arm_servers.started(plan, runs_dir=settings.runs_dir, settings=common, run_id=run_id) as others,
+        ):
+            run_plan(
+                plan,
+                server=serving.server,
+                runs_dir=settings.runs_dir,
+                run_id=run_id,
+                progress=for_stream(sys.stderr),
+                settings=given,
+                others=others,
+            )
+    except SiarError as error:
+        if not folder.is_dir():
+            raise
+        failure = error
+    analysis = load(folder)
+    show(analysis, folder, json_path=json_path)
+    if failure is not None:
+        sys.stdout.flush()
+        print(f"siar: {failure}", file=sys.stderr)
+        return EXIT_FAILURE
+    return exit_code(analysis)
+
+
+def check_json_path(path: Path, flag: str = "--json") -> None:
+    """Before the run, not after it. `flag`: the one that named it. Raises `Malformed`."""
+    if not path.absolute().parent.is_dir():
+        raise Malformed(f"{flag} {path}: there is no folder {path.absolute().parent}.")
+    if path.is_dir():
+        raise Malformed(f"{flag} {path}: this is a folder; name a file in it.")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise Malformed(f"{flag} {path}: this place may not be written to.")
+
+
+def load(folder: Path) -> Analysis:
+    """The analysis of a stored run. Raises `StoreError`."""
+    with Store.open(folder) as store:
+        return analyse(store.load())
+
+
+def show(analysis: Analysis, folder: Path, *, json_path: Path | None) -> None:
+    """Write the report's files, print the result and where they are."""
+    paths = write_all(analysis, folder)
+    if json_path is not None:
+        write_atomically(json_path, lambda file: file.write(result_text(analysis)))
+    console = Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, highlight=False)
+    print_result(analysis, console)
+    print(f"\nReport: {paths[0]}")
+    print(f"Beside it: {', '.join(path.name for path in paths[1:])}.")
+    print(f"Run {analysis.run.id}; --seed {analysis.run.plan.seed} gives the same order of trials again.")
+    print(
+        f"`siar verify {analysis.run.id}` computes every figure again; `siar report` has other forms and languages."
+    )
+
+
+def exit_code(analysis: Analysis) -> int:
+    """0 when every trial ran to its end and every notification arrived; validity changes the verdict, not this."""
+    if not analysis.run.complete:
+        stopped = analysis.run.conditions.get("stopped") == "on request"
+        return EXIT_INTERRUPTED if stopped else EXIT_FAILURE
+    if analysis.phones:  # One that slept or left voids its trial, which is said and repeated.
+        return EXIT_OK if analysis.totals.lost == analysis.totals.lost_in_void else EXIT_FAILURE
+    ran = all(trial.record.completed for trial in analysis.trials)
+    return EXIT_OK if ran and analysis.totals.lost == 0 else EXIT_FAILURE
+
+
+def find_run(name: str, settings: Settings) -> Path:
+    """The folder of a run, by its id or its path. Raises `Unknown`."""
+    for folder in (settings.runs_dir / name, Path(name)):
+        if folder.is_dir():
+            return folder
+    raise Unknown(
+        f"There is no run {name!r}: neither in {settings.runs_dir} nor as a path. `siar runs` lists them."
+    )
+
+
+def given_settings() -> dict[str, str]:
+    """The user's own `SIAR_*`, for the server of an experiment and for the run's conditions."""
+    return {
+        name: text
+        for name, text in os.environ.items()
+        if name.startswith("SIAR_") and name not in OURS and name not in settings_module.NOT_SETTINGS
+    }
+
+
+@contextlib.contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM raises `KeyboardInterrupt` in the main thread, once: a second one must not break the orderly end."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

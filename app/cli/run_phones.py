@@ -1,0 +1,152 @@
+"""`./siar run --phones N`: serve the LAN, wait for phones, measure with them, write the report, end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from dataclasses import replace
+
+from app import clock
+from app import settings as settings_module
+from app.cli import announcement, certificate, measuring
+from app.cli.first_look import first_look
+from app.cli.output import OutputLost
+from app.cli.serve import OPERATOR_KEY_BYTES
+from app.core.errors import Malformed, SiarError
+from app.core.plan.classroom import classroom_plan, length_s, with_phones
+from app.core.plan.scenario import Plan
+from app.core.wire import TRANSPORTS
+from app.i18n import Words, terminal_language
+from app.lab.run import server_process
+from app.lab.run.api import Server
+from app.lab.run.progress import duration, for_stream
+from app.lab.run.room_run import RoomRun
+from app.server.tls.keep import Files
+from app.settings import Settings
+from app.store import run_ids as naming
+from app.store.plans import check_for_phones, load_plan
+from app.tools.doctor import after_start
+from app.tools.doctor.subject import subject_of
+
+PHONES_MAX = 200
+
+SETTLE_S_MIN = 1.0
+"""Phones ask twice a second what to do: when the first notification is due, all know that they need not ask."""
+
+
+def plan_for_phones(arguments: argparse.Namespace) -> Plan:
+    """The plan of a file, or the classroom's, changed by flags. Raises `Malformed`."""
+    if not 1 <= arguments.phones <= PHONES_MAX:
+        raise Malformed(f"--phones is {arguments.phones}; it must be 1 to {PHONES_MAX}.")
+    if arguments.instrument:
+        raise Malformed(
+            "--instrument is for built-in clients: phones have no kernel stamps to split delays by."
+        )
+    if arguments.plan is not None:
+        plan = load_plan(arguments.plan, seed=arguments.seed)
+        plan = replace(plan, environment="lan", instrument=False, settle_s=max(plan.settle_s, SETTLE_S_MIN))
+    else:
+        arms = measuring.parse_arms(arguments.arms or ",".join(TRANSPORTS))
+        plan = classroom_plan(arguments.phones, seed=measuring.seed_or_random(arguments.seed), arms=arms)
+    return plan
+
+
+def execute(plan: Plan, arguments: argparse.Namespace) -> int:
+    """Look at the machine, serve, gather, measure, show; answers the exit code. SIGTERM ends it as Ctrl-C does."""
+    plan = with_phones(plan, arguments.phones)
+    check_for_phones(plan)
+    if arguments.json is not None:
+        measuring.check_json_path(arguments.json)
+    words = Words(terminal_language(os.environ, arguments.lang or os.environ.get("SIAR_LANGUAGE")))
+    since = clock.readings()
+    settings, files = _settings(arguments, words)
+    subject = subject_of(settings)
+    with (
+        measuring.sigterm_as_ctrl_c(),
+        server_process.start(
+            runs_dir=settings.runs_dir,
+            admin_token=settings.admin_token,
+            settings={
+                **measuring.given_settings(),
+                "SIAR_RECORDER": "0",
+                "SIAR_OPERATOR_KEY": settings.operator_key,
+                "SIAR_LANGUAGE": words.language,
+                **_encryption(settings, files),
+            },
+            host=settings.host,
+            port=settings.port,
+            is_secure=files is not None,
+        ) as serving,
+    ):
+        if not arguments.no_check:
+            # Here and not in the server, which writes into a log; and before phones come, whom it could disturb.
+            found = after_start.look(subject, since, authority=settings.tls_authority or None)
+            print(*after_start.report(found, words), sep="\n")
+        announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)
+        local = replace(serving.server, url=subject.url(subject.local()))
+        return _run(plan, local, settings, arguments, words)
+
+
+def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Namespace, words: Words) -> int:
+    run = RoomRun(
+        plan,
+        server,
+        settings.runs_dir,
+        naming.new_run_id(),
+        arguments.phones,
+        for_stream(sys.stderr),
+        settings=measuring.given_settings(),
+    )
+    failure: SiarError | None = None
+    told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
+    try:
+        print(words.say("run.waiting", **told), flush=True)
+        run.execute()
+    except OutputLost:
+        raise
+    except KeyboardInterrupt:
+        if run.folder.is_dir():  # It came while the report was written: that can be drawn again.
+            raise
+    except SiarError as error:
+        if not run.folder.is_dir():
+            raise
+        failure = error
+    if not run.folder.is_dir():
+        print(f"siar: {words.say('run.stopped')}", file=sys.stderr)
+        return measuring.EXIT_INTERRUPTED
+    analysis = measuring.load(run.folder)
+    measuring.show(analysis, run.folder, json_path=arguments.json)
+    if failure is not None:
+        sys.stdout.flush()
+        print(f"siar: {failure}", file=sys.stderr)
+        return measuring.EXIT_FAILURE
+    return measuring.exit_code(analysis)
+
+
+def _encryption(settings: Settings, files: Files | None) -> dict[str, str]:
+    """What the server is told of its certificate; what this process asks of it then trusts that too."""
+    if files is None:
+        return {}
+    os.environ.setdefault("SSL_CERT_FILE", str(files.trusted or files.certificate))
+    return {
+        "SIAR_TLS_CERT": settings.tls_cert,
+        "SIAR_TLS_KEY": settings.tls_key,
+        "SIAR_TLS_AUTHORITY": settings.tls_authority,
+    }
+
+
+def _settings(arguments: argparse.Namespace, words: Words) -> tuple[Settings, Files | None]:
+    """What the server is to be told. Raises `Unfit` for a machine that cannot serve, `SettingError` for half a certificate."""
+    settings = settings_module.read(
+        os.environ,
+        host=arguments.host or os.environ.get("SIAR_HOST") or "0.0.0.0",
+        port=arguments.port,
+        operator_key=secrets.token_urlsafe(OPERATOR_KEY_BYTES),
+    )
+    settings, findings = first_look(settings, words, check=not arguments.no_check)
+    settings, files = certificate.with_certificate(settings, arguments)
+    if not arguments.no_check:
+        announcement.print_findings(findings, words)
+    return settings, files

@@ -1,0 +1,124 @@
+"""A built-in client of the clock channel, and of `GET /api/clock` where there is no such channel."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from app.core.client.base import json_object
+from app.core.errors import MalformedFrame
+from app.core.protocol.http_response import ResponseDecoder
+from app.core.protocol.websocket import (
+    FrameDecoder,
+    Opcode,
+    check_handshake,
+    encode_frame,
+    handshake_key,
+    handshake_request,
+)
+from app.core.wire import USER_AGENT
+
+
+class Clock(Protocol):
+    """A way to ask for the server's time, one question at a time."""
+
+    ready: bool
+    """Whether questions may be asked."""
+    outgoing: bytearray
+    """What is to be sent beside questions."""
+    is_numbered: bool
+    """Whether an answer names its question. If not, a question must be answered before the next one is asked."""
+
+    def opening(self) -> bytes:
+        """The first bytes to send."""
+        ...
+
+    def question(self, number: int) -> bytes:
+        """A probe, to be sent at once: its stamp is taken just before."""
+        ...
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """Answers: `probe`, `received_us`, `sent_us`, `timebase`. Raises `MalformedFrame`."""
+        ...
+
+
+class ClockSpeech:
+    """The clock channel: a WebSocket that answers `{"probe": n}` with two stamps of the server."""
+
+    is_numbered = True
+
+    def __init__(self, url: str) -> None:
+        self.ready = False
+        self.outgoing = bytearray()
+        self._url = url
+        self._key = handshake_key(os.urandom(16))
+        self._response = ResponseDecoder()
+        self._frames = FrameDecoder()
+
+    def opening(self) -> bytes:
+        """The WebSocket handshake."""
+        host = urlsplit(self._url).netloc
+        return handshake_request(host=host, target="/", key=self._key, headers={"User-Agent": USER_AGENT})
+
+    def question(self, number: int) -> bytes:
+        """A probe, to be sent at once: its stamp is taken just before."""
+        return encode_frame(Opcode.TEXT, b'{"probe":%d}' % number, mask=os.urandom(4))
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """Answers: `probe`, `received_us`, `sent_us`, `timebase`."""
+        body = self._response.feed(data)
+        if not self.ready:
+            if self._response.head is None:
+                return []
+            check_handshake(self._response.head, self._key)
+            self.ready = True
+        answers = []
+        for message in self._frames.feed(body):
+            if message.opcode == Opcode.TEXT:
+                answers.append(json_object(message.text))
+            elif message.opcode == Opcode.PING:
+                self.outgoing += encode_frame(Opcode.PONG, message.payload, mask=os.urandom(4))
+            elif message.opcode == Opcode.CLOSE:
+                raise MalformedFrame("The clock channel was closed.")
+        return answers
+
+
+class HttpClockSpeech:
+    """`GET /api/clock` on one connection that is kept: slower, and answered by the measured server itself."""
+
+    is_numbered = False
+
+    def __init__(self, url: str) -> None:
+        self.ready = False
+        self.outgoing = bytearray()
+        self._request = (
+            f"GET /api/clock HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nUser-Agent: {USER_AGENT}\r\n\r\n"
+        ).encode()
+        self._response = ResponseDecoder()
+        self._body = bytearray()
+        self._number = -1
+
+    def opening(self) -> bytes:
+        """A first question, whose answer says that questions may be asked."""
+        return self._request
+
+    def question(self, number: int) -> bytes:
+        """The request; its answer comes before the next one."""
+        self._number = number
+        return self._request
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """The answer, once it is whole."""
+        self._body += self._response.feed(data)
+        head = self._response.head
+        if head is not None and head.status != 200:
+            raise MalformedFrame(f"GET /api/clock was answered with {head.status}.")
+        if not self._response.finished:
+            return []
+        answer = json_object(self._body.decode("utf-8", "replace"))
+        self._response, self._body = ResponseDecoder(), bytearray()
+        if not self.ready:
+            self.ready = True
+            return []
+        return [{**answer, "probe": self._number}]

@@ -1,0 +1,76 @@
+"""A built-in client of `/socket.io/`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from app.core.client.base import Subscription
+from app.core.client.packet_talk import PacketTalk
+from app.core.errors import MalformedFrame
+from app.core.protocol.http_response import ResponseDecoder
+from app.core.protocol.packets import Packet, encode_packet, parse_packet
+from app.core.protocol.websocket import (
+    FrameDecoder,
+    Message,
+    Opcode,
+    check_handshake,
+    encode_frame,
+    handshake_key,
+    handshake_request,
+)
+
+
+class SocketIoSpeech(PacketTalk):
+    """Socket.IO 5 over a WebSocket from the first byte: no polling before it. Ready with the CONNECT answer."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__(subscription)
+        self._key = handshake_key(os.urandom(16))
+        self._response = ResponseDecoder()
+        self._frames = FrameDecoder()
+        self._upgraded = False
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the client is in, and what comes next begins a new message."""
+        return self.position is not None and self._response.at_rest and self._frames.at_rest
+
+    def opening(self) -> bytes:
+        """The WebSocket handshake."""
+        query = [("EIO", "4"), ("transport", "websocket")]
+        return handshake_request(
+            host=self._subscription.host,
+            target=self._subscription.target("/socket.io/", query),
+            key=self._key,
+            headers={"User-Agent": self._subscription.user_agent},
+        )
+
+    def hear(self, data: bytes) -> list[dict[str, Any]]:
+        """Notifications out of event packets; pings are answered, CONNECT is asked for."""
+        body = self._response.feed(data)
+        if not self._upgraded:
+            if self._response.head is None:
+                return []
+            check_handshake(self._response.head, self._key)
+            self._upgraded = True
+        heard = (self._hear_message(message) for message in self._frames.feed(body))
+        return [notification for notification in heard if notification is not None]
+
+    def _hear_message(self, message: Message) -> dict[str, Any] | None:
+        if message.opcode == Opcode.TEXT:
+            return self._hear_packet(parse_packet(message.text))
+        if message.opcode == Opcode.PING:
+            self._say(Opcode.PONG, message.payload)
+        elif message.opcode == Opcode.CLOSE:
+            self._say(Opcode.CLOSE, message.payload[:2])
+            self._ended = True
+        elif message.opcode == Opcode.BINARY:
+            raise MalformedFrame("The server sent a binary message, which this contract has none of.")
+        return None
+
+    def _say_packet(self, packet: Packet) -> None:
+        self._say(Opcode.TEXT, encode_packet(packet).encode())
+
+    def _say(self, opcode: Opcode, payload: bytes) -> None:
+        self.outgoing += encode_frame(opcode, payload, mask=os.urandom(4))

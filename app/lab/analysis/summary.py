@@ -1,0 +1,178 @@
+"""Pooled rows and curves per arm and count of clients. They describe; they prove nothing.
+
+Samples of one trial resemble each other, so pooled ones are no independent evidence: intervals and verdicts come
+from block differences (`comparison.py`), and nothing here has an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.plan.scenario import Arm
+from app.core.trial import CpuUse, TrialRecord, TrialWarning
+from app.lab.analysis.columns import Floats, columns_of
+from app.lab.analysis.cpu import CpuFigures
+from app.lab.analysis.metrics import TrialMetrics, is_supported
+from app.lab.analysis.split import Split, SplitRow, split_row
+from app.lab.analysis.statistics import mean, median, quantile_of_ascending
+
+CURVE_POINTS_MAX = 200
+"""A curve of a few hundred pixels shows no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedTrial:
+    """A trial (not an idle window) and what is said of it."""
+
+    record: TrialRecord
+    metrics: TrialMetrics
+    cpu: CpuFigures
+    warnings: tuple[TrialWarning, ...]
+    valid: bool
+    in_comparison: bool
+    """Whether it stands in a block whose trials are all there, and valid like its idle window."""
+    split: Split | None = None
+    """Where its delays were spent, if that was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedIdle:
+    """An idle window: as many clients connected, no notification."""
+
+    record: TrialRecord
+    cpu: CpuUse | None
+    warnings: tuple[TrialWarning, ...]
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The empirical distribution of delays: at each delay the share of samples at or below it."""
+
+    delay_ms: tuple[float, ...]
+    share: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMean:
+    """Mean delay of one client over the trials that count."""
+
+    client: int
+    """Counted from 0."""
+    mean_ms: float | None
+    """Mean of its trials' means."""
+    low_ms: float | None
+    """The lowest of them."""
+    high_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """One arm at one count of clients, pooled over the blocks that count."""
+
+    arm: Arm
+    clients: int
+    trials: int
+    samples: int
+    broadcasts: int
+    """Independent ones: a notification to many clients is one."""
+    delay_ms_mean: float | None
+    """Mean of the clients' means, as in the published study."""
+    delay_ms_p50: float | None
+    delay_ms_p95: float | None
+    delay_ms_p99: float | None
+    delay_ms_max: float | None
+    kernel_delay_ms_p50: float | None
+    """Median of the trials' medians by the kernel's stamp."""
+    client_share_ms_p50: float | None
+    """Median of the trials'."""
+    jitter_ms: float | None
+    """Median of the trials'."""
+    expected: int
+    delivered: int
+    lost: int
+    late: int
+    duplicates: int
+    out_of_order: int
+    cpu_per_delivery_us: float | None
+    """Median of the trials'."""
+    delta_points: float | None
+    """Mean of the trials', percent of the whole machine over idle."""
+    cpu_percent_points: float | None
+    """Mean of the trials', the published study's own way."""
+    delta_points_by_trial: tuple[float, ...]
+    client_means: tuple[ClientMean, ...]
+    curve: Curve
+    split: SplitRow | None
+    """Where the delays were spent; `None` when that was not recorded."""
+
+
+def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> SummaryRow:
+    """The row of the trials given, all of which are of this arm and count of clients."""
+    delays, broadcasts = _pooled(trials)
+    metrics = [each.metrics for each in trials]
+    points = _known([each.cpu.delta_points for each in trials])
+    seats = max((len(each.client_means_ms) for each in metrics), default=clients)
+    client_means = tuple(_client_mean(index, metrics) for index in range(seats))
+    return SummaryRow(
+        arm=arm,
+        clients=clients,
+        trials=len(trials),
+        samples=len(delays),
+        broadcasts=broadcasts,
+        delay_ms_mean=mean(_known([each.mean_ms for each in client_means])),
+        delay_ms_p50=_supported(delays, 0.50, broadcasts),
+        delay_ms_p95=_supported(delays, 0.95, broadcasts),
+        delay_ms_p99=_supported(delays, 0.99, broadcasts),
+        delay_ms_max=float(delays[-1]) if len(delays) else None,
+        kernel_delay_ms_p50=median(_known([each.kernel_delay_ms.p50 for each in metrics])),
+        client_share_ms_p50=median(_known([each.client_share_ms_p50 for each in metrics])),
+        jitter_ms=median(_known([each.jitter_ms for each in metrics])),
+        expected=sum(each.expected for each in metrics),
+        delivered=sum(each.delivered for each in metrics),
+        lost=sum(each.lost for each in metrics),
+        late=sum(each.late for each in metrics),
+        duplicates=sum(each.duplicates for each in metrics),
+        out_of_order=sum(each.out_of_order for each in metrics),
+        cpu_per_delivery_us=median(_known([each.cpu.per_delivery_us for each in trials])),
+        delta_points=mean(points),
+        cpu_percent_points=mean(_known([each.cpu.cpu_percent_points for each in trials])),
+        delta_points_by_trial=tuple(points),
+        client_means=client_means,
+        curve=curve_of(delays),
+        split=split_row([each.split for each in trials if each.split is not None]),
+    )
+
+
+def _pooled(trials: Sequence[AnalysedTrial]) -> tuple[Floats, int]:
+    """All samples' delays in ms, ascending, and how many broadcasts they come from."""
+    delays, broadcasts = [np.empty(0)], 0
+    for each in trials:
+        columns = columns_of(each.record.deliveries)
+        delays.append(columns.delay_ms[columns.is_sample])
+        broadcasts += len(np.unique(columns.seq[columns.is_sample]))
+    return np.sort(np.concatenate(delays)), broadcasts
+
+
+def _supported(ascending: Floats, share: float, broadcasts: int) -> float | None:
+    return quantile_of_ascending(ascending, share) if is_supported(share, broadcasts=broadcasts) else None
+
+
+def _client_mean(client: int, metrics: Sequence[TrialMetrics]) -> ClientMean:
+    means = _known([mean for each in metrics for mean in each.client_means_ms[client : client + 1]])
+    return ClientMean(client, mean(means), min(means, default=None), max(means, default=None))
+
+
+def curve_of(ordered: Floats) -> Curve:
+    """Thinned to evenly spaced ranks, the first and the last among them."""
+    count = len(ordered)
+    kept = min(count, CURVE_POINTS_MAX)
+    ranks = [round(index * (count - 1) / (kept - 1)) for index in range(kept)] if kept > 1 else range(kept)
+    return Curve(tuple(float(ordered[rank]) for rank in ranks), tuple((rank + 1) / count for rank in ranks))
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

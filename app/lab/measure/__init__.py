@@ -1,0 +1,1 @@
+"""CPU clocks of processes and the conditions of the host."""

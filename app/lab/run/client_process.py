@@ -1,0 +1,221 @@
+"""The built-in clients' process: `python -P -m app.lab.run.client_process`.
+
+Commands come as JSON lines on standard input, answers go as JSON lines to standard output; it ends with its input.
+While a trial runs nothing is written but the one line that says that it is complete.
+
+    {"do": "clock", "host", "port", "channel", "secure"}   {"is": "clock_ready"}
+    {"do": "pretend", "offset_us", ...}              no answer; `Pretence` has the names
+    {"do": "connect", "clients": [{...}, ...]}       {"is": "ready"}
+    {"do": "burst", "count"}                         {"is": "probes", "answered", "rows": [[timebase, t1, t2, t3, t4], ...]}
+    {"do": "expect", "run", "trial", "count"}        {"is": "complete"}, once every client has everything
+    {"do": "collect"}                                {"is": "arrivals", "client", "rows", "addresses", "openings", "uploads"} for each,
+                                                     {"is": "collected", "loop_lag_ms_p99", "disconnects", ...}
+    {"do": "trouble"}                                {"is": "trouble", "texts": [...]}
+    {"do": "disconnect"}                             {"is": "disconnected"}
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import astuple, replace
+from typing import Any
+
+from app import clock
+from app.lab.run.client_clock import ClockChannel, ProbeStamps
+from app.lab.run.clients import Arrival, Clients, ClientSpec, Expectation
+from app.lab.run.lines import Lines
+from app.lab.run.links import Loop
+from app.lab.run.pretence import TRUE_CLOCK, Pretence
+from app.lab.run.ticker import Ticker
+
+KERNEL_CLOCK_PERIOD_US = 1_000_000
+"""How often the offset between CLOCK_REALTIME, which stamps in the kernel, and CLOCK_MONOTONIC is read again."""
+
+BURST_IN_TRIAL_COUNT = 8
+BURST_IN_TRIAL_PERIOD_US = (4_000_000, 6_000_000)
+"""A trial that outlasts this is probed while it runs: a sample needs probes within 15 s on both sides."""
+
+
+class ClientProcess:
+    """Takes commands and gives answers."""
+
+    def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
+        self.loop = Loop()
+        self._write = write
+        self._clients = Clients(self.loop, on_ready=lambda: write({"is": "ready"}))
+        self._clock: ClockChannel | None = None
+        self._pretence = TRUE_CLOCK
+        self._probes: list[ProbeStamps] = []
+        self._lags_us: list[float] = []
+        self._trial_number = 0
+        self._cpu_start_ns = 0
+        self._start_ticker()
+        self._read_kernel_clock()
+
+    def command(self, line: bytes) -> None:
+        """Carry out one command. A malformed one is a bug of the runner's and ends the process."""
+        command = json.loads(line)
+        getattr(self, f"do_{command.pop('do')}")(**command)
+
+    def do_clock(self, host: str, port: int, channel: str, *, secure: bool) -> None:
+        """Open the clock channel."""
+        if self._clock is not None:
+            self._clock.close()
+        try:
+            self._clock = ClockChannel(
+                self.loop,
+                host,
+                port,
+                channel=channel,
+                secure=secure,
+                on_ready=lambda: self._write({"is": "clock_ready"}),
+            )
+        except OSError as error:
+            self._clock = None
+            self._write({"is": "trouble", "texts": [f"no clock channel: {error.strerror or error}"]})
+
+    def do_pretend(self, **wrong: float) -> None:
+        """Hand over stamps as a clock that is wrong by intent would have shown them."""
+        self._pretence = Pretence(**wrong)
+
+    def do_connect(self, clients: list[dict[str, Any]]) -> None:
+        """Connect clients, in the given order."""
+        self._clients.connect([ClientSpec(**client) for client in clients])
+
+    def do_burst(self, count: int) -> None:
+        """Probe the clock now, and hand over what was probed since the last time as well."""
+        if self._clock is None:
+            self._hand_over_probes([])
+        elif self._clock.is_busy:
+            self.loop.call_later(1_000, lambda: self.do_burst(count))
+        else:
+            self._clock.burst(count, self._hand_over_probes)
+
+    def do_expect(self, run: str, trial: int, count: int) -> None:
+        """A trial is about to begin."""
+        gc.collect()
+        gc.disable()  # A collection would hold the loop for milliseconds; a trial's objects are few.
+        self._lags_us = []
+        self._cpu_start_ns = time.process_time_ns()
+        self._trial_number += 1
+        self._plan_burst(self._trial_number)
+        self._clients.expect(Expectation(run, trial, count, lambda: self._write({"is": "complete"})))
+
+    def do_collect(self) -> None:
+        """The trial is over: hand over what arrived."""
+        self.loop.drain()
+        gc.enable()
+        self._trial_number += 1
+        for client in self._clients.all:
+            rows = [astuple(self._as_read(arrival)) for arrival in client.arrivals]
+            self._write(
+                {
+                    "is": "arrivals",
+                    "client": client.spec.client,
+                    "rows": rows,
+                    "addresses": client.addresses,
+                    "openings": [self._as_read_all(astuple(each)) for each in client.openings],
+                    "uploads": [(self._pretence.reads_us(at_us), count) for at_us, count in client.uploads],
+                }
+            )
+        lags_us = sorted(self._lags_us)
+        self._write(
+            {
+                "is": "collected",
+                "loop_lag_ms_p99": lags_us[int(len(lags_us) * 0.99)] / 1000 if lags_us else None,
+                "cpu_s": (time.process_time_ns() - self._cpu_start_ns) / 1e9,
+                "disconnects": sum(client.disconnects for client in self._clients.all),
+            }
+        )
+
+    def do_trouble(self) -> None:
+        """Why clients are not ready."""
+        texts = [
+            f"client {c.spec.client}: {c.trouble or 'no answer'}" for c in self._clients.all if not c.is_ready
+        ]
+        if self._clock is not None and self._clock.trouble:
+            texts.append(f"clock: {self._clock.trouble}")
+        self._write({"is": "trouble", "texts": texts[:10]})
+
+    def do_disconnect(self) -> None:
+        """Let the clients go."""
+        self._clients.disconnect()
+        self._write({"is": "disconnected"})
+
+    def _hand_over_probes(self, probes: list[ProbeStamps]) -> None:
+        reads_us = self._pretence.reads_us
+        rows = [
+            (each.timebase, reads_us(each.t1_us), each.t2_us, each.t3_us, reads_us(each.t4_us))
+            for each in (*self._probes, *probes)
+        ]
+        self._probes = []
+        self._write({"is": "probes", "answered": len(probes), "rows": rows})
+
+    def _as_read(self, arrival: Arrival) -> Arrival:
+        """The arrival by the clock that the client pretends to have."""
+        reads_us, kernel_us = self._pretence.reads_us, arrival.kernel_us
+        if self._pretence == TRUE_CLOCK:
+            return arrival
+        return replace(
+            arrival,
+            received_us=reads_us(arrival.received_us),
+            kernel_us=None if kernel_us is None else reads_us(kernel_us),
+        )
+
+    def _as_read_all(self, stamps_us: tuple[int | None, ...]) -> list[float | None]:
+        return [None if each is None else self._pretence.reads_us(each) for each in stamps_us]
+
+    def _plan_burst(self, trial_number: int) -> None:
+        def burst() -> None:
+            if self._trial_number != trial_number or self._clock is None:
+                return
+            if not self._clock.is_busy:
+                self._clock.burst(BURST_IN_TRIAL_COUNT, self._probes.extend)
+            self._plan_burst(trial_number)
+
+        self.loop.call_later(random.randint(*BURST_IN_TRIAL_PERIOD_US), burst)
+
+    def _read_kernel_clock(self) -> None:
+        self._clients.kernel_offset_us = clock.kernel_offset_us()
+        self.loop.call_later(KERNEL_CLOCK_PERIOD_US, self._read_kernel_clock)
+
+    def _start_ticker(self) -> None:
+        try:
+            ticker = Ticker()
+        except OSError:
+            return  # The loop's lag is then not known, and says so: null.
+
+        def tick() -> None:
+            if (lag_us := ticker.lag_us()) is not None:
+                self._lags_us.append(lag_us)
+
+        self.loop.watch(ticker.fd, tick)
+
+
+def main() -> None:
+    """Serve commands until the input ends."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # A socket for each of up to 1000 clients.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle.
+    output = sys.stdout.buffer
+
+    def write(answer: dict[str, Any]) -> None:
+        output.write(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+        output.flush()
+
+    process = ClientProcess(write)
+    commands = Lines(sys.stdin.fileno(), process.command)
+    process.loop.watch(sys.stdin.fileno(), commands.read)
+    while not commands.ended:
+        process.loop.turn()
+
+
+if __name__ == "__main__":
+    main()

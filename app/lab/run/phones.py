@@ -1,0 +1,260 @@
+"""The laboratory with phones: they do as the room tells them, and post what they measured when a trial is over.
+
+    connect -> all ready -> order, "running" -> [settle, idle window, settle] -> edge | due ... due | edge -> all done
+                                  phones ask nothing any more                    |<- CPU window ->|
+
+Each step ends after a limit whether all phones have followed or not: who has not is missing, which voids the trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.core.course import Course
+from app.core.errors import Conflict
+from app.core.plan.classroom import OVERHEAD_S
+from app.core.plan.scenario import BlockSpec, Plan, TrialSpec, arm_plan
+from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.core.wire import TRIAL_TOPIC_PREFIX
+from app.i18n import remark
+from app.lab.analysis.words import listing, pseudonym
+from app.lab.measure.cpu import CpuChange, CpuSampler, CpuSnapshot
+from app.lab.measure.cpu_seconds import cpu_seconds
+from app.lab.run.api import Server, TrialOnServer
+from app.lab.run.laboratory import Finished
+from app.lab.run.orders import order_of, source_record
+from app.lab.run.party import Party
+from app.lab.run.phone_records import phone_record, posted
+from app.lab.run.room_api import RoomOperator, ServerTime
+from app.lab.run.room_watch import RoomWatch
+from app.lab.run.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
+from app.lab.run.trial_warnings import late_edge, process_warnings
+from app.store import spool
+from app.store.plans import idle_lead_s
+from app.store.store import StampedProbe, Store
+
+CONNECT_S_MAX = 20.0
+"""A phone that connects again after a sleep takes seconds; one that has not by then is missing."""
+
+REPORT_S_MAX = 15.0
+"""From the end of a trial: closing probes, and posting over a slow network with a retry."""
+
+LEAD_US = 5 * EDGE_LEAD_US
+"""How long before the first due time the CPU window opens: nothing is sent in it, and phones need no hurry."""
+
+
+@dataclass(slots=True)
+class Phones:
+    """Everything that the trials of a run with phones share."""
+
+    run: str
+    plan: Plan
+    server: Server
+    party: Party
+    store: Store
+    note: Callable[[str], None]
+    """Takes a sentence for people."""
+    stopping: Callable[[], bool] = lambda: False
+    operator: RoomOperator = field(init=False)
+    overhead_s: float = field(init=False, default=OVERHEAD_S)
+    idle_overhead_s: float = field(init=False, default=0.0)
+    _watch: RoomWatch = field(init=False)
+    _time: ServerTime = field(init=False)
+    _sampler: CpuSampler | None = field(init=False)
+    _chosen: tuple[int, ...] = field(init=False, default=())
+    _missing: tuple[int, ...] = field(init=False, default=())
+    """Those of the chosen that are missing in the present trial."""
+    _probes: tuple[StampedProbe, ...] = field(init=False, default=())
+    _spec: TrialSpec | None = field(init=False, default=None)
+    _course: Course | None = field(init=False, default=None)
+    _ordered: TrialOnServer | None = field(init=False, default=None)
+    _devices: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.operator = RoomOperator(self.server, self.run)
+        self._watch = RoomWatch(self.run, self.server, self.operator, self.party, self.note, self.stopping)
+        self._time = ServerTime(self.server.url)
+        self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
+
+    def begin(self) -> Sequence[StampedProbe]:
+        """Only the time: phones have probed while they gathered."""
+        return self._time.refresh()
+
+    def has_enough_for(self, block: BlockSpec) -> bool:
+        """Whether as many are there."""
+        self._watch.look()
+        return len(self.party.present) >= block.clients
+
+    def begin_block(self, block: BlockSpec) -> BlockSpec | None:
+        """Choose who takes part: fewer than planned where that many are not there any more."""
+        self._watch.wait_while_paused()
+        self._watch.wait_for_anybody()
+        self._chosen = self.party.chosen(block)
+        if len(self._chosen) == block.clients:
+            return block
+        count = len(self._chosen)
+        if count in self.plan.client_counts:
+            return None
+        self.note(remark("fewer", wanted=block.clients, count=count))
+        return replace(block, clients=count)
+
+    def connect(self, spec: TrialSpec) -> None:
+        """Have those who take part connect, and wait until all have."""
+        self._watch.wait_while_paused()
+        self._spec, self._ordered = spec, None
+        self._probes = self._time.refresh()
+        self._put("connect")
+        self._missing = self._wait_for("trial_ready", self._time.now_us() + round(CONNECT_S_MAX * 1e6))
+
+    def idle(self, spec: TrialSpec) -> Finished:
+        """The idle window: the trial is ordered for behind it, so that phones are told once and then ask nothing."""
+        if self._missing:
+            return Finished(self._never_began(spec), (), ())  # The probes go with the trial behind it.
+        plan = self.plan
+        self._order(idle_lead_s(plan))
+        self._watch.pause(plan.settle_s)
+        before, started_us = self._edge(), self._time.now_us()
+        self._watch.pause(plan.idle_s)
+        change = change_of(before, self._edge())
+        record = TrialRecord(
+            spec=spec,
+            started_us=started_us,
+            ended_us=self._time.now_us(),
+            published=0,
+            cpu=change.use if change else None,
+            participants=self._chosen,
+            warnings=tuple(process_warnings(change)),
+        )
+        return Finished(record, (), ())
+
+    def measure(self, spec: TrialSpec) -> Finished:
+        """The trial; its record is made of what server and phones say when it is over."""
+        if self._missing:
+            return Finished(self._never_began(spec), (), self._probes)
+        ordered = self._ordered or self._order(self.plan.settle_s)
+        self._pause_until(ordered.first_due_us - LEAD_US)
+        before, started_us = self._edge(), self._time.now_us()
+        with cpu_seconds(before) as seconds:
+            self._pause_until(ordered.last_due_us + EDGE_LAG_US)
+        self._course = Course(tuple(seconds), uploads_known=False)
+        change, ended_us = change_of(before, self._edge()), self._time.now_us()
+        self._missing = self._collect(ordered)
+        return self._finished(spec, ordered, change, started_us, ended_us)
+
+    def disconnect(self) -> None:
+        """Between trials: phones let go of the transport by themselves."""
+        self._tell(None)
+        self._watch.notes(self.party.note_trial(self._chosen, self._missing))
+
+    def at_end(self) -> Mapping[str, object]:
+        """Who took part, by pseudonym, with what each said of its device."""
+        return {
+            "participants": [
+                {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
+                | self._devices.get(each.client, {})
+                for each in self.party.phones
+            ]
+        }
+
+    def _order(self, start_after_s: float) -> TrialOnServer:
+        assert self._spec is not None
+        order = order_of(
+            self.run, replace(self.plan, instrument=False), self._spec, start_after_s=start_after_s
+        )
+        self._ordered = self.operator.start_trial(order)
+        self._put("running")
+        return self._ordered
+
+    def _put(self, state: str) -> None:
+        """Tell the phones about the present trial."""
+        spec, ordered = self._spec, self._ordered
+        assert spec is not None
+        plan = arm_plan(self.plan, spec.arm)
+        self._tell(
+            {
+                "index": spec.index,
+                "block": spec.block,
+                "clients": len(self._chosen),
+                "transport": spec.arm.transport,
+                "expected_count": plan.warmup_notifications + plan.notifications,
+                "warmup_count": plan.warmup_notifications,
+                "rate_hz": plan.rate_hz,
+                "drain_ms": round(plan.drain_s * 1000),
+                "topic": f"{TRIAL_TOPIC_PREFIX}{spec.index}",
+                "factors": dict(spec.arm.factors),
+                "state": state,
+                "participants": [self.party.device(client) for client in self._chosen],
+                "first_due_us": ordered.first_due_us if ordered else None,
+                "ends_us": ordered.ends_us if ordered else None,
+            }
+        )
+
+    def _tell(self, trial: Mapping[str, Any] | None) -> None:
+        try:
+            self.operator.put_trial(trial)
+        except Conflict:  # The room was closed under our hands.
+            self._watch.end()
+
+    def _collect(self, ordered: TrialOnServer) -> tuple[int, ...]:
+        """Wait until all have posted; those that have not."""
+        missing = self._wait_for("trial_done", ordered.ends_us)
+        if missing:
+            self._put("collect")
+            missing = self._wait_for("trial_done", ordered.ends_us + round(REPORT_S_MAX * 1e6))
+        return missing
+
+    def _finished(
+        self,
+        spec: TrialSpec,
+        ordered: TrialOnServer,
+        change: CpuChange | None,
+        started_us: int,
+        ended_us: int,
+    ) -> Finished:
+        source = source_record(self.operator, self.run, spec, is_complete=True, pause=self._watch.pause)
+        spool.ingest(self.store)
+        clients = {self.party.device(client): client for client in self._chosen}
+        found = posted(self.store, run=self.run, trial=spec.index, clients=clients)
+        for client, said in found.devices.items():
+            self._devices[client] = dict(said)
+        record = phone_record(spec, self.plan, self._chosen, source, found, first_due_us=ordered.first_due_us)
+        warnings = [*process_warnings(change), *record.warnings]
+        if started_us > ordered.first_due_us:
+            warnings.append(late_edge((started_us - ordered.first_due_us) / 1000))
+        record = replace(
+            record,
+            started_us=started_us,
+            ended_us=ended_us,
+            cpu=change.use if change else None,
+            warnings=tuple(warnings),
+            course=self._course,
+        )
+        return Finished(record, source.published, self._probes)
+
+    def _never_began(self, spec: TrialSpec) -> TrialRecord:
+        """The record of a trial for which not all got ready."""
+        now_us = self._time.now_us()
+        named = listing([pseudonym(client) for client in self._missing])
+        warning = TrialWarning(
+            "phone_missing",
+            Severity.VOID,
+            f"{named} did not get ready, so the trial did not begin.",
+            "Wake the phone, bring its page to the front, and look whether it is on this network.",
+        )
+        return TrialRecord(
+            spec, now_us, now_us, 0, completed=False, participants=self._chosen, warnings=(warning,)
+        )
+
+    def _edge(self) -> CpuSnapshot | None:
+        return self._sampler.snapshot() if self._sampler is not None else None
+
+    def _pause_until(self, moment_us: int) -> None:
+        self._watch.pause((moment_us - self._time.now_us()) / 1e6)
+
+    def _wait_for(self, word: str, until_us: int) -> tuple[int, ...]:
+        assert self._spec is not None
+        return self._watch.wait_for(
+            word, self._spec.index, self._chosen, lambda: self._time.now_us() >= until_us
+        )

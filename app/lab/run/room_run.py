@@ -1,0 +1,235 @@
+"""A run with phones from an empty room to the report: gather, count down, measure, say what came out.
+
+The room itself says when enough phones are ready, and the operator may start with fewer. Whatever ends the run early,
+what was measured is analysed and kept, and the phones are let go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.core.errors import SiarError, Unfit
+from app.core.plan.classroom import length_s, with_phones
+from app.core.plan.scenario import Plan, plan_to_json
+from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.verdict import run_verdict
+from app.lab.analysis.words import arm_title
+from app.lab.measure import host
+from app.lab.report.files import write_all
+from app.lab.report.phone_results import write_participants, write_phone_results
+from app.lab.run.api import Server
+from app.lab.run.client_link import Stopped
+from app.lab.run.laboratory import Laboratory
+from app.lab.run.party import Party, phones_of
+from app.lab.run.phones import Phones
+from app.lab.run.progress import Both, Progress
+from app.lab.run.room_api import Room, RoomOperator
+from app.lab.run.room_progress import RoomProgress
+from app.lab.run.runner import run_in_laboratory
+from app.store import run_ids as naming
+from app.store.plans import check_for_phones
+from app.store.store import FILE_NAME, RunHead, Store
+
+LOOK_S = 0.5
+
+HEARD_EVERY_S = 5.0
+"""While nothing is measured any more; the room waits for a minute."""
+
+SIMULATED = "simulated"
+"""A phone that is a program says so in its model: `simulated`, or a text with that word."""
+
+HEADINGS_EN = (
+    *("transport", "phones", "median ms", "p95 ms", "CPU µs per delivery"),
+    *("delivered", "late", "lost", "blocks"),
+)
+HEADINGS_ID = (
+    *("cara kirim", "ponsel", "median ms", "p95 ms", "CPU µs per kiriman"),
+    *("sampai", "terlambat", "hilang", "blok"),
+)
+
+
+@dataclass(slots=True)
+class RoomRun:
+    """One run with phones."""
+
+    plan: Plan
+    server: Server
+    runs_dir: Path
+    run: str
+    wanted_count: int
+    progress: Progress
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """What the caller set, for the run's conditions."""
+    stop: Callable[[], bool] = lambda: False
+    operator: RoomOperator = field(init=False)
+    _is_told: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self.operator = RoomOperator(self.server, self.run)
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is kept."""
+        return self.runs_dir / self.run
+
+    def execute(self) -> Path | None:
+        """Gather phones, run the plan, write the report; the run's folder, or `None` when it was stopped before.
+
+        Raises `Malformed` for a plan that phones cannot run, and `Unfit` when it failed, after the report.
+        """
+        check_for_phones(self.plan)
+        with self._room():
+            try:
+                room = self._gathered()
+            except (KeyboardInterrupt, Stopped):
+                return None
+            self._measure(room)
+        return self.folder
+
+    @contextlib.contextmanager
+    def _room(self) -> Iterator[None]:
+        """The open room; closed again unless it was told what came out."""
+        self.operator.open_room(
+            wanted_count=self.wanted_count,
+            length_s=length_s(self.plan),
+            plan=plan_to_json(self.plan),
+        )
+        try:
+            yield
+        finally:
+            if not self._is_told:
+                with contextlib.suppress(SiarError):  # It may be closed already, or gone with its server.
+                    self.operator.close_room()
+
+    def _gathered(self) -> Room:
+        """The room when its countdown is over. Raises `Stopped` when it was closed."""
+        while True:
+            room = self.operator.room()
+            if self.stop() or room["run"] != self.run or room["phase"] == "closed":
+                raise Stopped
+            if room["phase"] == "running":
+                return room
+            time.sleep(LOOK_S)
+
+    def _measure(self, room: Room) -> None:
+        found = phones_of(room)
+        if not found:
+            raise Unfit("Everybody left during the countdown: there is no phone to measure with.")
+        party = Party(found, seed=self.plan.seed)
+        plan = with_phones(self.plan, len(party.phones))
+        progress = Both(self.progress, RoomProgress(self.operator, plan))
+        try:
+            run_in_laboratory(
+                self._head(plan, party),
+                self.folder,
+                lambda store: self._laboratory(plan, party, store, progress),
+                progress,
+                folder_exists=True,
+            )
+        finally:
+            if (self.folder / FILE_NAME).is_file():
+                self._report(party)
+
+    def _head(self, plan: Plan, party: Party) -> RunHead:
+        return RunHead(
+            id=self.run,
+            started=naming.utc_now(),
+            plan=plan,
+            conditions={
+                **host.conditions(settings=self.settings, server=self.server.version),
+                "participants": [
+                    {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
+                    for each in party.phones
+                ],
+            },
+            simulated=any(SIMULATED in (each.model or "").casefold() for each in party.phones),
+        )
+
+    @contextlib.contextmanager
+    def _laboratory(self, plan: Plan, party: Party, store: Store, progress: Progress) -> Iterator[Laboratory]:
+        # Before the first trial: who is in it must be findable however the run ends.
+        write_participants(self.folder, _with_names(party))
+        yield Phones(self.run, plan, self.server, party, store, progress.note, self.stop)
+
+    @contextlib.contextmanager
+    def _heard_of(self) -> Iterator[None]:
+        """Let the room know that its runner lives while it computes, which takes minutes for a large run."""
+        is_over = threading.Event()
+
+        def ask_on() -> None:
+            while not is_over.wait(HEARD_EVERY_S):
+                with contextlib.suppress(SiarError):  # It is gone; the report is written all the same.
+                    self.operator.room()
+
+        asking = threading.Thread(target=ask_on, name="siar-heard-of", daemon=True)
+        asking.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            asking.join()
+
+    def _report(self, party: Party) -> None:
+        """Write everything there is to read, and tell the room."""
+        with self._heard_of():
+            with Store.open(self.folder) as store:
+                analysis = analyse(store.load())
+            write_all(analysis, self.folder)
+            verdict = run_verdict(analysis)
+            keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in party.phones])
+        with contextlib.suppress(SiarError):  # The room is gone; the report is not.
+            self.operator.finish_room(
+                {
+                    "verdict": {
+                        "code": verdict.code,
+                        "sentence_en": verdict.sentence_en,
+                        "sentence_id": verdict.sentence_id,
+                    },
+                    "table": result_table(analysis),
+                    "downloads": [
+                        {"name": "report.html", "url": f"/api/runs/{self.run}/report"},
+                        {"name": "export.zip", "url": f"/api/runs/{self.run}/export.zip"},
+                    ],
+                    "results": {
+                        party.device(client): f"/results/{self.run}/{key}" for client, key in keys.items()
+                    },
+                }
+            )
+            self._is_told = True
+
+
+def result_table(analysis: Analysis) -> dict[str, Any]:
+    """A row for each arm and count of phones, for the big screen, which writes numbers as its language does."""
+    rows = [
+        [
+            *(arm_title(row.arm), row.clients, _rounded(row.delay_ms_p50), _rounded(row.delay_ms_p95)),
+            *(_rounded(row.cpu_per_delivery_us), row.delivered, row.late, row.lost, row.trials),
+        ]
+        for row in analysis.summary
+    ]
+    return {"headings": HEADINGS_EN, "headings_id": HEADINGS_ID, "rows": rows}
+
+
+def _rounded(value: float | None) -> float | None:
+    """To four digits, as everywhere."""
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _with_names(party: Party) -> list[dict[str, object]]:
+    return [
+        {
+            "client": each.client,
+            "seat": each.client + 1,
+            "pseudonym": each.pseudonym,
+            "device": each.device,
+            "name": each.name,
+            "model": each.model,
+        }
+        for each in party.phones
+    ]

@@ -1,0 +1,246 @@
+"""Runs a plan: blocks in their order, void ones repeated at the end, each trial in the store when it is over.
+
+With which clients is the laboratory's business (`laboratory.py`): built-in ones here, phones in `phones.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from app.core.clocksync.model import WANDER_US
+from app.core.clocksync.sync import ClockSync
+from app.core.errors import Malformed, SiarError
+from app.core.plan.scenario import Arm, BlockSpec, Plan, TrialSpec, repeat_of, schedule, trial_s
+from app.core.trial import Severity, TrialWarning
+from app.i18n import remark
+from app.lab.analysis.validity import check_trial, is_valid
+from app.lab.measure import host
+from app.lab.run.api import Server
+from app.lab.run.client_link import ClientLink, Stopped
+from app.lab.run.laboratory import Finished, Laboratory
+from app.lab.run.progress import Progress
+from app.lab.run.trial_run import BuiltInClients
+from app.lab.run.trust import address_of
+from app.settings import is_loopback
+from app.store import run_ids as naming
+from app.store import spool
+from app.store.store import RunHead, Store
+
+QUANTUM_US = 1.0
+"""Step of the clients' clock: microseconds."""
+
+SHARED_CLOCK_WANDER_US = 2.0
+"""On one machine client and server read the same clock: nothing wanders but the last digit."""
+
+OpenLaboratory = Callable[[Store], AbstractContextManager[Laboratory]]
+"""Makes the laboratory of a run whose store is open."""
+
+Walk = Callable[[Plan, Laboratory, Store, Progress], None]
+"""A way through a plan: which trials, in which order."""
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    server: Server,
+    runs_dir: Path,
+    run_id: str,
+    progress: Progress,
+    stop: Callable[[], bool] = lambda: False,
+    settings: Mapping[str, object] | None = None,
+    others: Mapping[str, Server] | None = None,
+) -> Path:
+    """Run `plan` with built-in clients against `server`; gives the run's folder.
+
+    Ctrl-C, or `stop` answering true, ends it: what was measured stays, and the run stays incomplete. Raises `Unfit`
+    when server or clients fail, `Conflict` when the run exists; what was measured before stays likewise.
+    `settings`: what the caller set, for the run's conditions. `others`: by broker, the servers of arms that name one.
+    """
+    for arm in plan.arms:
+        if "broker" in arm.factors and arm.factors["broker"] not in (others or {}):
+            raise Malformed(
+                f"The arm {arm.name!r} has a broker: it gets its own server from `./siar run` only."
+            )
+    head = RunHead(
+        id=run_id,
+        started=naming.utc_now(),
+        plan=plan,
+        conditions={
+            **host.conditions(settings=settings or {}, server=server.version),
+            "clock_channel": server.clock_channel,
+        },
+    )
+    return run_in_laboratory(
+        head, runs_dir / run_id, lambda _store: _built_in(plan, server, run_id, stop, others or {}), progress
+    )
+
+
+def run_in_laboratory(
+    head: RunHead,
+    folder: Path,
+    open_laboratory: OpenLaboratory,
+    progress: Progress,
+    *,
+    folder_exists: bool = False,
+    walk: Walk = lambda *all_of_it: _Run(*all_of_it).all_blocks(),
+) -> Path:
+    """Run the head's plan in `folder`, with the clients of a laboratory; gives the folder.
+
+    Ends and raises as `run_plan` does. `folder_exists`: the server may have made it for what phones post. `walk`: by
+    default in blocks, void ones repeated.
+    """
+    at_end: dict[str, object] = {}
+    with Store.create(folder, head, folder_exists=folder_exists) as store:
+        try:
+            with open_laboratory(store) as laboratory:
+                try:
+                    walk(head.plan, laboratory, store, progress)
+                finally:
+                    at_end |= laboratory.at_end()
+            store.finish(
+                ended=naming.utc_now(), conditions={**at_end, "load_average_end": host.load_average()}
+            )
+        except (KeyboardInterrupt, Stopped):
+            store.stop(ended=naming.utc_now(), conditions={**at_end, "stopped": "on request"})
+        except SiarError as error:
+            store.stop(ended=naming.utc_now(), conditions={**at_end, "stopped": str(error)})
+            raise
+        finally:
+            progress.finish()
+            spool.ingest(store)
+    return folder
+
+
+@contextlib.contextmanager
+def _built_in(
+    plan: Plan, server: Server, run_id: str, stop: Callable[[], bool], others: Mapping[str, Server]
+) -> Iterator[Laboratory]:
+    with clock_link(server, stop) as (clients, clock):
+        yield BuiltInClients(run_id, plan, server, clients, clock, others=others)
+
+
+@contextlib.contextmanager
+def clock_link(server: Server, stop: Callable[[], bool]) -> Iterator[tuple[ClientLink, ClockSync]]:
+    """The clients' process with its clock channel open, and a clock without probes yet."""
+    is_one_machine = is_loopback(server.host)
+    clock = ClockSync(
+        quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US if is_one_machine else WANDER_US
+    )
+    with ClientLink(stop) as clients:
+        port = server.clock_port or address_of(server.url)[1]
+        secure = urlsplit(server.url).scheme == "https"
+        clients.open_clock(server.host, port, channel=server.clock_channel, secure=secure)
+        yield clients, clock
+
+
+@dataclass(slots=True)
+class _Run:
+    """The way through the plan."""
+
+    plan: Plan
+    laboratory: Laboratory
+    store: Store
+    progress: Progress
+    _left: list[BlockSpec] = field(init=False)
+    _indexes: Iterator[int] = field(init=False)
+    _names: set[tuple[int, int]] = field(default_factory=set)
+    """(clients, block) of those that ran: no two may share one."""
+    _done: int = 0
+
+    def __post_init__(self) -> None:
+        self._left = list(schedule(self.plan))
+        self._indexes = itertools.count()
+
+    def all_blocks(self) -> None:
+        """Every block of the plan, then those that take the place of void ones, as long as there may be more."""
+        self.progress.start(trials=self._trials_left(), left_s=self._left_s())
+        self.store.add_probes(self.laboratory.begin())
+        repeats = missing = 0
+        while self._left:
+            planned = self._next()
+            block = self.laboratory.begin_block(planned)
+            if block is None or (block.clients, block.block) in self._names:
+                self.progress.note(remark("left_out", **_name(planned)))
+                continue
+            self._names.add((block.clients, block.block))
+            why_void = self._block(block)
+            if why_void is None:
+                continue
+            if repeats < self.plan.extra_blocks_max:
+                self._left.append(repeat_of(block, block=self.plan.blocks + repeats))
+                repeats += 1
+                self.progress.note(
+                    remark("void_block", why=why_void.text, why_code=why_void.code, **_name(block))
+                )
+            else:
+                missing += 1
+        if missing:
+            self.progress.note(remark("not_repeated", count=missing))
+
+    def _next(self) -> BlockSpec:
+        """The first block for which enough clients are there; the first of all when there is none."""
+        enough = (index for index, block in enumerate(self._left) if self.laboratory.has_enough_for(block))
+        return self._left.pop(next(enough, 0))
+
+    def _block(self, block: BlockSpec) -> TrialWarning | None:
+        """Run a block; why it is void, or `None`. The rest of a void one runs too: what it shows is kept."""
+        why_void: TrialWarning | None = None
+        for position, arm in enumerate(block.arms):
+            idle = None
+            if self.plan.idle_s > 0 and arm == block.idle_arm:
+                idle = TrialSpec(next(self._indexes), block.block, block.clients, arm, idle=True)
+            spec = TrialSpec(next(self._indexes), block.block, block.clients, arm)
+            self._announce(idle or spec, block, position)
+            self.laboratory.connect(spec)
+            if idle is not None:
+                why_void = self._keep(self.laboratory.idle(idle)) or why_void
+                self._announce(spec, block, position)
+            why_void = self._keep(self.laboratory.measure(spec)) or why_void
+            self.laboratory.disconnect()
+        spool.ingest(self.store)
+        return why_void
+
+    def _keep(self, finished: Finished) -> TrialWarning | None:
+        """Put a trial into the store; why it is void, or `None`. The analysis finds the same from the raw rows."""
+        self.store.add_trial(finished.record, published=finished.published)
+        self.store.add_probes(finished.probes)
+        self._done += 1
+        warnings = check_trial(finished.record, self.plan)
+        self.progress.kept(finished.record, is_void=not is_valid(warnings))
+        return next((each for each in warnings if each.severity is Severity.VOID), None)
+
+    def _announce(self, spec: TrialSpec, block: BlockSpec, position: int) -> None:
+        left = len(block.arms) - position
+        is_idle_to_come = spec.idle or (self.plan.idle_s > 0 and block.idle_arm in block.arms[position + 1 :])
+        trials_here = left + is_idle_to_come
+        self.progress.trial(
+            spec,
+            done=self._done,
+            trials=self._done + trials_here + self._trials_left(),
+            left_s=sum(map(self._trial_s, block.arms[position:]))
+            + is_idle_to_come * self._idle_s()
+            + self._left_s(),
+        )
+
+    def _trials_left(self) -> int:
+        return sum(len(block.arms) + (self.plan.idle_s > 0) for block in self._left)
+
+    def _left_s(self) -> float:
+        return sum(sum(map(self._trial_s, block.arms)) + self._idle_s() for block in self._left)
+
+    def _trial_s(self, arm: Arm) -> float:
+        return trial_s(self.plan, arm) + self.laboratory.overhead_s
+
+    def _idle_s(self) -> float:
+        plan = self.plan
+        return plan.idle_s + plan.settle_s + self.laboratory.idle_overhead_s if plan.idle_s > 0 else 0.0
+
+
+def _name(block: BlockSpec) -> dict[str, int]:
+    return {"block": block.block + 1, "clients": block.clients}

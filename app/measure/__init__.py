@@ -1,1 +1,0 @@
-"""What is measured of the machine, and where it is kept."""

@@ -1,0 +1,116 @@
+"""The broker that the settings ask for."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+from app import clock
+from app.core.broker_url import RedisAddress, parse_broker_url
+from app.core.errors import BrokerAway, SettingError, Unfit
+from app.server.broker.base import Broker
+from app.server.broker.history_cache import HistoryCache
+from app.server.broker.memory import MemoryBroker
+from app.server.broker.sqlite.broker import SqliteBroker
+from app.server.broker.sqlite.journal import Journal
+from app.settings import Settings
+
+HANDOVER_S = 12.0
+"""A worker waits so long for the one that it replaces, which drains for at most 7 s."""
+
+CHECK_S = 2.0
+"""Before a server is started: a predecessor that has been killed may need a moment to end."""
+
+REDIS_START_S = 10.0
+"""Before a server is started: a Redis that was started beside it may need a moment to load what it holds."""
+
+TRY_AGAIN_S = 0.25
+
+logger = logging.getLogger("siar.broker")
+
+
+def make_broker(settings: Settings) -> Broker:
+    """Order and history where `SIAR_BROKER` says.
+
+    Raises `SettingError`, `Unfit` (in use, not writable) or `StoreError` (damaged, foreign) in words. Waits for a
+    Redis that is away: a worker that gave up would take the whole server with it, while its siblings still serve.
+    """
+    url = parse_broker_url(settings.broker)
+    bounds = {
+        "count_max": settings.history_count,
+        "bytes_max": settings.history_bytes,
+        "age_max_us": settings.history_age_s * 1_000_000,
+    }
+    if url.redis is not None:
+        # Several processes have no rooms at all; the worker that takes another's place has that one's.
+        server = clock.timebase() if settings.workers == 1 else ""
+        return _shared(url.redis, settings.broker_ca, bounds, server)
+    if url.path is None:
+        return MemoryBroker(**bounds)
+    journal = Journal(url.path, synchronous=url.synchronous, wait_s=HANDOVER_S)
+    try:
+        return SqliteBroker(journal, **bounds)
+    except BaseException:
+        journal.close(journal.state)
+        raise
+
+
+def make_history_cache(settings: Settings, broker: Broker) -> HistoryCache | None:
+    """Where answers to who asks for history are kept, if the settings ask for it."""
+    if not settings.history_cache_ttl_s:
+        return None
+    from app.server.broker.redis.broker import RedisBroker
+
+    assert isinstance(broker, RedisBroker)  # as the settings have been checked for
+    return broker.history_cache(ttl_s=settings.history_cache_ttl_s)
+
+
+def check_broker(settings: Settings) -> None:
+    """Raise now, in words, what `make_broker` would raise in a worker, where nobody reads it."""
+    url = parse_broker_url(settings.broker)
+    if settings.broker_ca and not Path(settings.broker_ca).is_file():
+        raise SettingError(f"SIAR_BROKER_CA is {settings.broker_ca}: there is no such file.")
+    if url.redis is not None:
+        _check_redis(url.redis, settings.broker_ca)
+    elif url.path is not None:
+        journal = Journal(url.path, synchronous=url.synchronous, wait_s=CHECK_S)
+        journal.close(journal.state)
+
+
+def _shared(address: RedisAddress, ca_file: str, bounds: dict[str, int], server: str) -> Broker:
+    # Not at the top: who serves from one process needs neither the library nor the time to load it.
+    from app.server.broker.redis.broker import RedisBroker
+    from app.server.broker.redis.link import RedisLink
+
+    is_told = False
+    while True:
+        link = RedisLink(address, ca_file=ca_file)
+        try:
+            return RedisBroker(link, **bounds, server=server)
+        except BrokerAway as error:
+            link.hang_up()
+            if not is_told:
+                logger.warning("%s Waiting for it.", error)
+                is_told = True
+            time.sleep(TRY_AGAIN_S)
+
+
+def _check_redis(address: RedisAddress, ca_file: str) -> None:
+    from app.server.broker.redis.link import RedisLink
+
+    link = RedisLink(address, ca_file=ca_file)
+    try:
+        for tries_left in reversed(range(round(REDIS_START_S / TRY_AGAIN_S))):
+            try:
+                link.check()
+                return
+            except BrokerAway as error:
+                if not tries_left:
+                    raise Unfit(
+                        f"Redis ({address}) does not answer or does not let us in: {error.__cause__}. "
+                        "Start it, or name another with --broker."
+                    ) from error
+            time.sleep(TRY_AGAIN_S)
+    finally:
+        link.hang_up()

@@ -1,0 +1,169 @@
+"""The broker within one process: a counter, two rings, the keys and a lock."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from heapq import merge
+
+from app import clock
+from app.core.notification import Notification
+from app.core.position import Position
+from app.core.units import ServerUs
+from app.core.wire import is_trial_topic
+from app.server.broker.base import Draft, Filter, Gap, Listener, Published, Replay, Watcher
+from app.server.broker.history import History
+from app.server.broker.keys import Keys, Use, fingerprint
+
+TRIAL_HISTORY_COUNT = 20_000
+"""Enough for a trial of 5 minutes at 60/s; a client that breaks off in a trial resumes from it."""
+
+
+class MemoryBroker:
+    """`memory://`: order and history that end with the process; each start is a new epoch."""
+
+    def __init__(self, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
+        self._epoch = secrets.token_hex(4)
+        self._offset = 0
+        self._operator = History(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
+        self._trials = History(count_max=TRIAL_HISTORY_COUNT, bytes_max=bytes_max, age_max_us=age_max_us)
+        self._keys = Keys()
+        self._listeners: list[Listener] = []
+        self._watchers: list[Watcher] = []
+        self._lock = threading.RLock()
+        self.durability = ""
+        """How safe is what was published, where that is not ours to decide."""
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` of every notification from now on."""
+        self._listeners.append(listener)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` of what becomes of the broker itself; within one process nothing does."""
+        self._watchers.append(watcher)
+
+    def position(self) -> Position:
+        """The position of the newest notification; when it is told, every listener has been told of that one."""
+        with self._lock:
+            return self._position()
+
+    def _position(self) -> Position:
+        return Position(self._epoch, self._offset)
+
+    def publish(self, draft: Draft) -> Published:
+        """Order, keep and hand on. Raises `Conflict` when the idempotency key stands for something else."""
+        with self._lock:
+            use = self._keys.find(draft)
+            if use is not None:
+                return self._repeated(draft, use)
+            offset = self._offset + 1
+            notification = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
+            self._keep(notification, draft)
+            # Only now: one that cannot be encoded or kept must not leave a hole in the order.
+            self._offset = offset
+            (self._trials if draft.trial else self._operator).append(notification)
+            recipients = self._tell(notification)
+            if draft.idempotency_key is not None:
+                self._keys.remember(draft.idempotency_key, use_of(draft, notification, recipients))
+            return Published(notification, recipients)
+
+    @property
+    def has_rooms(self) -> bool:
+        """Always: nobody else is there."""
+        return True
+
+    def leave_rooms(self) -> None:
+        """Nobody waits for them."""
+
+    def close(self) -> None:
+        """Nothing outlives the process."""
+
+    def _tell(self, notification: Notification) -> dict[str, int]:
+        """Tell every listener; how many connections it went to, by transport."""
+        recipients: dict[str, int] = {}
+        for listener in self._listeners:
+            for transport, count in listener(notification).items():
+                recipients[transport] = recipients.get(transport, 0) + count
+        return recipients
+
+    def _keep(self, notification: Notification, draft: Draft) -> None:
+        """Nothing beneath the rings. A broker that has something raises `NotKept` when it fails."""
+
+    def reaches(self, since: Position, wanted: Filter) -> bool:
+        """Whether history holds everything after `since` that `wanted` would get."""
+        with self._lock:
+            now_us = clock.now_us()
+            self._operator.expire(now_us)
+            self._trials.expire(now_us)
+            return self._is_known(since) and self._lost_through(wanted) <= since.offset
+
+    def earlier(self, draft: Draft) -> Published | None:
+        """What the draft's idempotency key published before, if it did. Raises `Conflict` as `publish` does."""
+        with self._lock:
+            use = self._keys.find(draft)
+            return None if use is None else self._repeated(draft, use)
+
+    def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
+        """Call `start` with what was missed since, while nobody can publish."""
+        with self._lock:
+            start(Replay(None, ()) if since is None else self._missed(since, wanted))
+
+    def history(self, after: int, limit: int) -> tuple[Notification, ...]:
+        """The operator's notifications to everyone after an offset, oldest first."""
+        with self._lock:
+            found = []
+            for notification in self._operator.after(after, clock.now_us()):
+                if notification.targets.devices is None and notification.targets.transport is None:
+                    found.append(notification)
+                    if len(found) == limit:
+                        break
+            return tuple(found)
+
+    def _built(self, draft: Draft, offset: int, *, due_us: ServerUs, sent_us: ServerUs) -> Notification:
+        return Notification(
+            position=Position(self._epoch, offset),
+            topic=draft.topic,
+            due_us=due_us,
+            sent_us=sent_us,
+            title=draft.title,
+            body=draft.body,
+            data=draft.data,
+            targets=draft.targets,
+            expires_us=None if draft.ttl_us is None else ServerUs(sent_us + draft.ttl_us),
+        )
+
+    def _repeated(self, draft: Draft, use: Use) -> Published:
+        """What the key published then: the draft has the same content, and the use has the rest."""
+        notification = self._built(draft, use.offset, due_us=use.due_us, sent_us=use.sent_us)
+        return Published(notification, use.recipients, repeated=True)
+
+    def _is_known(self, position: Position) -> bool:
+        return position.epoch == self._epoch and position.offset <= self._offset
+
+    def _lost_through(self, wanted: Filter) -> int:
+        """The highest offset that history pushed out and that `wanted` might have got.
+
+        A trial belongs to who measures in it: for a stream that names its topics, only trials that it names count.
+        """
+        if wanted.topics is not None and not any(is_trial_topic(topic) for topic in wanted.topics):
+            return self._operator.lost_through
+        return max(self._operator.lost_through, self._trials.lost_through)
+
+    def _missed(self, since: Position, wanted: Filter) -> Replay:
+        known = self._is_known(since)
+        after = since.offset if known else 0
+        now_us = clock.now_us()
+        rings = (self._operator.after(after, now_us), self._trials.after(after, now_us))
+        missed = tuple(each for each in merge(*rings, key=lambda each: each.offset) if wanted.matches(each))
+        lost_through = self._lost_through(wanted)
+        if known and lost_through <= after:
+            return Replay(None, missed)
+        # The client stands just before what it is about to get: a position must never go backwards.
+        stands_at = Position(self._epoch, missed[0].offset - 1 if missed else self._offset)
+        return Replay(Gap(after + 1, lost_through, "expired" if known else "epoch", stands_at), missed)
+
+
+def use_of(draft: Draft, notification: Notification, recipients: dict[str, int]) -> Use:
+    """What is kept of the use of a draft's key."""
+    return Use(fingerprint(draft), notification.offset, notification.due_us, notification.sent_us, recipients)

@@ -1,0 +1,1 @@
+"""The broker that several servers share, over Redis."""

@@ -1,0 +1,1 @@
+"""The broker whose history survives a restart, in one SQLite file."""

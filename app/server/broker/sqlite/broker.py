@@ -1,0 +1,100 @@
+"""The broker whose history outlives the process: the rings of `memory://`, with a journal beneath.
+
+    publish --journal (commit)--> ring --> listeners          resume, history <-- ring <--journal, at start
+
+Reading is that of `memory://`: SQLite is a log, read once at start. Writing happens inside `publish`, under the
+broker's lock and on the event loop: with `synchronous=normal` a commit is a write into the page cache, tens of
+microseconds, less than it would cost to hand it to a thread and come back; and while the lock is held nobody can see an
+offset that is not kept. Waiting for the disk is left to a thread (flusher.py). With `synchronous=full` each publish
+waits for the disk, and everything waits with it: that is what the setting buys safety from power cuts with.
+
+Trials are not written, so that measuring does not measure a disk. Their offsets are: before a trial passes
+`trials_through`, that is moved ahead by a block, so that no offset is given out twice after a kill; what lies below it
+is a gap for whoever might have wanted trials. The operator's next notification, or the end of the server, moves it
+back to where the trials really ended.
+"""
+
+from __future__ import annotations
+
+import atexit
+from dataclasses import replace
+
+from app.core.notification import Notification
+from app.server.broker.base import Draft
+from app.server.broker.keys import Use
+from app.server.broker.memory import MemoryBroker, use_of
+from app.server.broker.sqlite.flusher import Flusher
+from app.server.broker.sqlite.journal import Journal
+
+TRIAL_OFFSETS_RESERVED = 1_000
+"""One commit for this many notifications of trials, and at most this long a gap after a kill amid one."""
+
+DROP_AT_ROWS = 64
+"""So many rows more than history holds are kept before they are dropped together, which costs one commit."""
+
+
+class SqliteBroker(MemoryBroker):
+    """`sqlite:///PATH`: a notification that `publish` returned is there after a restart, with its offset and epoch."""
+
+    def __init__(self, journal: Journal, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
+        """Raises `StoreError` when the journal cannot be read."""
+        super().__init__(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
+        self._journal = journal
+        self._last_trial = journal.state.trials_through
+        self._load()
+        self._flusher = Flusher(journal.flush)
+        atexit.register(self._close_journal)
+
+    def close(self) -> None:
+        """End in order. The broker must not be used any more."""
+        self._flusher.stop()
+        atexit.unregister(self._close_journal)
+        self._close_journal()
+
+    def _close_journal(self) -> None:
+        self._journal.close(replace(self._journal.state, trials_through=self._last_trial))
+
+    def _load(self) -> None:
+        state = self._journal.state
+        self._epoch = state.epoch
+        self._operator.lost_through = state.expired_through
+        self._trials.lost_through = state.trials_through
+        self._offset = max(state.expired_through, state.trials_through)
+        for notification in self._journal.notifications():
+            self._operator.append(notification)
+            self._offset = max(self._offset, notification.offset)
+        for key, use in self._journal.uses():
+            self._keys.remember(key, use)
+            self._offset = max(self._offset, use.offset)
+
+    def _keep(self, notification: Notification, draft: Draft) -> None:
+        if draft.trial:
+            self._keep_trial(notification.offset)
+            return
+        self._drop_if_due(notification.offset)
+        state = self._journal.state
+        if state.trials_through != self._last_trial:
+            state = replace(state, trials_through=self._last_trial)
+        key = draft.idempotency_key
+        use: Use | None = None if key is None else use_of(draft, notification, {})
+        self._journal.append(notification, key, use, state)
+        self._flusher.wake()
+
+    def _keep_trial(self, offset: int) -> None:
+        state = self._journal.state
+        if offset > state.trials_through:
+            self._journal.reserve(replace(state, trials_through=offset + TRIAL_OFFSETS_RESERVED - 1))
+        self._last_trial = offset
+
+    def _drop_if_due(self, offset: int) -> None:
+        rows = self._journal.notification_count - len(self._operator)
+        keys = self._journal.key_count - len(self._keys)
+        if max(rows, keys) < DROP_AT_ROWS:
+            return
+        state = replace(self._journal.state, expired_through=self._operator.lost_through)
+        first, first_use = self._operator.first_offset, self._keys.first_offset
+        self._journal.drop_before(
+            notification=offset if first is None else first,
+            use=offset if first_use is None else first_use,
+            state=state,
+        )

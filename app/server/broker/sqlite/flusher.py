@@ -1,0 +1,49 @@
+"""Brings what was written to the disk soon after, in the background."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from app.core.errors import NotKept
+from app.server.wsgi.offload import blocking
+
+FLUSH_AFTER_S = 1.0
+"""What a power cut may take. Notifications of one second share a flush, which is two writes through to the disk."""
+
+logger = logging.getLogger("siar.broker")
+
+
+class Flusher:
+    """Calls `flush` within `FLUSH_AFTER_S` of a `wake`, in a real thread: a disk takes its time."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self._wanted = threading.Event()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="siar-flusher", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something was written."""
+        if not self._wanted.is_set():
+            self._wanted.set()
+
+    def stop(self) -> None:
+        """Once it returns, no flush is under way."""
+        self._stopped.set()
+        self._wanted.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        # Asked here too: a `stop` between the pause and `clear` would otherwise be forgotten, and wait for ever.
+        while not self._stopped.is_set():
+            self._wanted.wait()
+            if self._stopped.wait(FLUSH_AFTER_S):
+                return
+            self._wanted.clear()
+            try:
+                blocking(self._flush)
+            except NotKept as error:
+                logger.warning("%s What was published stays safe from all but a power cut.", error)

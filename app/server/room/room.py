@@ -1,0 +1,181 @@
+"""The room: phones gather, a countdown starts the experiment, the runner conducts it, everybody sees how it ends.
+
+    Attendance    who is here, and what they say of themselves
+    Stages        which phase it is, and what time alone brings
+    Conducted     what the runner does
+    Room          what phones and the operator do
+
+The room decides when enough phones are ready. What is measured, and when, the runner says (`set_trial`).
+"""
+
+from __future__ import annotations
+
+from app.core.errors import Conflict, Unknown
+from app.i18n import refusal
+from app.server.room.clean_name import clean_name
+from app.server.room.conducted import Conducted
+from app.server.room.participant import Participant
+from app.server.room.phases import UNDER_WAY, Experiment, Phase
+from app.server.room.seats import PARTICIPANTS_MAX
+from app.server.room.stages import (
+    COUNTDOWN_US,
+    LATECOMERS_US,
+    OVER_KEPT_MAX,
+    REMEMBERED_US,
+    RUNNER_SILENCE_US,
+    RUNNER_SILENT,
+)
+
+__all__ = [
+    "COUNTDOWN_US",
+    "LATECOMERS_US",
+    "OVER_KEPT_MAX",
+    "REMEMBERED_US",
+    "RUNNER_SILENCE_US",
+    "RUNNER_SILENT",
+    "Room",
+]
+
+
+class Room(Conducted):
+    """The one room of this server. All methods may be called from any thread."""
+
+    # What phones do.
+
+    def join(self, device: str, *, name: str, model: str | None, language: str) -> Participant:
+        """A seat for `device`, or the one that it had. Raises `Conflict`."""
+        with self.lock:
+            now_us = self.now_us()
+            found = self.seats.get(device)
+            if self.was_removed(device):
+                raise Conflict(refusal("device_removed"))
+            if self.phase is Phase.CLOSED:
+                raise Conflict(refusal("room_closed"))
+            if found is None:
+                if self._phase is Phase.FINISHED:
+                    raise Conflict(refusal("experiment_over"))
+                if self._phase is not Phase.GATHERING:
+                    raise Conflict(refusal("experiment_with_others"))
+                found = self.seats.take(device, name=name, model=model, language=language, now_us=now_us)
+            else:
+                found.left = False
+                found.name = clean_name(name) or found.name
+                found.model = model or found.model
+                found.last_seen_us = now_us
+            self.reports.take(device, {}, now_us=now_us, name=found.name)
+            self._changed()
+            return found
+
+    def proposed_name(self, device: str, language: str) -> str:
+        """A friendly name that nobody here has, for a device that has not joined."""
+        with self.lock:
+            return self.seats.proposal(device, language)
+
+    def leave(self, device: str) -> None:
+        """`device` goes by itself; once the experiment has begun its seat is kept for it."""
+        with self.lock:
+            found = self.seats.get(device)
+            if found is None:
+                return
+            if self.phase in UNDER_WAY:
+                found.left, found.ready = True, False
+            else:
+                self.seats.free(device)
+            self._changed()
+
+    def keeps_out(self, device: str, run: str) -> bool:
+        """Whether `run` is the room's and `device` none of its participants: strangers could fill its spool."""
+        with self.lock:
+            is_ours = self.experiment is not None and self.experiment.run == run
+            return is_ours and self.seats.get(device) is None
+
+    def compresses(self, device: str) -> bool | None:
+        """What the arm of the trial says that the device takes part in; `None`: there is none, or it says nothing."""
+        trial = self.trial
+        if trial is None or device not in trial.participants:
+            return None
+        asked = trial.factors.get("compression")
+        return None if asked is None else asked is True
+
+    def forget(self, device: str) -> None:
+        """Keep nothing of `device`: its owner asks. Its seat is free; it may join again."""
+        with self.lock:
+            self.leave(device)
+            self.reports.forget(device)
+            if self.result is not None:
+                others = {each: url for each, url in self.result.get("results", {}).items() if each != device}
+                self.result = {**self.result, "results": others}
+
+    # What the operator does.
+
+    def open(self, experiment: Experiment) -> None:
+        """Let phones gather; those that are here from before stay. Raises `Conflict` while one is open."""
+        with self.lock:
+            if self.phase not in (Phase.CLOSED, Phase.FINISHED):
+                raise Conflict(refusal("room_open_already"))
+            remembered_us = self.now_us() - REMEMBERED_US
+            self.seats.begin_anew([each for each in self.here() if each.last_seen_us >= remembered_us])
+            self._removed.clear()
+            self.experiment = experiment
+            self.trial, self.result, self.progress = None, None, {}
+            self._quiet_until_us = 0
+            self._runner_heard_us = self.closed_because = None
+            self._become(Phase.GATHERING)
+
+    def start(self) -> None:
+        """Begin the countdown with who is ready. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.GATHERING:
+                raise Conflict(refusal("cannot_start", phase=self._phase))
+            if self.practice_run is not None:
+                raise Conflict(refusal("start_after_practice"))
+            if not self.ready_count():
+                raise Conflict(refusal("nobody_ready"))
+            self._begin_countdown(self.now_us() + COUNTDOWN_US)
+
+    def pause(self) -> None:
+        """Stop between trials: at once, or as soon as the present one is over. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.RUNNING:
+                raise Conflict(refusal("cannot_pause", phase=self._phase))
+            if self.trial is None:
+                self._become(Phase.PAUSED)
+            else:
+                self.pause_wanted = True
+                self._changed()
+
+    def resume(self) -> None:
+        """Go on. Raises `Conflict`."""
+        with self.lock:
+            if self.phase is not Phase.PAUSED and not self.pause_wanted:
+                raise Conflict(refusal("cannot_resume", phase=self._phase))
+            self._become(Phase.RUNNING)
+
+    def close(self, *, run: str | None = None) -> None:
+        """Cancel, or put away what is finished; phones stay for the next one. Raises `Conflict` for another `run`."""
+        with self.lock:
+            self._check_run(run)
+            self._put_away()
+            self.closed_because = None
+
+    def give_up(self, run: str) -> None:
+        """Close, if `run` is what the room is open for: who conducted it has gone without a word."""
+        with self.lock:
+            is_its = self.experiment is not None and self.experiment.run == run
+            if is_its and self.phase is not Phase.FINISHED:
+                self.close()
+
+    def remove(self, device: str) -> None:
+        """Send a device away until the next experiment. Raises `Unknown`."""
+        with self.lock:
+            found = self.seats.get(device)
+            if found is None:
+                raise Unknown(refusal("device_not_in_room", device=device[:64]))
+            if self.phase in UNDER_WAY:
+                found.removed, found.ready = True, False
+            else:
+                self.seats.free(device)
+                self._removed[device] = None
+                if len(self._removed) > PARTICIPANTS_MAX:
+                    self._removed.popitem(last=False)
+            self._changed()

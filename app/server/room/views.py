@@ -1,0 +1,158 @@
+"""What the room shows to whom: a phone, the operator, the big screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.i18n import LANGUAGES
+from app.server.room.notes import said
+from app.server.room.participant import Participant
+from app.server.room.phases import Phase
+from app.server.room.room import Room
+from app.server.room.trial import STATE_RUNNING
+
+POLL_MS = {
+    Phase.CLOSED: 5000,
+    Phase.GATHERING: 1000,
+    Phase.COUNTDOWN: 500,
+    Phase.RUNNING: 500,
+    Phase.PAUSED: 1000,
+    Phase.FINISHED: 2000,
+}
+"""When to ask again: often where something is about to happen."""
+
+POLL_MS_PER_PHONE = 5
+"""A room of 200 asks 200 times a second at most, a fifth of one core; a class of 30 is not slowed down."""
+
+POLL_MS_MAX = 60_000
+
+SPREAD_MS = 20
+"""Phones that wait for the end of a trial come back one after the other."""
+
+
+def assignment(room: Room, device: str) -> dict[str, Any]:
+    """What `device` is to know and do."""
+    with room.lock:
+        participant = room.seats.get(device)
+        is_in = participant is not None and participant.is_here
+        result_url = (room.result or {}).get("results", {}).get(device)
+        return {
+            **_common(room),
+            "poll_after_ms": poll_after_ms(room, participant),
+            "you": {
+                "device": device,
+                "name": participant.name if participant else None,
+                "seat": participant.seat if participant else None,
+                "joined": is_in,
+                "removed": room.was_removed(device),
+            },
+            "trial": room.trial.wire(device=device) if room.trial and is_in else None,
+            "result_url": result_url,
+        }
+
+
+def poll_after_ms(room: Room, participant: Participant | None) -> int:
+    """When a phone should ask again; while a trial runs not before it is over, or after a minute of a longer one."""
+    trial = room.trial
+    if trial is None or trial.state != STATE_RUNNING or trial.ends_us is None:
+        return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.here()))
+    seat = participant.seat if participant else 0
+    left_ms = (trial.ends_us - room.now_us()) // 1000 + seat * SPREAD_MS
+    return min(max(left_ms, POLL_MS[Phase.RUNNING]), POLL_MS_MAX)
+
+
+def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
+    """Everything: for the operator's page and the runner."""
+    with room.lock:
+        common, trial = _common(room), room.trial
+        return {
+            **common,
+            "plan": dict(room.experiment.plan) if room.experiment else {},
+            "participants": [_participant(room, each) for each in room.seats],
+            "trial": None
+            if trial is None
+            else {**trial.public(), "topic": trial.topic, "participants": sorted(trial.participants)},
+            "pause_wanted": room.pause_wanted,
+            "progress": _progress(room, language),
+            "result": room.result,
+        }
+
+
+def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
+    """What everybody in the classroom may see: seats and names, no device and no link of anyone's."""
+    with room.lock:
+        common, trial = _common(room), room.trial
+        seats = {each.device: each.seat for each in room.seats}
+        return {
+            **common,
+            "poll_after_ms": poll_after_ms(room, None),
+            "participants": [
+                {name: value for name, value in _participant(room, each).items() if name != "device"}
+                for each in room.here()
+            ],
+            "trial": None
+            if trial is None
+            else {
+                **trial.public(),
+                # Who has left while phones gather has no seat any more.
+                "seats": sorted(seats[device] for device in trial.participants if device in seats),
+            },
+            "progress": _progress(room, language),
+            "result": None
+            if room.result is None
+            else {name: value for name, value in room.result.items() if name != "results"},
+        }
+
+
+def _common(room: Room) -> dict[str, Any]:
+    """What each of them begins with. To be asked for first: asking for the phase may bring the next one."""
+    phase = room.phase
+    experiment = room.experiment
+    return {
+        "version": room.version,
+        "phase": phase,
+        "run": room.practice_run or (experiment.run if experiment else None),
+        "practice": room.practice_run is not None or (experiment is not None and experiment.practice),
+        "server_us": room.now_us(),
+        "joined_count": len(room.here()),
+        "wanted_count": experiment.wanted_count if experiment else 0,
+        "ready_count": room.ready_count(),
+        "length_s": experiment.length_s if experiment else None,
+        "round": room.progress.get("round"),
+        "rounds": room.progress.get("rounds"),
+        "remaining_s": room.progress.get("remaining_s"),
+        "countdown_to_us": room.countdown_to_us,
+        "closed_because": room.closed_because,
+    }
+
+
+def _progress(room: Room, language: str) -> dict[str, Any]:
+    """As the runner said it, with its notes in the reader's language."""
+    found = room.progress.get("notes") or []
+    notes = [said(each, language=language, name_of=room.seat_name) for each in found]
+    return {**room.progress, "notes": notes} if found else room.progress
+
+
+def _participant(room: Room, each: Participant) -> dict[str, Any]:
+    return {
+        "device": each.device,
+        "seat": each.seat,
+        "name": each.name,
+        "model": each.model,
+        "checks": dict(each.checks),
+        "ready": each.ready,
+        "visible": each.visible,
+        "awake": each.awake,
+        "connected": each.connected,
+        "away": room.is_away(each),
+        "taking_part": each.taking_part,
+        "clock_bound_ms": each.clock_bound_ms,
+        "rtt_ms": each.rtt_ms,
+        "jitter_ms": each.jitter_ms,
+        "last_seen_us": each.last_seen_us,
+        "trial_ready": each.trial_ready,
+        "trial_done": each.trial_done,
+        "disconnects": each.disconnects,
+        "removed": each.removed,
+        "left": each.left,
+    }

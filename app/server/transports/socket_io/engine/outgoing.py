@@ -1,0 +1,173 @@
+"""What is on its way to an Engine.IO client: held back, waiting, or handed to its WebSocket.
+
+send() ---> _held      while a Socket.IO connect handler runs: CONNECT must come first
+       ---> _waiting   no WebSocket yet: until the client polls, or has upgraded
+       ---> channel    the established WebSocket
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from engineio import packet
+from engineio.packet import Packet
+
+from app.core.notification import utf8_bytes
+from app.server.transports.socket_io.engine.limits import POLL_BYTES_MAX
+
+if TYPE_CHECKING:
+    from app.server.transports.socket_io.engine.entry import WebSocketEntry
+    from app.server.transports.socket_io.engine.server import EngineServer
+    from app.server.transports.socket_io.engine.waiter import Waiter
+
+
+class Channel(Protocol):
+    """A WebSocket as a session sees it. Nothing may block or raise, also when the connection has ended."""
+
+    def send_packet(self, pkt: Packet) -> None:
+        """One packet in one message, behind those before it."""
+        ...
+
+    def close(self) -> None:
+        """Send what waits, say goodbye, end the connection."""
+        ...
+
+    def cut(self) -> None:
+        """End the connection at once: its peer does not read."""
+        ...
+
+    @property
+    def waiting_count(self) -> int:
+        """Packets that wait in the channel itself."""
+        ...
+
+
+class Outgoing:
+    """A session's way out. Packets reach the client in the order of `send`, through an upgrade too.
+
+    The server's lock guards it, and is never held while a channel is called.
+    """
+
+    __slots__ = (
+        "_held",
+        "_waiter",
+        "_waiting",
+        "channel",
+        "closed",
+        "closing",
+        "connected",
+        "entry",
+        "server",
+        "upgraded",
+    )
+
+    def __init__(self, server: EngineServer) -> None:
+        self.server = server
+        self.channel: Channel | None = None
+        """The established WebSocket, the session's only transport once it is there."""
+        self.entry: WebSocketEntry | None = None
+        """A WebSocket that may take the place of polling, while it is being tried."""
+        self.connected = self.upgraded = self.closing = self.closed = False
+        self._waiting: list[Packet] | None = None
+        self._held: list[Packet] | None = None
+        self._waiter: Waiter | None = None
+        """The poll that waits for packets."""
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether a poll waits for packets."""
+        return self._waiter is not None
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether the next poll would be answered at once."""
+        return self._waiting is not None
+
+    @property
+    def waiting_count(self) -> int:
+        """Packets that the client has not taken yet."""
+        channel = self.channel
+        return len(self._waiting or ()) + (channel.waiting_count if channel is not None else 0)
+
+    def send(self, pkt: Packet) -> None:
+        """Send a packet, or keep it until it can be sent. To a session that has ended it says nothing."""
+        with self.server.lock:
+            if self.closed:
+                return
+            if self._held is not None and pkt.packet_type == packet.MESSAGE:
+                self._held.append(pkt)
+                return
+            channel = self.channel
+            if channel is None:
+                self._keep(pkt)
+                return
+        channel.send_packet(pkt)
+
+    def hold(self) -> None:
+        """Keep back what is sent from now on."""
+        with self.server.lock:
+            self._held = []
+
+    def release(self, first: Packet | None, *, unless: Callable[[Packet], bool]) -> None:
+        """Send `first`, then what has been held back and what comes meanwhile, except for what is `unless`."""
+        batch = [] if first is None else [first]
+        while True:
+            for pkt in batch:
+                self._send_now(pkt)
+            with self.server.lock:
+                if not self._held:
+                    self._held = None
+                    return
+                batch, self._held = [pkt for pkt in self._held if not unless(pkt)], []
+
+    def attach(self, channel: Channel, opening: Packet | None = None) -> None:
+        """From here on the WebSocket is the session's transport: `opening`, what waits, then everything sent."""
+        if opening is not None:
+            channel.send_packet(opening)
+        while True:
+            with self.server.lock:
+                batch, self._waiting = self._waiting or (), None
+                if not batch:
+                    self.connected = self.upgraded = True
+                    self.entry = None
+                    if not self.closing:
+                        self.channel = channel
+                    self._wake()  # A poll that came too late.
+                    break
+            for pkt in batch:
+                channel.send_packet(pkt)
+        if self.closing:
+            channel.close()
+
+    def _send_now(self, pkt: Packet) -> None:
+        with self.server.lock:
+            if self.closed:
+                return
+            channel = self.channel
+            if channel is None:
+                self._keep(pkt)
+                return
+        channel.send_packet(pkt)
+
+    def _keep(self, pkt: Packet) -> None:
+        if self._waiting is None:
+            self._waiting = []
+        self._waiting.append(pkt)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            self._waiter.wake()
+
+    def _take_waiting(self) -> list[Packet]:
+        """What goes into one poll's answer."""
+        waiting, count, size = self._waiting or [], 0, 0
+        while count < len(waiting) and size < POLL_BYTES_MAX:
+            data = waiting[count].data
+            size += utf8_bytes(data) if isinstance(data, str) else len(data) if isinstance(data, bytes) else 0
+            count += 1
+        taken = waiting[:count]
+        del waiting[:count]
+        self._waiting = waiting or None
+        return taken

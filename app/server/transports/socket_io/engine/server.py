@@ -1,0 +1,319 @@
+"""The library's Engine.IO server, with the endpoint in front of it rewritten.
+
+    request -> CORS -> checks -> GET, polling, no sid     a new session: the open packet
+                                 GET, polling             what waits for the client, waited for
+                                 POST, polling            packets of the client
+                                 GET, WebSocket           an entry, handed to `websocket`
+
+When a session ends for want of an answer is the timer's business (engine_timer.py).
+
+Quotations are from the Engine.IO protocol, version 4. What the library (python-engineio 4.15, python-socketio 5.18) does
+otherwise is told where it is overridden, by these numbers, here and in the files beside:
+
+    1  announces pings in whole seconds            8  answers sessions past their ping timeout
+    2  takes a missing transport for polling       9  answers a pending poll of a closing client with nothing
+    3  answers other methods with 405             10  sends a noop over the new WebSocket; polls go on after an upgrade
+    4  answers a POST with OK                     11  keeps a session whose poll was aborted
+    5  keeps a session that sent what is no packet    12  sends what a connect handler emits before CONNECT
+    6  shares packets out between concurrent polls    13  says "Unable to connect" of an unknown namespace
+    7  lets an unknown packet type escape into the WSGI server
+   14  answers with a script (JSONP), for which a page of any site may ask
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import parse_qs
+
+import engineio
+from engineio import packet
+from engineio.packet import Packet
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header
+
+from app import clock
+from app.core.errors import MalformedFrame
+from app.server.transports.socket_io.engine import handshake
+from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.http import BadRequest, read_body
+from app.server.transports.socket_io.engine.limits import IncomingLimits
+from app.server.transports.socket_io.engine.packets import decode_payload, encode_payload
+from app.server.transports.socket_io.engine.session import EngineSession
+from app.server.transports.socket_io.engine.timer import EngineTimer, RunTimer
+from app.server.wsgi.admission import Admission, TooManyConnections
+from app.server.wsgi.peer import address_of, peer_socket
+
+logger = logging.getLogger("siar.engineio")
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Compresses = Callable[[Environ], bool]
+"""Whether what goes to the client of a request is to be compressed, as far as the client takes it."""
+
+
+def never(_environ: Environ) -> bool:
+    """Nobody's is."""
+    return False
+
+
+NO_POLLING = (
+    "No polling here: several processes answer on this port, and polls of one session could reach another one. "
+    'Connect with transports: ["websocket"].'
+)
+
+
+NO_SOCKET = (
+    "No WebSocket here: this WSGI server keeps its connections to itself. Poll (the default of every client), or start "
+    "the service with ./siar serve."
+)
+
+
+class EngineServer(engineio.Server):  # type: ignore[misc]
+    """`engineio.Server`; its options are the library's, and those below.
+
+    `websocket` serves a WebSocket request: given the entry, `environ` and `start_response`, it answers the handshake,
+    then `entry.begin(channel)`, `entry.receive(message)` for each and, whatever happens, `entry.lost()`.
+    `run_timer` is called once, with the timer's `tick`, for the first session; by default a thread calls that.
+    """
+
+    def __init__(
+        self,
+        *,
+        websocket: Callable[[WebSocketEntry, Environ, StartResponse], Iterable[bytes]],
+        run_timer: RunTimer | None = None,
+        connect_timeout_s: float | None = None,
+        limits: IncomingLimits | None = None,
+        admission: Admission | None = None,
+        compresses: Compresses = never,
+        **options: Any,
+    ) -> None:
+        super().__init__(monitor_clients=False, **options)
+        self._compresses = compresses
+        self.limits = limits or IncomingLimits()
+        self._admission = admission
+        self.lock = threading.Lock()
+        """Over what the sessions keep for their clients. Held for a few statements, never around a handler."""
+        self._websocket = websocket
+        self.timer = EngineTimer(self, connect_timeout_s=connect_timeout_s, run=run_timer)
+        self._leaving: dict[str, EngineSession] = {}
+        """Ended sessions whose last packets wait for a poll."""
+
+    def handle_request(self, environ: Environ, start_response: StartResponse) -> Any:
+        """The endpoint, in place of the library's."""
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        try:
+            self._check_origin(environ)
+            if environ["REQUEST_METHOD"] == "OPTIONS" and self.cors_allowed_origins != []:
+                body = ""
+            else:
+                session = self._check(environ, query)
+                if query["transport"][0] == "websocket":  # Of several the first counts, as in `_check`.
+                    return self._serve_websocket(self._enter(session, environ), environ, start_response)
+                body = self._poll(environ, session)
+        except BadRequest as refusal:
+            text = packet.Packet.json.dumps({"message": str(refusal)})
+            return self._respond(
+                environ, start_response, text, refusal.status, "application/json", refusal.headers
+            )
+        return self._respond(environ, start_response, body)
+
+    def _check_origin(self, environ: Environ) -> None:
+        origin = environ.get("HTTP_ORIGIN")
+        if self.cors_allowed_origins != [] and origin:
+            allowed = self._cors_allowed_origins(environ)
+            if allowed is not None and origin not in allowed:
+                raise BadRequest("Not an accepted origin.")
+
+    def _check(self, environ: Environ, query: dict[str, list[str]]) -> EngineSession | None:
+        """The request's session; `None` for a new one. Raises `BadRequest`.
+
+        "If a mandatory query parameter is missing, then the server MUST respond with an HTTP 400 error status" [2],
+        and so it does for what it does not know [3].
+        """
+        method, transport = environ["REQUEST_METHOD"], query.get("transport", [""])[0]
+        if query.get("EIO") != ["4"]:
+            raise BadRequest("Unsupported protocol version")
+        if transport not in self.transports:
+            raise BadRequest("Transport unknown" if transport not in self.valid_transports else NO_POLLING)
+        wants_websocket = handshake.wants_websocket(environ)
+        if (transport == "websocket") is not wants_websocket:
+            raise BadRequest("Bad request")
+        if method not in ("GET", "POST") or (method == "POST" and (wants_websocket or "sid" not in query)):
+            raise BadRequest("Bad handshake method")
+        if "j" in query:
+            # The library answers with a script, and of who asks for one no browser says where it comes from [14].
+            raise BadRequest("JSONP is no part of Engine.IO 4")
+        if wants_websocket:
+            if peer_socket(environ) is None:
+                raise BadRequest(NO_SOCKET)
+            _check_handshake(environ)
+        if "sid" not in query:
+            return None
+        sid = query["sid"][0]
+        session = self.sockets.get(sid) or self._leaving.get(sid)
+        if session is None or self._end_if_overdue(session):
+            raise BadRequest("Session ID unknown")
+        if session.upgraded and not wants_websocket:
+            raise BadRequest("The session has been upgraded")
+        return session
+
+    def _serve_websocket(
+        self, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        try:
+            return self._websocket(entry, environ, start_response)
+        except Exception:
+            entry.lost()
+            raise
+
+    def _poll(self, environ: Environ, session: EngineSession | None) -> str:
+        if session is None:
+            session = self._open(environ)
+            session.connected = True
+            packets: list[Packet] | None = [
+                self.opening(
+                    session,
+                    upgrades=self._upgrades(session.sid, "polling")
+                    if peer_socket(environ) is not None
+                    else [],
+                )
+            ]
+        elif environ["REQUEST_METHOD"] == "POST":
+            self._post(environ, session)
+            return "ok"  # "with the string `ok` in the response body" [4]
+        else:
+            packets = session.poll(peer_socket(environ))
+            if session.closed and not session.has_waiting:
+                self.left(session.sid)
+        if packets is None:
+            raise BadRequest("The session has ended, or does not poll any more")
+        return encode_payload(packets)
+
+    def _post(self, environ: Environ, session: EngineSession) -> None:
+        # "a client MUST NOT have more than one active POST request. Should it happen, the server MUST return an HTTP
+        # 400 error status and close the session."
+        if session.closing or not session.begin_post():
+            session.close(reason=self.reason.TRANSPORT_ERROR)
+            raise BadRequest("The session has ended, or another POST is under way")
+        try:
+            body = read_body(environ, bytes_max=int(self.max_http_buffer_size))
+            session.post(decode_payload(body, packets_max=self.limits.payload_packets_max))
+        except MalformedFrame as error:
+            # The library logs it, keeps the session and answers OK [5].
+            logger.info("A polling peer broke the protocol (%s); closed.", error)
+            session.close(reason=self.reason.TRANSPORT_ERROR)
+            raise BadRequest("Bad request") from error
+        finally:
+            session.end_post()
+
+    def _respond(
+        self,
+        environ: Environ,
+        start_response: StartResponse,
+        text: str,
+        status: str = "200 OK",
+        content_type: str = "text/plain; charset=UTF-8",
+        further: Iterable[tuple[str, str]] = (),
+    ) -> list[bytes]:
+        body = text.encode()
+        headers = [("Content-Type", content_type), ("Cache-Control", "no-store"), *further]
+        if len(body) >= self.compression_threshold and self._compresses(environ):
+            accepted = parse_accept_header(environ.get("HTTP_ACCEPT_ENCODING"), Accept)
+            method = accepted.best_match(self.compression_methods)
+            if method is not None:
+                body = getattr(self, f"_{method}")(body)
+                headers.append(("Content-Encoding", method))
+        headers.append(("Content-Length", str(len(body))))
+        start_response(status, headers + self._cors_headers(environ))
+        return [body]
+
+    def opening(self, session: EngineSession, *, upgrades: list[str]) -> Packet:
+        """The open packet. The library announces whole seconds only [1]."""
+        told = {
+            "sid": session.sid,
+            "upgrades": upgrades,
+            "pingInterval": _milliseconds(self.ping_interval),
+            "pingTimeout": _milliseconds(self.ping_timeout),
+            "maxPayload": self.max_http_buffer_size,
+        }
+        return Packet(packet.OPEN, told)
+
+    def disconnect(self, sid: str | None = None) -> None:
+        """End a session, or all.
+
+        The library waits until the peer has taken all that is queued; one that never does, or a polling one that never
+        comes back, would hold a green thread for ever.
+        """
+        for each in list(self.sockets.values()) if sid is None else [self.sockets.get(sid)]:
+            if each is not None:
+                each.close(reason=self.reason.SERVER_DISCONNECT)
+
+    def forget(self, session: EngineSession, *, lingers: bool, reason: str) -> None:
+        """A session has ended. `lingers`: packets wait in it for a poll."""
+        self.sockets.pop(session.sid, None)
+        self._leave(session)
+        if lingers and reason == self.reason.SERVER_DISCONNECT:
+            self._leaving[session.sid] = session
+            self.timer.on_leaving(session.sid)
+
+    def _leave(self, session: EngineSession) -> None:
+        if self._admission is not None:
+            self._admission.leave(session.address)
+
+    def left(self, sid: str) -> None:
+        """Nothing is kept for an ended session any more."""
+        self._leaving.pop(sid, None)
+
+    def _get_socket(self, sid: str) -> EngineSession:
+        session: EngineSession = self.sockets[sid]
+        return session
+
+    def _open(self, environ: Environ) -> EngineSession:
+        address = address_of(environ)
+        if self._admission is not None:
+            try:
+                self._admission.enter(address)
+            except TooManyConnections as error:
+                raise BadRequest(str(error), status="503 Service Unavailable") from error
+        sid = self.generate_id()
+        session = self.sockets[sid] = EngineSession(self, sid, address)
+        if self._trigger_event("connect", sid, environ, run_async=False) not in (None, True):
+            self._leave(self.sockets.pop(sid))
+            raise BadRequest("Refused", status="401 Unauthorized")
+        self.timer.on_open(session)
+        return session
+
+    def _enter(self, session: EngineSession | None, environ: Environ) -> WebSocketEntry:
+        if session is None:
+            return WebSocketEntry(self._open(environ), State.NEW)
+        with self.lock:
+            if session.upgraded or session.closing or session.entry is not None:
+                return WebSocketEntry(session, State.REFUSED)
+            session.entry = WebSocketEntry(session, State.PROBING)
+            return session.entry
+
+    def _end_if_overdue(self, session: EngineSession) -> bool:
+        """Whether a session has ended in the meantime, even if the timer has not come to it [8]."""
+        if session.pong_due_us and not session.closing and clock.monotonic_us() >= session.pong_due_us:
+            session.close(reason=self.reason.PING_TIMEOUT)
+        return session.closing and session.sid not in self._leaving
+
+
+def _check_handshake(environ: Environ) -> None:
+    """Before a session is opened, and on every path: some drivers take handshakes that are none. Raises `BadRequest`."""
+    if not handshake.speaks_our_version(environ):
+        raise BadRequest(
+            "This server speaks version 13 of the WebSocket protocol",
+            status="426 Upgrade Required",
+            headers=handshake.NEEDS_VERSION,
+        )
+    if not handshake.is_well_formed(environ):
+        raise BadRequest("Bad WebSocket handshake")
+
+
+def _milliseconds(seconds: float) -> int | float:
+    milliseconds = round(seconds * 1_000_000) / 1000
+    return int(milliseconds) if milliseconds.is_integer() else milliseconds

@@ -1,0 +1,221 @@
+"""One Engine.IO session: what its client sends, polls for, and how it ends. It stands where the library has a `Socket`.
+
+Thousands of them are idle at a time: no queue, no thread and no timer of its own, and nothing made before it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engineio import packet
+from engineio.packet import Packet
+
+from app import clock
+from app.core.errors import MalformedFrame
+from app.server.transports.socket_io.engine.outgoing import Outgoing
+from app.server.transports.socket_io.engine.packets import CLOSE, NOOP, decode
+from app.server.transports.socket_io.engine.waiter import Outcome, Waiter
+
+if TYPE_CHECKING:
+    from app.server.transports.socket_io.engine.server import EngineServer
+
+UNPACKED_BYTES_PER_PACKET = 1_024
+"""What may have come compressed counts as so many packets by its length."""
+
+
+class EngineSession(Outgoing):
+    """A client's session, under the names by which the library's server knows it.
+
+    1. Packets reach the client in the order of `send`, through an upgrade too.
+    2. `disconnect` is triggered once, whoever ended the session; nothing is received behind it.
+    """
+
+    __slots__ = (
+        *("_allowed_us", "_unread_answers", "_user_session"),
+        *("address", "has_joined", "is_deflated", "is_posting", "pong_due_us", "sid"),
+    )
+
+    def __init__(self, server: EngineServer, sid: str, address: str = "") -> None:
+        super().__init__(server)
+        self.sid = sid
+        self.address = address
+        """Whence its first request came."""
+        self.has_joined = False
+        """Whether a Socket.IO namespace has been joined; who never does is closed after a while."""
+        self.is_deflated = False
+        """Whether messages of its WebSocket may be compressed, both ways."""
+        self.pong_due_us = 0
+        """When the session ends unless a pong comes; 0 while no ping is out."""
+        self._user_session: dict[str, Any] | None = None
+        self.is_posting = False
+        """Whether a POST is under way."""
+        self._allowed_us = 0
+        """The incoming rate so far: the time at which so many packets would have come at the allowed rate."""
+        self._unread_answers = 0
+        """Messages that were answered, while the answers wait to be taken."""
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The library's `get_session`; most sessions never ask for it."""
+        if self._user_session is None:
+            self._user_session = {}
+        return self._user_session
+
+    @session.setter
+    def session(self, value: dict[str, Any]) -> None:
+        self._user_session = value
+
+    def receive(self, data: str | bytes) -> None:
+        """One packet of the client, as it came. Raises `MalformedFrame`, upon which the session is to be closed."""
+        if len(data) > self.server.max_http_buffer_size:
+            raise MalformedFrame(f"A packet is longer than {self.server.max_http_buffer_size} bytes.")
+        if self.is_deflated:
+            # It may have come as a thousandth of that: what it costs to read is what counts.
+            self.count_packet(len(data) // UNPACKED_BYTES_PER_PACKET)
+        self.take(decode(data))
+
+    def take(self, pkt: Packet) -> None:
+        """The same for a packet that has been decoded."""
+        if self.closing:
+            return
+        self.count_packet()
+        if pkt.packet_type == packet.MESSAGE:
+            self._hand_on(pkt.data)
+        elif pkt.packet_type == packet.PONG:
+            self.server.timer.on_pong(self)
+        elif pkt.packet_type == packet.CLOSE:
+            self.close(abort=True, reason=self.server.reason.CLIENT_DISCONNECT)
+        elif pkt.packet_type == packet.PING:
+            raise MalformedFrame("In Engine.IO 4 only the server pings.")
+        # What is left means nothing here: open, a late upgrade, noop.
+
+    def _hand_on(self, data: str | bytes) -> None:
+        """Give a message to its handler. Raises `MalformedFrame` for who goes on asking and takes no answer."""
+        before = self.waiting_count
+        self.server._trigger_event("message", self.sid, data, run_async=False)
+        self._unread_answers = min(self._unread_answers, before) + (self.waiting_count > before)
+        if self._unread_answers > self.server.limits.unread_answers_max:
+            raise MalformedFrame("Its messages are answered, and it does not take the answers.")
+
+    def charge(self, count: int) -> None:
+        """What it asked for cost as much as `count` packets; whether that is too much is said when the next one comes."""
+        self._allowed_us = (
+            max(self._allowed_us, clock.monotonic_us()) + self.server.limits.packet_pause_us * count
+        )
+
+    def count_packet(self, count: int = 1) -> None:
+        """Keep to the incoming rate (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
+        limits = self.server.limits
+        self.charge(count)
+        if self._allowed_us - clock.monotonic_us() > limits.packet_pause_us * limits.packets_burst_max:
+            raise MalformedFrame(f"More than {limits.packets_per_s} packets came in a second, for too long.")
+
+    # -- polling -------------------------------------------------------------------------------------------------
+
+    def poll(self, sock: Any) -> list[Packet] | None:
+        """What a GET is answered with, waited for; `None` means that the session is not there for it."""
+        with self.server.lock:
+            if self.upgraded or (self.closed and self._waiting is None):
+                return None
+            waiter = None
+            if self._waiter is None:
+                if self._waiting:
+                    return self._take_waiting()
+                waiter = self._waiter = Waiter(sock)
+        if waiter is not None:
+            return self._wait(waiter)
+        # "a client MUST NOT have more than one active GET request. Should it happen, the server MUST return an HTTP 400
+        # error status and close the session." [6] The first one gets the close packet.
+        self.close(reason=self.server.reason.TRANSPORT_ERROR)
+        return None
+
+    def _wait(self, waiter: Waiter) -> list[Packet] | None:
+        # During an upgrade the client waits for its last poll, but one that comes now may also have overtaken the
+        # end of the upgrade: a moment tells. Node's server looks every 100 ms.
+        is_upgrading = self.entry is not None and self.entry.is_probed
+        outcome = Outcome.PEER_GONE
+        try:
+            outcome = waiter.wait(self.server.limits.last_poll_s if is_upgrading else None)
+        finally:
+            with self.server.lock:
+                self._waiter = None
+                packets = self._take_waiting() if outcome is not Outcome.PEER_GONE else []
+            waiter.close()
+        if outcome is Outcome.PEER_GONE:
+            # What is sent to it would be lost: it is not known which poll's answer it saw [11].
+            self.close(abort=True, reason=self.server.reason.TRANSPORT_ERROR)
+            return None
+        return packets or (None if self.upgraded else [NOOP])
+
+    def post(self, packets: list[Packet]) -> None:
+        """The packets of a POST. Raises `MalformedFrame`."""
+        for pkt in packets:
+            if pkt.packet_type == packet.CLOSE and not self.closing and not self.is_polled:
+                # It may have overtaken a poll that was sent before it, on another connection [9].
+                self.server.sleep(self.server.limits.overtaking_s)
+            self.take(pkt)
+
+    def begin_post(self) -> bool:
+        """Whether no other POST is under way."""
+        with self.server.lock:
+            was_posting, self.is_posting = self.is_posting, True
+        return not was_posting
+
+    def end_post(self) -> None:
+        """It has been read."""
+        self.is_posting = False
+
+    def on_probed(self) -> None:
+        """A WebSocket has shown that it works: end the poll, so that the client can change over."""
+        with self.server.lock:
+            self._wake()
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def let_go(self) -> None:
+        """End the session so that its client comes back.
+
+        A WebSocket's own close is enough, and so is a poll that ends behind what waited, with a session that is not known
+        at the next one: upon Engine.IO's close, python-socketio's client stays away for good.
+        """
+        self.close(abort=self.channel is not None, is_told=False)
+
+    def close(
+        self,
+        wait: bool = False,  # noqa: FBT001 - the library's signature
+        abort: bool = False,  # noqa: FBT001
+        reason: str | None = None,
+        *,
+        is_told: bool = True,
+    ) -> None:
+        """End the session without waiting for its client. `abort`: without telling it, and what waits is dropped."""
+        with self.server.lock:
+            if self.closing:
+                return
+            self.closing = True
+        reason = reason or self.server.reason.SERVER_DISCONNECT
+        self.server._trigger_event("disconnect", self.sid, reason, run_async=False)
+        with self.server.lock:
+            self.closed = True
+            channel, self.channel = self.channel, None
+            entry, self.entry = self.entry, None
+            if abort or channel is not None:
+                self._waiting = None
+            elif is_told:
+                self._keep(CLOSE)
+            lingers = self._waiting is not None and not self.is_polled
+            self._wake()
+        self.server.forget(self, lingers=lingers, reason=reason)
+        if channel is not None:
+            if not abort:
+                channel.send_packet(CLOSE)
+            channel.close()
+        if entry is not None:
+            entry.abandon()
+
+    def cut(self) -> None:
+        """End a session whose client does not read, whatever waits for it."""
+        channel = self.channel
+        if channel is not None:
+            channel.cut()
+        self.close(abort=True)

@@ -1,0 +1,147 @@
+"""When a session has something coming: pings, and the end of those that do not answer. One timer for all sessions.
+
+    opened --interval--> ping --timeout--> ended, unless a pong came --interval--> ping ...
+
+Every session has deadlines of its own [8], and needs no thread for them as in the library: equal periods
+fall due in the order in which they began.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from app import clock
+from app.server.transports.socket_io.engine.deadlines import Deadlines
+from app.server.transports.socket_io.engine.limits import LINGER_S, UPGRADE_TIMEOUT_S
+from app.server.transports.socket_io.engine.packets import PING
+
+if TYPE_CHECKING:
+    from app.server.transports.socket_io.engine.entry import WebSocketEntry
+    from app.server.transports.socket_io.engine.server import EngineServer
+    from app.server.transports.socket_io.engine.session import EngineSession
+
+logger = logging.getLogger("siar.engineio")
+
+RETRY_US = 100_000
+
+Tick = Callable[[int], int]
+"""Takes the time and answers when it wants to be called next, both in microseconds of the monotonic clock."""
+
+RunTimer = Callable[[Tick], None]
+"""Has a tick called now, and then whenever it answered. Must not wait."""
+
+
+class EngineTimer:
+    """The deadlines of a server's sessions."""
+
+    def __init__(
+        self, server: EngineServer, *, connect_timeout_s: float | None, run: RunTimer | None
+    ) -> None:
+        self._server = server
+        self._run = run or run_in_a_thread
+        self._pings: Deadlines[EngineSession] = _deadlines(server.ping_interval)
+        self._pongs: Deadlines[EngineSession] = _deadlines(server.ping_timeout)
+        self._joins: Deadlines[EngineSession] | None = (
+            None if connect_timeout_s is None else _deadlines(connect_timeout_s)
+        )
+        self._upgrades: Deadlines[WebSocketEntry] = _deadlines(UPGRADE_TIMEOUT_S)
+        self._leaving: Deadlines[str] = _deadlines(LINGER_S)
+        self._due_us = 0
+        self._runs = False
+
+    def on_open(self, session: EngineSession) -> None:
+        """A new session: its first ping, and the end if it never joins a namespace."""
+        now_us = clock.monotonic_us()
+        self._pings.add(session, now_us)
+        if self._joins is not None:
+            self._joins.add(session, now_us)
+        with self._server.lock:
+            starts, self._runs = not self._runs, True
+        if starts:
+            self._due_us = now_us
+            self._run(self.tick)
+
+    def on_pong(self, session: EngineSession) -> None:
+        """The client is there; the next ping is an interval away."""
+        if session.pong_due_us:
+            session.pong_due_us = 0
+            self._pings.add(session, clock.monotonic_us())
+
+    def on_upgrade(self, entry: WebSocketEntry) -> None:
+        """An upgrade has begun, and must end in time."""
+        self._upgrades.add(entry, clock.monotonic_us())
+
+    def on_leaving(self, sid: str) -> None:
+        """A session has ended whose last packets wait for a poll, though not for ever."""
+        self._leaving.add(sid, clock.monotonic_us())
+
+    def tick(self, now_us: int) -> int:
+        """Do what is due by now."""
+        # When we were not there ourselves for a while, pongs may lie unread in the kernel: give them time.
+        ending: list[tuple[EngineSession, str]] = []
+        was_stalled = now_us - self._due_us > self._pongs.after_us // 4
+        for due_us, session in self._pings.take(now_us):
+            if not session.closing:
+                self._ping(session, now_us, late_us=now_us - due_us)
+        for due_us, session in self._pongs.take(now_us):
+            if session.pong_due_us != due_us or session.closing:
+                continue
+            if was_stalled:
+                session.pong_due_us = self._pongs.add(session, now_us)
+            else:
+                ending.append((session, self._server.reason.PING_TIMEOUT))
+        for _due_us, session in self._joins.take(now_us) if self._joins is not None else ():
+            if not session.has_joined and not session.closing:
+                ending.append((session, self._server.reason.SERVER_DISCONNECT))
+        if ending:
+            # In the background: their handlers may take their time, and the others' pings do not wait for them.
+            self._server.start_background_task(_end, ending)
+        for _due_us, entry in self._upgrades.take(now_us):
+            entry.expire()
+        for _due_us, sid in self._leaving.take(now_us):
+            self._server.left(sid)
+        self._due_us = self._next_due_us(now_us)
+        return self._due_us
+
+    def _ping(self, session: EngineSession, now_us: int, *, late_us: int) -> None:
+        # The pong's time counts from when the ping was due, so that our own lateness, while small, is not added.
+        session.pong_due_us = self._pongs.add(session, now_us - min(late_us, self._pongs.after_us // 10))
+        session.send(PING)
+
+    def _next_due_us(self, now_us: int) -> int:
+        every: list[Deadlines[Any]] = [self._pings, self._pongs, self._upgrades, self._leaving]
+        if self._joins is not None:
+            every.append(self._joins)
+        # What is added from now on is due after the shortest period at the earliest.
+        due_us = now_us + min(each.after_us for each in every)
+        for each in every:
+            due_us = each.next_due_us(due_us)
+        return due_us
+
+
+def run_in_a_thread(tick: Tick) -> None:
+    """The timer of who has no loop: a thread, green where threads are."""
+
+    def run() -> None:
+        while True:
+            due_us = clock.monotonic_us() + RETRY_US
+            try:
+                due_us = tick(clock.monotonic_us())
+            except Exception:  # One session's bug must not end everybody's pings.
+                logger.exception("A tick of the sessions' timer failed.")
+            time.sleep(max(0, due_us - clock.monotonic_us()) / 1_000_000)
+
+    threading.Thread(target=run, name="siar-engineio", daemon=True).start()
+
+
+def _end(ending: list[tuple[EngineSession, str]]) -> None:
+    for session, reason in ending:
+        session.close(reason=reason)
+
+
+def _deadlines(after_s: float) -> Deadlines[Any]:
+    return Deadlines(round(after_s * 1_000_000))

@@ -1,0 +1,46 @@
+"""A notification's WebSocket frame: built once for each form, not once for each client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engineio import packet as engineio_packet
+from socketio import packet as protocol
+
+from app.core.notification import Notification
+from app.core.protocol.deflate import DEFLATED, deflated_message
+from app.core.protocol.websocket import Opcode, encode_frame
+from app.core.wire import EVENT_NOTIFICATION
+from app.server.transports.base import REPLAY_WRITE_BYTES
+
+NAMESPACE = "/"
+
+FORM_PLAIN = "plain"
+FORM_RECOVERING = "recovering"
+"""Two frames of a notification: for those who asked for recovery its id is a second argument. And each compressed."""
+
+
+def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
+    """The WebSocket frame of an event in the default namespace, its one argument being JSON already.
+
+    `form` says whether the id follows it, as the protocol's connection state recovery has it, and whether it is compressed.
+    """
+    offset = f',"{id}"' if form.removesuffix(DEFLATED) == FORM_RECOVERING else ""
+    packet = f'{engineio_packet.MESSAGE}{protocol.EVENT}["{event}",{json}{offset}]'.encode()
+    if form.endswith(DEFLATED):
+        return encode_frame(Opcode.TEXT, deflated_message(packet), mask=None, is_compressed=True)
+    return encode_frame(Opcode.TEXT, packet, mask=None)
+
+
+def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+    """The frames of what was missed, several to a piece."""
+    pieces: list[bytes] = []
+    size = 0
+    for each in notifications:
+        pieces.append(event_frame(EVENT_NOTIFICATION, each.json, each.id, form=form))
+        size += len(pieces[-1])
+        if size >= REPLAY_WRITE_BYTES:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    if pieces:
+        yield b"".join(pieces)

@@ -1,0 +1,1 @@
+"""Views for devices: registration, assignment, posted deliveries, self-test."""

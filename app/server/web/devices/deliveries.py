@@ -1,0 +1,241 @@
+"""`/api/devices` and `/api/deliveries`: phones say who they are and post what they measured."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated, Any, Literal
+
+import flask
+import msgspec
+from werkzeug.exceptions import TooManyRequests
+
+from app import clock
+from app.core.delivery import SampleState
+from app.core.errors import Conflict, Malformed, StoreError, Unknown
+from app.core.wire import DELIVERIES_BODY_BYTES_MAX, OFFSET_MAX, SAMPLES_PER_BATCH_MAX, Transport
+from app.i18n import refusal
+from app.server.deliveries import COOKIE, DeviceFull, NetworkFull, SpoolFull
+from app.server.practice import is_practice
+from app.server.room.clean_name import clean_name
+from app.server.room.phases import UNDER_WAY, Phase
+from app.server.web import body
+from app.server.web.auth import require_device
+from app.server.web.devices.device import network_here, require_registered
+from app.server.web.here import cookie_path, services
+from app.server.wsgi.offload import blocking
+from app.store.archive.forget import forget_device
+
+logger = logging.getLogger("siar.deliveries")
+
+blueprint = flask.Blueprint("deliveries", __name__)
+
+DEVICE_BODY_BYTES_MAX = 1024
+
+COOKIE_AGE_S = 30 * 24 * 3600
+
+_Stamp = Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)]
+"""Server time, microseconds."""
+
+_ClientStamp = Annotated[float, msgspec.Meta(ge=-1e16, le=1e16)]
+"""A client's own clock, or what is added to it, microseconds."""
+
+_Bound = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+
+_Kind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z_]{1,24}\Z")]
+"""A lifecycle event: `visible`, `hidden`, `freeze`, `resume`, `pagehide`, `pageshow`, `online`, `offline`, `reload`."""
+
+EVENTS_MAX = 32
+"""Of one trial; a page that blinks more often says so in its counts."""
+
+
+PROBES_PER_BATCH_MAX = 400
+"""As many as fit into a body; what a phone asks its clock in five minutes."""
+
+_Probe = tuple[_Count, _ClientStamp, _ClientStamp, _ClientStamp, _ClientStamp]
+"""How often the phone had begun its clock anew, and the four stamps of a question to the server's."""
+
+
+class Device(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a registration."""
+
+    name: Annotated[str, msgspec.Meta(max_length=40)] | None = None
+
+
+class Sample(msgspec.Struct, forbid_unknown_fields=True):
+    """One arrival; the names and units of core/delivery.py."""
+
+    id: Annotated[str, msgspec.Meta(min_length=3, max_length=64)]
+    transport: Transport
+    due_us: _Stamp
+    sent_us: _Stamp
+    received_client_us: _ClientStamp
+    state: SampleState
+    outcome: Literal["on_time", "late", "replayed", "duplicate"]
+    visible: bool
+    displayed_client_us: _ClientStamp | None = None
+    clock_offset_us: _ClientStamp | None = None
+    clock_bound_us: _Bound | None = None
+    lifecycle: Literal["visible", "hidden", "frozen", "resumed"] | None = None
+    """The page's state when it arrived."""
+
+    def __post_init__(self) -> None:
+        """Say the lifecycle of a page that tells visible and hidden only."""
+        if self.lifecycle is None:
+            self.lifecycle = "visible" if self.visible else "hidden"
+
+
+class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
+    """What a phone can do, as far as its browser tells."""
+
+    secure_context: bool
+    wake_lock: bool
+    timer_step_us: _Bound
+    model: Annotated[str, msgspec.Meta(max_length=80)] | None = None
+    browser: Annotated[str, msgspec.Meta(max_length=80)] | None = None
+    radio_jitter_ms: _Bound | None = None
+    rtt_ms: _Bound | None = None
+
+    def __post_init__(self) -> None:
+        """Make the texts fit to be shown: they go into reports, and onto terminals."""
+        self.model = clean_name(self.model or "") or None
+        self.browser = clean_name(self.browser or "") or None
+
+
+class Conduct(msgspec.Struct, forbid_unknown_fields=True):
+    """How a phone behaved during one trial; the last batch of the trial has it."""
+
+    disconnects: _Count
+    hidden_ms: _Bound
+    frozen_ms: _Bound
+    clock_steps: _Count
+    suspended_ms: _Bound
+    expected_count: _Count
+    received_count: _Count
+    device: ConductDevice
+    events: Annotated[list[tuple[_ClientStamp, _Kind]], msgspec.Meta(max_length=EVENTS_MAX)] = []
+    """When which lifecycle event came, on the client's own clock."""
+    wall_ahead_us: _ClientStamp | None = None
+    """How far the phone's wall clock was ahead of its own clock; nothing is corrected by it."""
+
+
+class Batch(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a post of deliveries."""
+
+    batch_id: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{8,64}\Z")]
+    device: Annotated[str, msgspec.Meta(max_length=64)]
+    clock_channel: Literal["websocket", "http"]
+    timebase: Annotated[str, msgspec.Meta(max_length=64)]
+    samples: Annotated[list[Sample], msgspec.Meta(max_length=SAMPLES_PER_BATCH_MAX)]
+    run: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
+    conduct: Conduct | None = None
+    probes: Annotated[list[_Probe], msgspec.Meta(max_length=PROBES_PER_BATCH_MAX)] = []
+    """By what the trial's delays were read, so that others can read them again; all in `timebase`."""
+
+
+@blueprint.post("/api/devices")
+def register() -> flask.Response:
+    """A new device with its token; the cookie makes it known on both transports."""
+    wanted = body.read(Device, bytes_max=DEVICE_BODY_BYTES_MAX)
+    device, token = services().devices.register()
+    name = clean_name(wanted.name or "")
+    if name:
+        services().room.reports.take(device, {}, now_us=clock.now_us(), name=name)
+    answer = flask.jsonify(device=device, token=token)
+    answer.status_code = 201
+    answer.set_cookie(
+        COOKIE,
+        f"{device}.{token}",
+        max_age=COOKIE_AGE_S,
+        path=cookie_path(),
+        httponly=True,
+        samesite="Strict",
+        secure=flask.request.is_secure,
+    )
+    return answer
+
+
+@blueprint.post("/api/deliveries")
+def post() -> flask.Response:
+    """Take a batch of measured arrivals; the same batch again is taken once."""
+    batch = body.read(Batch, bytes_max=DELIVERIES_BODY_BYTES_MAX)
+    require_device(batch.device)
+    _check_parts(batch)
+    parts = services()
+    run = parts.run if batch.run is None else batch.run
+    if run != parts.run and run not in parts.trials.runs:
+        raise Unknown(refusal("no_such_live_run", run=run))
+    # 409, by which a phone drops the batch; 401 and 403 it takes for an identity to be renewed, and posts again.
+    if parts.room.is_over(run):
+        raise Conflict(refusal("deliveries_too_late"))
+    if parts.room.keeps_out(batch.device, run):
+        raise Conflict(refusal("no_participant"))
+    if batch.trial is not None:
+        parts.trials.get(run, batch.trial)
+    said = msgspec.to_builtins(batch)
+    try:
+        # What a practice round brings has been seen by its phone, and is nobody else's.
+        taken = (
+            parts.spool.wanted(batch.device, said["samples"])
+            if is_practice(run)
+            else parts.spool.accept(run, batch.device, said, network=network_here())
+        )
+    except (DeviceFull, NetworkFull, SpoolFull):
+        # Receipts are in memory: the operator sees what came, stored or not.
+        _tell(batch.device, parts.spool.wanted(batch.device, said["samples"]))
+        raise
+    if taken is None:
+        return flask.jsonify(accepted=0, duplicate=True)
+    if taken or not batch.samples:
+        _tell(batch.device, taken)
+    return flask.jsonify(accepted=len(taken), duplicate=False)
+
+
+@blueprint.delete("/api/deliveries")
+def forget() -> flask.Response:
+    """Delete what was recorded about this device, in every run that is kept here, and on this server."""
+    device = require_registered()
+    parts = services()
+    wait_us = parts.forget_rate.wait_us(network_here(), clock.monotonic_us())
+    if wait_us:
+        raise TooManyRequests(refusal("forget_later"), retry_after=-(-wait_us // 1_000_000))
+    # A runner whose room was closed is writing its report yet, and would put back what is deleted now.
+    is_reporting = parts.room.phase is Phase.CLOSED and parts.runners.running() is not None
+    if parts.room.phase in UNDER_WAY or parts.trials.active() is not None or is_reporting:
+        raise Conflict(refusal("forget_when_over"))
+    parts.spool.forget(device, clock.now_us())  # First: what comes meanwhile is not to be kept either.
+    live = parts.run if parts.settings.recorder else None
+    removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
+    receipts_count = parts.receipts.forget(device)
+    parts.room.forget(device)
+    if removal.failed:
+        logger.error("Not everything about a device could be deleted in: %s", ", ".join(removal.failed))
+        raise StoreError(refusal("forget_failed"))
+    return body.answer(
+        runs_count=len(removal.runs),
+        batches_count=removal.rows.batches,
+        samples_count=removal.rows.samples,
+        deliveries_count=removal.rows.deliveries,
+        spooled_count=removal.spooled,
+        results_count=removal.results,
+        receipts_count=receipts_count,
+    )
+
+
+def _check_parts(batch: Batch) -> None:
+    """Raises `Malformed` for a batch that says nothing, or of which nobody could say to what it belongs."""
+    if not batch.samples and batch.conduct is None and not batch.probes:
+        raise Malformed(refusal("batch_empty"))
+    if (batch.conduct is not None or batch.probes) and batch.trial is None:
+        raise Malformed(refusal("conduct_without_trial"))
+
+
+def _tell(device: str, samples: list[dict[str, Any]]) -> None:
+    """Let the operator's page see what came: receipts, and how well the device knows the time."""
+    services().receipts.arrived(device, samples)
+    bounds_us = [each["clock_bound_us"] for each in samples if each["clock_bound_us"] is not None]
+    figures = {"clock_bound_ms": bounds_us[-1] / 1000} if bounds_us else {}
+    services().room.reports.take(device, figures, now_us=clock.now_us())

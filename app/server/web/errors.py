@@ -1,0 +1,162 @@
+"""Every error as a problem document (RFC 9457): what happened, and what to do next, in the reader's language.
+
+`code` and `parameters` say the same to programs. The texts are in static/i18n/<language>/server.json.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import flask
+from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
+
+from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
+from app.core.sentence import Sentence
+from app.i18n import recognised, refusal
+from app.server.deliveries import DeviceFull, NetworkFull, SpoolFull
+from app.server.guesses import TooManyGuesses
+from app.server.operators import WrongKey
+from app.server.web import texts
+from app.server.web.publish.publishing import TooFast, TooLong, WouldDisturb
+from app.server.wsgi.admission import TooManyConnections
+from app.server.wsgi.problem import CONTENT_TYPE
+from app.server.wsgi.problem import members as members_of
+from app.store.archive.self_tests import SelfTestsFull
+
+logger = logging.getLogger("siar.web")
+
+PAGE_TYPE = "text/html; charset=utf-8"
+
+_STATUSES: dict[type[SiarError], int] = {
+    Malformed: 400,
+    WrongKey: 403,
+    Unknown: 404,
+    Conflict: 409,
+    TooLong: 413,
+    StoreError: 500,
+    SpoolFull: 507,
+    DeviceFull: 413,
+    NetworkFull: 413,  # As above: by a 507 a phone would hold on to the batch, and to all behind it.
+    SelfTestsFull: 507,
+}
+"""Errors whose own sentence is the answer."""
+
+
+_CODES: dict[type[SiarError], str] = {
+    Malformed: "malformed",
+    Unknown: "unknown",
+    Conflict: "conflict",
+    StoreError: "damaged",
+}
+"""Of errors whose sentence has no code of its own, since it is said in terminals too: it stays in English."""
+
+_HTTP_CODES = {404: "no_such_page", 405: "wrong_method", 500: "failed"}
+"""Of what Werkzeug refuses by itself."""
+
+
+def problem(status: int, detail: str, **members: object) -> flask.Response:
+    """A problem document; `members` are further extension members (RFC 9457, section 3.2).
+
+    `detail`: a sentence of the catalogue; any other text is said as it is, under the code `other`.
+    """
+    language = texts.language()
+    if not isinstance(detail, Sentence):
+        detail = refusal("other", reason=detail)
+    body = members_of(status, HTTP_STATUS_CODES.get(status, "Error"), detail, language) | members
+    if _is_navigation():
+        response = flask.Response(
+            flask.render_template("refused.html", language=language, **body), content_type=PAGE_TYPE
+        )
+    else:
+        response = flask.jsonify(body)
+        response.content_type = CONTENT_TYPE
+    response.status_code = status
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Content-Language"] = language
+    return response
+
+
+def _is_navigation() -> bool:
+    """Whether a person followed a link: browsers then ask for HTML before anything else, programs do not."""
+    wanted = flask.request.accept_mimetypes
+    return flask.request.method == "GET" and wanted["text/html"] > wanted[CONTENT_TYPE]
+
+
+def _forget_the_way(_error: BaseException | None) -> None:
+    """A path that nobody serves leaves a cycle: request, refusal, traceback, frames, request.
+
+    Each event of a Socket.IO client is such a request too, and only the collector would take its forty frames away.
+    """
+    refused = flask.request.routing_exception
+    if refused is not None:
+        refused.__traceback__ = refused.__context__ = refused.__cause__ = None
+
+
+def register(app: flask.Flask) -> None:
+    """Answer every exception that a view lets through."""
+    for kind, status in _STATUSES.items():
+        app.register_error_handler(kind, _in_words(status))
+    app.teardown_request(_forget_the_way)
+
+    @app.errorhandler(NotKept)
+    def not_kept(error: NotKept) -> flask.Response:
+        logger.error("%s", error)
+        return problem(507, refusal("history_unwritable"))
+
+    @app.errorhandler(TooManyConnections)
+    def too_many(error: TooManyConnections) -> flask.Response:
+        response = problem(503, refusal(error.reason, count=error.count_max))
+        response.headers["Retry-After"] = "5"
+        return response
+
+    @app.errorhandler(TooManyGuesses)
+    def too_many_guesses(error: TooManyGuesses) -> flask.Response:
+        response = problem(429, refusal("too_many_guesses", seconds=error.wait_s))
+        response.headers["Retry-After"] = str(error.wait_s)
+        return response
+
+    @app.errorhandler(TooFast)
+    def too_fast(error: TooFast) -> flask.Response:
+        response = problem(429, _said(error))
+        response.headers["Retry-After"] = str(error.wait_s)
+        return response
+
+    @app.errorhandler(WouldDisturb)
+    def would_disturb(error: WouldDisturb) -> flask.Response:
+        return problem(409, _said(error), ends_us=error.ends_us)
+
+    @app.errorhandler(OSError)
+    def cannot_write(error: OSError) -> flask.Response:
+        logger.error("A request failed on the disk or the network: %s", error)
+        return problem(507, refusal("cannot_store"))
+
+    @app.errorhandler(HTTPException)
+    def http(error: HTTPException) -> flask.Response:
+        response = problem(error.code or 500, _said_by_http(error))
+        for name, value in error.get_headers():
+            if name.lower() in ("allow", "retry-after", "www-authenticate"):
+                response.headers[name] = value
+        return response
+
+
+def _in_words(status: int) -> Callable[[SiarError], flask.Response]:
+    return lambda error: problem(status, _said(error))
+
+
+def _said(error: SiarError) -> Sentence:
+    found = error.args[0] if error.args else None
+    if isinstance(found, Sentence):
+        return found
+    if (known := recognised(str(error))) is not None:
+        return known
+    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "other")
+    return refusal(code, reason=str(error))
+
+
+def _said_by_http(error: HTTPException) -> Sentence:
+    if isinstance(error.description, Sentence):
+        return error.description
+    code = _HTTP_CODES.get(error.code or 500)
+    return refusal(code) if code else refusal("other", reason=error.description or error.name)

@@ -1,0 +1,54 @@
+"""The operator's page and the big screen. Both are the same for everybody; what they show, their scripts ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+
+from app.core.version import VERSION
+from app.core.wire import BODY_CHARS_MAX, DEFAULT_TOPIC, TITLE_CHARS_MAX, TOPIC_PATTERN
+from app.server.web import auth, texts
+from app.store.plans import PHONE_NOTIFICATIONS_MAX
+
+blueprint = flask.Blueprint("operator_pages", __name__)
+
+SHARED = "experiment"
+"""The catalogue that both pages use beside their own."""
+
+HTML_TOPIC_PATTERN = TOPIC_PATTERN.pattern.replace("-]", r"\-]")
+"""HTML's patterns are of the `v` kind, in which a hyphen at the end of a class must be escaped too."""
+
+
+@blueprint.get("/admin")
+def admin() -> flask.Response:
+    """The operator's page: sign in, broadcast, devices, experiments, runs.
+
+    A one-time key in the address is left to the page's script, which spends it and takes it out of the address bar.
+    """
+    limits = {"title_chars_max": TITLE_CHARS_MAX, "body_chars_max": BODY_CHARS_MAX}
+    topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": HTML_TOPIC_PATTERN}
+    return _page("admin", phone_notifications_max=PHONE_NOTIFICATIONS_MAX, **limits, **topics)
+
+
+@blueprint.get("/screen")
+def screen() -> flask.Response:
+    """The big screen; `GET /api/screen` tells its script whether the key in the address is good."""
+    return _page("screen", kept={"key": flask.request.args.get("key", "")})
+
+
+def _page(name: str, **values: Any) -> flask.Response:
+    language = texts.language()
+    words = {**texts.catalogue(language, SHARED), **texts.catalogue(language, name)}
+    page = flask.render_template(
+        f"{name}.html",
+        language=language,
+        t=lambda key: words[key],
+        config={"version": VERSION, "language": language, "signed_in": auth.session() is not None},
+        **values,
+    )
+    response = flask.Response(page, content_type="text/html; charset=utf-8")
+    response.headers["Content-Language"] = language
+    response.headers["Vary"] = "Accept-Language"
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,1 @@
+"""Views that publish notifications, serve the event stream and report receipts."""

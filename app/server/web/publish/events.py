@@ -1,0 +1,91 @@
+"""`GET /events`: the SSE stream."""
+
+from __future__ import annotations
+
+import flask
+
+from app.core.errors import Malformed
+from app.core.position import Position, position_or_unknown
+from app.core.protocol.event_stream import CONTENT_TYPE
+from app.core.wire import TRANSPORT_SSE
+from app.i18n import refusal
+from app.server.broker.base import Filter
+from app.server.deliveries import COOKIE
+from app.server.transports.base import parse_topics
+from app.server.transports.sse import FORM_DEFLATED, FORM_PLAIN
+from app.server.web.detached import DetachedResponse
+from app.server.web.here import services
+from app.server.wsgi.peer import address_of
+
+blueprint = flask.Blueprint("events", __name__)
+
+HEADERS = {
+    "Cache-Control": "no-store, no-transform",  # A proxy that compresses would hold events back (RFC 9111, 5.2.2.6).
+    "X-Accel-Buffering": "no",  # nginx would hold events back
+}
+
+RESUME_NAMES = ("last_event_id", "lastEventId", "last-event-id", "Last-Event-ID")
+"""Spellings of the position in a query: ours, those of EventSource polyfills, and of Mercure's clients."""
+
+KNOWN_NAMES = frozenset({"topic", "fanout", *RESUME_NAMES})
+
+POSITION = "Siar-Position"
+"""On a resume: where history stands. The first block's id is where the client stands, so that one which breaks off
+there misses nothing; a program that measures tells by this header what is a replay."""
+
+
+@blueprint.get("/events")
+def events() -> flask.Response:
+    """Subscribe; the response ends when one side goes away."""
+    _check_query()
+    wanted = Filter(
+        TRANSPORT_SSE,
+        parse_topics(
+            flask.request.args.getlist("topic"), count_max=services().settings.topics_per_client_max
+        ),
+        services().devices.from_cookie(flask.request.cookies.get(COOKIE)),
+    )
+    environ = flask.request.environ
+    if flask.request.method == "HEAD":
+        # Answered as the stream would be (RFC 9110, section 9.3.2).
+        services().admission.check(address_of(environ))
+        head = flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
+        head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
+        return head
+    since = _since()
+    headers = HEADERS if since is None else {**HEADERS, POSITION: str(services().broker.position())}
+    form = FORM_PLAIN
+    if flask.request.accept_encodings["gzip"] > 0 and services().compresses(environ):
+        form, headers = FORM_DEFLATED, {**headers, "Content-Encoding": "gzip"}
+    services().admission.enter(address_of(environ))
+    if services().takes_over(environ):
+        sse = services().sse
+        return DetachedResponse(
+            lambda environ, head: sse.open(wanted, since, environ, head, form),
+            content_type=CONTENT_TYPE,
+            headers=headers,
+        )
+    return _stock(wanted, since, form, headers)
+
+
+def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str, str]) -> flask.Response:
+    """On the WSGI server's connection and in its thread."""
+    sse = services().sse
+    connection = sse.open_queue(wanted, since, flask.request.environ, form)
+    response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
+    response.call_on_close(lambda: sse.closed(connection))
+    return response
+
+
+def _check_query() -> None:
+    """Refuse a misspelt filter or position, which would be ignored in silence; `_...` is some client's cache-buster."""
+    for name in flask.request.args:
+        if name not in KNOWN_NAMES and not name.startswith("_"):
+            raise Malformed(refusal("query_unknown", name=name[:64], known=", ".join(sorted(KNOWN_NAMES))))
+
+
+def _since() -> Position | None:
+    """Where the client left off: `Last-Event-ID` wins over the query, since a browser sends it on each reconnect."""
+    named = (flask.request.args.get(name) for name in RESUME_NAMES)
+    text = flask.request.headers.get("Last-Event-ID") or next(filter(None, named), None)
+    return position_or_unknown(text) if text else None

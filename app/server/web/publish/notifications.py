@@ -1,0 +1,118 @@
+"""`/api/notifications`: publish, and the history of what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import flask
+
+from app import clock
+from app.core.errors import Malformed
+from app.core.notification import Notification, encode_json
+from app.core.position import Position, parse_position
+from app.core.wire import OFFSET_MAX
+from app.i18n import refusal
+from app.server.broker.history_cache import ANSWER_BYTES_MAX, AWAY, HIT, MISS, HistoryCache
+from app.server.web import body
+from app.server.web.auth import require_operator
+from app.server.web.here import services
+from app.server.web.publish import publishing, quick_publish
+
+blueprint = flask.Blueprint("notifications", __name__)
+
+HISTORY_LIMIT_MAX = 1000
+
+LISTED_AT_ONCE = 20
+"""Notifications in one piece of an answer; at the longest about a megabyte."""
+
+CACHE_STATUS = {HIT: "hit", MISS: "fwd=miss", AWAY: "fwd=bypass"}
+"""RFC 9211, section 2: by what became of the question to Redis."""
+
+
+@blueprint.post(publishing.PATH)
+def publish() -> flask.Response:
+    """Order a notification, keep it, hand it to every matching connection: 201, or 200 for a repeated key."""
+    quick_publish.raise_refusal(flask.request.environ)
+    require_operator()
+    parts = services()
+    wanted = body.read(publishing.Publish, bytes_max=parts.settings.publish_body_bytes_max)
+    key_header = flask.request.environ.get(publishing.KEY_HEADER)
+    status, members = publishing.order(parts, wanted, key_header=key_header)
+    return body.answer(status, **members)
+
+
+@blueprint.get("/api/notifications")
+def history() -> flask.Response:
+    """The operator's notifications to everyone after an offset or position, oldest first."""
+    limit = _limit(flask.request.args.get("limit", "100"))
+    parts = services()
+    position = parts.broker.position()
+    after = _after(flask.request.args.get("after", "0"), epoch=position.epoch)
+    if parts.history_cache is not None:
+        return _from_cache(parts.history_cache, after, limit)
+    return _listed(position, parts.broker.history(after, limit))
+
+
+def _listed(position: Position, found: Sequence[Notification]) -> flask.Response:
+    text = _pieces(str(position), found)
+    if len(found) <= LISTED_AT_ONCE:
+        return _json("".join(text))
+    # Piece by piece: strangers who ask for all of history and do not read must not each hold a copy of it.
+    return _json(text)
+
+
+def _from_cache(cache: HistoryCache, after: int, limit: int) -> flask.Response:
+    """What Redis keeps, or else what is made here and then kept there; the header of RFC 9211 says which it was."""
+    begun_us = clock.monotonic_us()
+    question = f"{after}:{limit}"
+    outcome, kept = cache.find(question)
+    response = _made(cache, outcome, after, limit, question) if kept is None else _json(kept)
+    cache.count(outcome, clock.monotonic_us() - begun_us)
+    response.headers["Cache-Status"] = "siar; " + CACHE_STATUS[outcome]
+    return response
+
+
+def _made(cache: HistoryCache, outcome: str, after: int, limit: int, question: str) -> flask.Response:
+    broker = services().broker
+    # Before the list: a notification that comes in between is told twice then, and never not at all.
+    position = broker.position()
+    found = broker.history(after, limit)
+    if outcome == AWAY or sum(each.json_bytes for each in found) > ANSWER_BYTES_MAX:
+        return _listed(position, found)
+    text = "".join(_pieces(str(position), found))
+    cache.keep(question, text, position=position, left_us=_left_us(found))
+    return _json(text)
+
+
+def _json(text: str | Iterator[str]) -> flask.Response:
+    return flask.Response(text, content_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _left_us(found: Sequence[Notification]) -> int | None:
+    """Until the first of them may not be shown any more; `None`: all stay."""
+    ends_us = [each.expires_us for each in found if each.expires_us is not None]
+    return min(ends_us) - clock.now_us() if ends_us else None
+
+
+def _pieces(position: str, found: Sequence[Notification]) -> Iterator[str]:
+    """The wire's bytes as they are: history, stream and channel show the same object."""
+    yield f'{{"position":{encode_json(position)},"notifications":['
+    for start in range(0, len(found), LISTED_AT_ONCE):
+        listed = ",".join(notification.json for notification in found[start : start + LISTED_AT_ONCE])
+        yield f",{listed}" if start else listed
+    yield "]}"
+
+
+def _after(text: str, *, epoch: str) -> int:
+    if "." in text:
+        position = parse_position(text)
+        return position.offset if position.epoch == epoch else 0  # of another life: everything is new to it
+    if text.isascii() and text.isdigit() and len(text) <= 16 and int(text) <= OFFSET_MAX:
+        return int(text)
+    raise Malformed(refusal("after_malformed"))
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= HISTORY_LIMIT_MAX:
+        return int(text)
+    raise Malformed(refusal("limit_malformed", count=HISTORY_LIMIT_MAX))

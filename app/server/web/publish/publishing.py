@@ -1,0 +1,166 @@
+"""To publish, whoever asks for it: what a body may say, what holds it back, and what is answered."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from app import clock
+from app.core.errors import Malformed, SiarError
+from app.core.idempotency_header import CHARS_MAX, parse_key
+from app.core.notification import EVERYONE, Targets, encode_json, utf8_bytes
+from app.core.units import ServerUs
+from app.core.wire import (
+    BODY_CHARS_MAX,
+    CONTENT_BYTES_MAX,
+    DATA_BYTES_MAX,
+    DEFAULT_TOPIC,
+    TITLE_CHARS_MAX,
+    TOPIC_PATTERN,
+    Transport,
+)
+from app.i18n import refusal
+from app.server.broker.base import Draft
+from app.server.services import Services
+
+PATH = "/api/notifications"
+
+KEY_HEADER = "HTTP_IDEMPOTENCY_KEY"
+"""In `environ`: the header that may stand for the member `idempotency_key`."""
+
+TTL_S_MAX = 30 * 24 * 3600
+"""A month; history is shorter than that anyway."""
+
+DEVICES_MAX = 1000
+
+
+ESCAPED_BYTES_MAX = 6
+"""As many bytes has a character as JSON at most."""
+
+
+class TooFast(SiarError):
+    """More was published than SIAR_PUBLISH_PER_S_MAX allows."""
+
+    def __init__(self, wait_us: int) -> None:
+        super().__init__(refusal("publish_too_fast"))
+        self.wait_s = -(-wait_us // 1_000_000)
+
+
+class WouldDisturb(SiarError):
+    """A trial is under way, and the body did not say that it may be spoilt."""
+
+    def __init__(self, ends_us: int) -> None:
+        super().__init__(refusal("publish_would_disturb"))
+        self.ends_us = ends_us
+
+
+class TooLong(SiarError):
+    """The notification would be a longer line than common clients read."""
+
+
+class PublishTargets(msgspec.Struct, forbid_unknown_fields=True):
+    """Whom a notification is for."""
+
+    transport: Transport | None = None
+    devices: (
+        Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=DEVICES_MAX)]
+        | None
+    ) = None
+
+
+class Publish(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a publish."""
+
+    title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_CHARS_MAX)]
+    body: Annotated[str, msgspec.Meta(max_length=BODY_CHARS_MAX)]
+    topic: Annotated[str, msgspec.Meta(pattern=rf"\A{TOPIC_PATTERN.pattern}\Z")] = DEFAULT_TOPIC
+    data: dict[str, Any] = {}
+    ttl_s: Annotated[float, msgspec.Meta(gt=0, le=TTL_S_MAX)] | None = None
+    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=CHARS_MAX)] | None = None
+    due_us: int | None = None
+    targets: PublishTargets | None = None
+    force: bool = False
+
+
+def order(parts: Services, wanted: Publish, *, key_header: str | None) -> tuple[int, dict[str, object]]:
+    """Order, keep and hand on what is `wanted`: the status and the members of the answer.
+
+    201, or 200 for a repeated key. Raises `TooFast`, `WouldDisturb`, `Malformed`, and what `Broker.publish` does.
+    """
+    wait_us = parts.publish_rate.wait_us(clock.monotonic_us())
+    if wait_us:
+        raise TooFast(wait_us)
+    draft = _draft(wanted, key_header, age_max_s=parts.settings.publish_age_max_s)
+    broker = parts.broker
+    earlier = None if draft.idempotency_key is None else broker.earlier(draft)
+    trial = parts.trials.active()
+    if trial is not None and earlier is None:
+        if not wanted.force:
+            raise WouldDisturb(trial.ends_us)
+        # Before it is published: behind a broker that has to be asked, the trial could end and be taken for sound before
+        # we come back, and a broker that went away may have published. A round too many is measured again; no false one is kept.
+        parts.trials.void(trial)
+    published = earlier or broker.publish(draft)
+    notification = published.notification
+    if not published.repeated:
+        parts.receipts.published(notification, published.recipients)
+    members = {
+        "id": notification.id,
+        "offset": notification.offset,
+        "sent_us": notification.sent_us,
+        "recipients": published.recipients,
+    }
+    return 200 if published.repeated else 201, members
+
+
+def _draft(wanted: Publish, key_header: str | None, *, age_max_s: float) -> Draft:
+    _check_length(wanted)
+    targets = EVERYONE
+    if wanted.targets is not None:
+        devices = wanted.targets.devices
+        targets = Targets(wanted.targets.transport, None if devices is None else frozenset(devices))
+    return Draft(
+        title=wanted.title,
+        body=wanted.body,
+        topic=wanted.topic,
+        due_us=_due_us(wanted.due_us, age_max_s=age_max_s),
+        data=wanted.data,
+        targets=targets,
+        ttl_us=None if wanted.ttl_s is None else round(wanted.ttl_s * 1_000_000),
+        idempotency_key=wanted.idempotency_key if key_header is None else _key(wanted, key_header),
+    )
+
+
+def _key(wanted: Publish, header: str) -> str:
+    """The key in the header, which the body may repeat."""
+    key = parse_key(header)
+    if key is None:
+        raise Malformed(refusal("idempotency_header_malformed", count=CHARS_MAX))
+    if wanted.idempotency_key not in (None, key):
+        raise Malformed(refusal("idempotency_keys_differ"))
+    return key
+
+
+def _check_length(wanted: Publish) -> None:
+    data_bytes = utf8_bytes(encode_json(wanted.data)) if wanted.data else len("{}")
+    if data_bytes > DATA_BYTES_MAX:
+        raise Malformed(refusal("data_too_large", count=DATA_BYTES_MAX))
+    # Hardly any is so long that it could be too long: only such a one is encoded here.
+    if data_bytes + ESCAPED_BYTES_MAX * (len(wanted.title) + len(wanted.body)) <= CONTENT_BYTES_MAX:
+        return
+    length = data_bytes + sum(utf8_bytes(encode_json(text)) for text in (wanted.title, wanted.body))
+    if length > CONTENT_BYTES_MAX:
+        raise TooLong(
+            refusal("notification_too_long", length=length, bytes=CONTENT_BYTES_MAX, chars=BODY_CHARS_MAX)
+        )
+
+
+def _due_us(wanted_us: int | None, *, age_max_s: float) -> ServerUs:
+    """The publisher's due time: not in the future, and not older than the setting allows."""
+    now_us = clock.now_us()
+    if wanted_us is None:
+        return now_us
+    if not now_us - age_max_s * 1_000_000 <= wanted_us <= now_us:
+        raise Malformed(refusal("due_out_of_range", seconds=age_max_s))
+    return ServerUs(wanted_us)

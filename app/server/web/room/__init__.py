@@ -1,0 +1,1 @@
+"""Views of the room: participants, phases, the big screen and its downloads."""

@@ -1,0 +1,29 @@
+"""`GET /api/comparisons?run=&run=`: runs against the first, as a page under the policy of stored reports. Operator only."""
+
+from __future__ import annotations
+
+import flask
+
+from app.i18n import refusal
+from app.core.errors import Malformed
+from app.server.web.runs import desk_work
+from app.server.web import texts
+from app.server.web.auth import require_operator
+from app.server.web.runs.runs import sandboxed
+
+blueprint = flask.Blueprint("comparisons", __name__)
+
+RUNS_MAX = 8
+"""More columns than a page can show."""
+
+
+@blueprint.get("/api/comparisons")
+def compare() -> flask.Response:
+    """The page; where the runs are not comparable it says so and why."""
+    require_operator()
+    runs = flask.request.args.getlist("run")
+    if not 2 <= len(runs) <= RUNS_MAX:
+        raise Malformed(refusal("runs_to_compare", count=RUNS_MAX))
+    if len(set(runs)) < len(runs):
+        raise Malformed(refusal("run_named_twice"))
+    return sandboxed(desk_work.compared(runs, texts.language()))

@@ -1,0 +1,119 @@
+"""Starting, pausing and ending a run, between the room, where phones are, and the runner, which conducts it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import replace
+
+from app.store.archive.summary import RunSummary, started_in
+from app.i18n import REFUSAL, in_language, refusal
+from app.core.errors import Conflict
+from app.core.plan.scenario import Plan, plan_to_json
+from app.core.sentence import Sentence
+from app.store import run_ids as naming
+from app.server.room.phases import UNDER_WAY, Phase
+from app.server.runners import Order, Runner
+from app.server.wsgi import server_file
+from app.server.web.here import services
+
+RUNNING = "running"
+
+
+def seed_or_random(seed: int | None) -> int:
+    """The seed that was asked for, or one that can be typed again."""
+    return secrets.randbelow(1_000_000) if seed is None else seed
+
+
+def start(plan: Plan, *, phones: int | None) -> str:
+    """Start a runner; the run's id. Raises `Conflict` while anything is under way."""
+    here = services()
+    if here.room.phase not in (Phase.CLOSED, Phase.FINISHED):
+        raise Conflict(refusal("stop_it_first"))
+    if here.trials.active() is not None:
+        raise Conflict(refusal("measuring_now"))
+    run = naming.new_run_id()
+    here.runners.start(
+        Order(
+            run=run,
+            plan_json=json.dumps(plan_to_json(plan)),
+            url=server_file.own_url(here.settings),
+            runs_dir=here.settings.runs_dir,
+            token=here.operators.runner_token,
+            certificate=here.settings.tls_authority or here.settings.tls_cert,
+            phones=phones,
+        )
+    )
+    return run
+
+
+def pause(run: str) -> None:
+    """Pause between two trials. Raises `Conflict` for what cannot pause."""
+    _check_in_room(run)
+    services().room.pause()
+
+
+def resume(run: str) -> None:
+    """Go on. Raises `Conflict`."""
+    _check_in_room(run)
+    services().room.resume()
+
+
+def stop(run: str) -> None:
+    """End a run with what was measured until now. Raises `Conflict` when it is not under way."""
+    runner = services().runners.of(run)
+    if runner is not None and not runner.is_over:
+        services().runners.stop(run)
+    else:  # `./siar run` started it: it sees that its room has gone.
+        _check_in_room(run)
+        services().room.close()
+
+
+def as_it_is(summary: RunSummary, language: str) -> RunSummary:
+    """A run's line from disk, with what only the running server knows, and in its reader's language."""
+    if is_running(summary.id):
+        return replace(summary, state=RUNNING, complete=False, problem=None)  # Not all of it is there yet.
+    if not isinstance(summary.problem, Sentence):
+        return summary
+    code = summary.problem.code.removeprefix(REFUSAL)
+    return replace(summary, problem=in_language(language, summary.problem), problem_code=code)
+
+
+def is_running(run: str) -> bool:
+    """Whether a run is under way here, whoever started it."""
+    runner = services().runners.running()
+    return (runner is not None and runner.order.run == run) or run == _run_in_room()
+
+
+def with_running(found: list[RunSummary]) -> list[RunSummary]:
+    """The list, with the run that has no folder yet because its phones still gather."""
+    runner = services().runners.running()
+    if runner is None or any(each.id == runner.order.run for each in found):
+        return found
+    return [line_of(runner), *found]
+
+
+def line_of(runner: Runner) -> RunSummary:
+    """The line of a run that has left nothing on disk, or not yet."""
+    return RunSummary(
+        id=runner.order.run,
+        started=started_in(runner.order.run),
+        state="incomplete" if runner.is_over else RUNNING,
+        complete=False,
+        profile=runner.plan()["profile"],
+        simulated=runner.order.phones is None,
+        phones=runner.order.phones or 0,
+        verdict=None,
+    )
+
+
+def _check_in_room(run: str) -> None:
+    if _run_in_room() != run:
+        raise Conflict(refusal("not_with_phones", run=run[:64]))
+
+
+def _run_in_room() -> str | None:
+    room = services().room
+    experiment = room.experiment
+    is_open = room.phase in (*UNDER_WAY, Phase.GATHERING)
+    return experiment.run if experiment is not None and is_open else None

@@ -1,0 +1,1 @@
+"""Views of the service itself: probes, metrics, pages, assets, API description."""

@@ -1,0 +1,31 @@
+"""`/ca.crt`: the certificate that a phone installs to trust this server, where `serve --https ca` made one.
+
+Public by nature. Who gets it over a connection that is not trusted yet compares its fingerprint with the terminal's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import flask
+
+from app.core.errors import Unknown
+from app.i18n import refusal
+from app.server.web.here import services
+
+blueprint = flask.Blueprint("authority", __name__)
+
+CONTENT_TYPE = "application/x-x509-ca-cert"
+"""What makes phones offer to install it, instead of showing text."""
+
+
+@blueprint.get("/ca.crt")
+def read() -> flask.Response:
+    """The authority's certificate in PEM form."""
+    path = services().settings.tls_authority
+    if not path:
+        raise Unknown(refusal("no_authority"))
+    answer = flask.Response(Path(path).read_bytes(), content_type=CONTENT_TYPE)
+    answer.headers["Content-Disposition"] = 'attachment; filename="siar-ca.crt"'
+    answer.headers["Cache-Control"] = "no-cache"
+    return answer

@@ -1,0 +1,43 @@
+"""Old runs are put away once: `python -P -m app.store.archive.sweep_process --runs-dir DIR --days N --keep RUN`.
+
+A short-lived child of the service, which starts one each day. What it cannot do is said in the service's terminal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from app.store.archive.retention import NOT_LOOKED_THROUGH, Swept, sweep
+
+
+def main() -> int:
+    """Sweep; answers the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m app.store.archive.sweep_process")
+    parser.add_argument("--runs-dir", type=Path, required=True)
+    parser.add_argument("--days", type=float, required=True)
+    parser.add_argument("--keep", default="", help="a run that is left alone")
+    wanted = parser.parse_args()
+    try:
+        swept = sweep(wanted.runs_dir, days=wanted.days, keep=wanted.keep)
+    except OSError as error:
+        print(f"siar: {NOT_LOOKED_THROUGH}: {error.strerror}.", file=sys.stderr)
+        return 1
+    for line in _lines(swept, wanted.days):
+        print(f"siar: {line}", file=sys.stderr)
+    return 0
+
+
+def _lines(swept: Swept, days: float) -> list[str]:
+    """Sentences that say what was removed, one for each kind."""
+    said = (
+        (swept.purged, "Deleted for good after their week in the trash"),
+        (swept.thrown, f"Moved into the trash after {days:g} days (siar runs restore RUN brings one back)"),
+        (swept.nameless, f"Participants' names deleted after {days:g} days"),
+    )
+    return [f"{what}: {', '.join(runs)}." for runs, what in said if runs]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Which folders are runs that Siar made: only these are ever moved, swept or edited.
+
+A run is told by its database, whose header carries our application id; before that is there, by a mark that is written
+when the folder is made. A folder of which neither is so is somebody else's, whatever its name.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from app.store import schema
+from app.store.store import FILE_NAME
+
+MARK_FILE = ".siar-run"
+MARK = b"A run of Siar; what phones posted comes first, and the database after it.\n"
+
+_HEAD_BYTES = 4096
+_WAL_FRAME_AT = 32
+_FRAME_HEAD_BYTES = 24
+_ID_AT = slice(68, 72)
+"""The application id in a database's first page."""
+_ID = schema.APPLICATION_ID.to_bytes(4, "big")
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of a run, marked as ours when it was made here; one that is there stays whose it was. Raises `OSError`."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return
+    write_new(folder / MARK_FILE, MARK)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """A file that is not there yet. Raises `OSError`, `FileExistsError` for one that is."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+
+
+def is_run(folder: Path) -> bool:
+    """Tell whether Siar made this folder. A link and a folder that cannot be read are not ours."""
+    if folder.is_symlink():
+        return False
+    database = _head(folder / FILE_NAME)
+    if database.startswith(b"SQLite format 3\0") and database[_ID_AT] == _ID:
+        return True
+    if database and _first_page_in_log(folder / f"{FILE_NAME}-wal")[_ID_AT] == _ID:
+        return True
+    return holds(folder / MARK_FILE, MARK)
+
+
+def holds(path: Path, content: bytes) -> bool:
+    """Tell whether the path is a regular file with exactly this content."""
+    return _head(path) == content
+
+
+def _first_page_in_log(path: Path) -> bytes:
+    """The first page that a write-ahead log has: a runner that was killed may have left its database there alone."""
+    log = _head(path)
+    page = log[_WAL_FRAME_AT + _FRAME_HEAD_BYTES :]
+    return page if log[_WAL_FRAME_AT : _WAL_FRAME_AT + 4] == (1).to_bytes(4, "big") else b""
+
+
+def _head(path: Path) -> bytes:
+    """A regular file's beginning; nothing of a link, a pipe, or what cannot be read."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, _HEAD_BYTES) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)

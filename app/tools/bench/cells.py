@@ -1,0 +1,79 @@
+"""What is measured on one server by itself: connecting, and paced notifications.
+
+    connect -> paced, the largest level first
+
+Each cell says itself whether it is valid. Notifications back to back are in burst.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from app import clock
+from app.lab.measure.cpu import CpuSampler, difference
+from app.tools.bench.cpu_window import CpuWindow
+from app.tools.bench.plan import BenchPlan, Level
+from app.tools.bench.visit import CONNECT, PACED, Cell, Visit
+from app.tools.bench.window import DRAIN_S, take_window
+
+CONNECT_WARM_UP = 50
+"""The first connections of a server's life load code."""
+
+
+def connect_cell(visit: Visit, count: int) -> Cell:
+    """How many connections a second the server accepts, handshake included, until each is ready."""
+    cell = visit.cell(CONNECT, count)
+    visit.crowd.grow(min(count, CONNECT_WARM_UP))
+    visit.settle()
+    visit.crowd.shrink(0)
+    sampler = CpuSampler(visit.subject.pid)
+    before = sampler.snapshot()
+    added, wall_us = visit.crowd.grow(count)
+    use = difference(before, sampler.snapshot()).use
+    cell.values["connections_per_s"] = added * 1e6 / wall_us
+    cell.values["cpu_us"] = use.total_s * 1e6 / added
+    return cell
+
+
+def paced_cell(visit: Visit, level: Level, kind: str = PACED) -> Cell:
+    """One notification to all each period: CPU per delivery and delays."""
+    cell = visit.cell(kind, level.subscribers)
+    visit.crowd.resize(level.subscribers)
+    offset = visit.settle()
+    visit.check_path(cell)
+    behind = visit.crowd.begin(offset)
+    window = CpuWindow(visit.subject)
+    first_us = clock.monotonic_us()
+    published = []
+    for index in range(level.notifications):
+        _sleep_until(first_us + round(index * level.period_s * 1e6))
+        published.append(visit.publisher.publish())
+    _sleep_until(first_us + round(level.duration_s * 1e6))
+    last = published[-1].offset
+    visit.crowd.wait_for(last, timeout_s=DRAIN_S)
+    window.close()
+    starts_us = [each.started_us for each in published]
+    result = visit.crowd.end(offset=last, starts_us=starts_us, merges=visit.subject.merges)
+    take_window(cell, result, behind, expected=level.subscribers * level.notifications)
+    use = window.server.use
+    cell.values |= window.values(result.delivered)
+    cell.values["core_percent"] = 100 * use.total_s / use.wall_s
+    cell.values["rss_bytes"] = use.rss_bytes
+    if window.server.appeared or window.server.ended:
+        cell.problems.append("a process of the server began or ended in between")
+    return cell
+
+
+def visit_cells(visit: Visit, plan: BenchPlan) -> Iterator[Cell]:
+    """Everything that is measured of one server while no other is there."""
+    connect = plan.connect_level()
+    if connect is not None:
+        yield connect_cell(visit, connect)
+    # From the largest that only adds connections downwards: who leaves makes no room in the server's heap.
+    for level in plan.paced_levels(visit.subject.name):
+        yield paced_cell(visit, level)
+
+
+def _sleep_until(moment_us: int) -> None:
+    time.sleep(max(0.0, (moment_us - clock.monotonic_us()) / 1e6))

@@ -1,0 +1,131 @@
+"""What the direct fan-out promises, held against what was measured in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.core.wire import TRANSPORT_SSE
+from app.tools.bench.plan import (
+    DIRECT,
+    FLOOR,
+    IDLE_REPETITIONS_JUDGED_MIN,
+    REPETITIONS_JUDGED_MIN,
+    STOCK,
+    transport_title,
+)
+from app.tools.bench.summary import Growth, Row
+from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, MEMORY, PACED
+
+CPU_MAX = {TRANSPORT_SSE: 1.25}
+CPU_MAX_OTHERS = 1.4
+P99_OF_STOCK_MAX = 0.5
+BURST_RATE_MIN = 1.5
+BURST_P99_MAX = 1.0
+MEMORY_MAX_BYTES = {TRANSPORT_SSE: 2 * 1024}
+MEMORY_MAX_BYTES_OTHERS = 6 * 1024
+GROWTH_MAX = 1.3
+
+SWARM_BUSY_MAX = 0.97
+"""Share of its core from which on a burst may have waited for the swarm and not for the server."""
+
+CPU_LEVELS = (1_000, 5_000)
+"""Where the promise about CPU and p99 is made: at 100 the request itself is a good part of the cost."""
+
+GROWTH_LEVELS = (100, 10_000)
+
+MEMORY_CONNECTIONS_MIN = 5_000
+"""With fewer the steps in which memory is taken from the system show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One promise."""
+
+    transport: str
+    text: str
+    measured: float
+    limit: float
+    at_least: bool
+    """Whether the limit is a lower one."""
+    judged: bool
+    """Whether this is a verdict: there were enough repetitions, and the swarm kept up."""
+    swarm_busy: float | None = None
+    """The larger median of its share of its core, beside the floor and beside us; only of bursts."""
+
+    @property
+    def is_of_the_swarm(self) -> bool:
+        """Whether the figure may be the swarm's own."""
+        return self.swarm_busy is not None and self.swarm_busy >= SWARM_BUSY_MAX
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds."""
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+
+def criteria(rows: Sequence[Row], growths: Sequence[Growth]) -> list[Criterion]:
+    """Those that this run measured."""
+    busy = {_place(row): row for row in rows if row.metric == "swarm_busy"}
+    found = [criterion for row in rows for criterion in _of_row(row, busy.get(_place(row)))]
+    for each in growths:
+        if each.server == DIRECT and (each.fewest, each.most) == GROWTH_LEVELS and each.ratio is not None:
+            judged = len(each.exponents) >= REPETITIONS_JUDGED_MIN
+            text = f"cost per delivery at {each.most:,} over that at {each.fewest:,} subscribers"
+            found.append(_criterion(each.transport, text, each.ratio, GROWTH_MAX, judged=judged))
+    return found
+
+
+def _place(row: Row) -> tuple[str, str, int]:
+    return row.transport, row.kind, row.subscribers
+
+
+def _of_row(row: Row, swarm: Row | None) -> list[Criterion]:
+    enough = IDLE_REPETITIONS_JUDGED_MIN if row.kind == MEMORY else REPETITIONS_JUDGED_MIN
+    judged = all(count >= enough for count in row.counts.values())
+    found = []
+    busy = None if swarm is None else max(swarm.medians.get(each, 0.0) for each in (FLOOR, DIRECT))
+
+    def add(text: str, measured: float | None, limit: float, *, at_least: bool = False) -> None:
+        if measured is not None:
+            found.append(
+                _criterion(
+                    row.transport, text, measured, limit, at_least=at_least, judged=judged, swarm_busy=busy
+                )
+            )
+
+    level = f"{row.subscribers:,} subscribers"
+    if row.kind == PACED and row.subscribers in CPU_LEVELS:
+        if row.metric == "cpu_us":
+            limit = CPU_MAX.get(row.transport, CPU_MAX_OTHERS)
+            add(f"paced, {level}: CPU per delivery, direct over floor", row.ratio(DIRECT, FLOOR), limit)
+        elif row.metric == "p99_ms":
+            text = f"paced, {level}: p99 delay, direct over stock"
+            add(text, row.ratio(DIRECT, STOCK), P99_OF_STOCK_MAX)
+    elif row.kind in (BURST_HTTP, BURST_INSIDE):
+        way = "by HTTP" if row.kind == BURST_HTTP else "in process"
+        ratio = row.ratio(DIRECT, FLOOR)
+        if row.metric == "deliveries_per_s":
+            text = f"back to back {way}, {level}: deliveries/s, direct over floor in a round"
+            add(text, ratio, BURST_RATE_MIN, at_least=True)
+        elif row.metric == "p99_ms":
+            add(f"back to back {way}, {level}: p99 delay, direct over floor in a round", ratio, BURST_P99_MAX)
+    elif row.kind == MEMORY and row.subscribers >= MEMORY_CONNECTIONS_MIN:
+        limit = MEMORY_MAX_BYTES.get(row.transport, MEMORY_MAX_BYTES_OTHERS)
+        add(f"bytes per idle connection, {row.subscribers:,} of them", row.medians.get(DIRECT), limit)
+    return found
+
+
+def _criterion(
+    transport: str,
+    text: str,
+    measured: float,
+    limit: float,
+    *,
+    judged: bool,
+    at_least: bool = False,
+    swarm_busy: float | None = None,
+) -> Criterion:
+    text = f"{transport_title(transport)}: {text}"
+    kept_up = swarm_busy is None or swarm_busy < SWARM_BUSY_MAX
+    return Criterion(transport, text, measured, limit, at_least, judged and kept_up, swarm_busy)

@@ -1,0 +1,121 @@
+"""How a swarm reads from many connections: by one call of the kernel where it has io_uring (server/fanout/ring.py), else one by one.
+
+A read by itself is a system call and Python's way into it, a fifth of what it costs; and a swarm that is nearly as busy as the
+server that it measures adds its own queue to every reading. So each read has two stamps: when the kernel had its last byte,
+and when it had been read.
+"""
+
+from __future__ import annotations
+
+import errno
+from array import array
+from collections.abc import Sequence
+from operator import attrgetter
+
+from app import clock
+from app.core import kernel_stamps
+from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, Ring
+from app.tools.bench.connection import Connection
+from app.tools.bench.messages import Messages
+
+READ_BYTES = 8_192
+"""Of one read: more than a merged write of ours."""
+
+LOT = LOT_MAX
+"""Connections by one call: they share the stamp of their reading, for the first of them some 0.15 ms late. With a quarter of
+that a burst kept the swarm's core busy for 6 % more, and more of what came had lain unread when the next came."""
+
+_fd = attrgetter("fd")
+
+Read = bytes | None
+"""`None`: there was nothing. Empty: the connection has ended."""
+
+Lot = tuple[list[Read], list[int], list[int]]
+"""What each had; when it had come, and when it had been read (`clock.monotonic_us`)."""
+
+
+class Receiver:
+    """Where the bytes go."""
+
+    def __init__(self) -> None:
+        self.begin()
+        try:
+            self._messages = Messages(READ_BYTES)
+            self._ring: Ring | None = Ring(RECEIVE_MESSAGE)
+        except OSError:
+            self._ring = None
+            return
+        self._ring.point(self._messages.addresses, array("I", [1]) * LOT_MAX)
+        self._begins = [place % LOT_MAX * READ_BYTES for place in range(2 * LOT_MAX)]
+        """Of each place's bytes, twice around."""
+        self._expected = 0
+
+    def begin(self) -> None:
+        """A window begins."""
+        self.unstamped = 0
+        """Reads with bytes of which the kernel did not say when they had come: then it is when they had been read."""
+        self._to_monotonic_us = round(clock.kernel_offset_us())
+
+    def clock_step_us(self) -> int:
+        """How far the clock that the kernel stamps with was set since the window began."""
+        return abs(round(clock.kernel_offset_us()) - self._to_monotonic_us)
+
+    def read(self, connections: Sequence[Connection]) -> Lot:
+        """Of each of the connections, `LOT` at most."""
+        if self._ring is None:
+            return self._one_by_one(connections)
+        messages = self._messages
+        messages.forget()
+        counts = self._ring.do(array("i", map(_fd, connections)), self._expected)
+        read_us = clock.monotonic_us()
+        first, held = self._ring.first, messages.data
+        if counts is None:  # As mostly: all have the same.
+            size, count = self._expected, len(connections)
+            reads: list[Read] = [held[at : at + size] for at in self._begins[first : first + count]]
+        else:
+            count = len(counts)
+            reads = [
+                held[at : at + size] if size > 0 else None if size == -errno.EAGAIN else b""
+                for at, size in zip(self._begins[first : first + count], counts, strict=True)
+            ]
+            self._expected = max(0, counts[0]) if counts else 0
+        to_us = self._to_monotonic_us
+        seconds, nanoseconds = messages.stamps(first, count)
+        if seconds and seconds.count(seconds[0]) == count:
+            base_us = seconds[0] * 1_000_000 + to_us
+            arrivals_us = [base_us + nanosecond // 1000 for nanosecond in nanoseconds]
+        else:
+            arrivals_us = [
+                second * 1_000_000 + nanosecond // 1000 + to_us
+                for second, nanosecond in zip(seconds, nanoseconds, strict=True)
+            ]
+        if 0 in seconds:
+            for index, (second, read) in enumerate(zip(seconds, reads, strict=True)):
+                if not second:
+                    self.unstamped += bool(read)
+                    arrivals_us[index] = read_us
+        return reads, arrivals_us, [read_us] * len(reads)
+
+    def _one_by_one(self, connections: Sequence[Connection]) -> Lot:
+        reads: list[Read] = []
+        arrivals_us: list[int] = []
+        reads_us: list[int] = []
+        for each in connections:
+            read, told_ns = _read(each)
+            read_us = clock.monotonic_us()
+            self.unstamped += bool(read) and told_ns is None
+            reads.append(read)
+            reads_us.append(read_us)
+            arrivals_us.append(read_us if told_ns is None else told_ns // 1000 + self._to_monotonic_us)
+        return reads, arrivals_us, reads_us
+
+
+def _read(connection: Connection) -> tuple[Read, int | None]:
+    """With the kernel's stamp, where it tells."""
+    try:
+        data, ancillary, _, _ = connection.sock.recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
+    except BlockingIOError:
+        return None, None
+    except OSError:
+        return b"", None
+    return data, kernel_stamps.told_ns(ancillary)

@@ -1,0 +1,146 @@
+"""A whole bench: repetitions interleaved over servers and transports, every server fresh for its visit.
+
+each server by itself: connecting, paced, and memory | all servers at once, and by turns: notifications back to back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from app import clock
+from app.core.errors import SiarError
+from app.tools.bench import burst, cells, idle, subject
+from app.tools.bench.crowd import Member, crowd
+from app.tools.bench.machine import Cores
+from app.tools.bench.plan import BenchPlan, transport_title
+from app.tools.bench.visit import SWARM, Cell, Visit, publisher_of
+
+SWARM_SHARE_MIN = 1.5
+"""The swarm must have read that many times what it is said to have measured."""
+
+FAILED = "visit"
+"""Kind of the cell that stands for a visit which broke off."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class BenchRun:
+    """What was measured."""
+
+    plan: BenchPlan
+    cells: list[Cell] = field(default_factory=list)
+    duration_s: float = 0.0
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether every cell counts."""
+        return all(cell.is_valid for cell in self.cells)
+
+
+def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
+    """Do it. A visit that breaks off leaves a cell that says why, and the run goes on."""
+    done = BenchRun(plan)
+    begun_us = clock.monotonic_us()
+    cores.go_to_swarm_core()
+    for repetition in range(plan.repetitions):
+        for transport in plan.transports:
+            # Another one begins each time: whoever comes after a slow server is not always the same.
+            turn = repetition % len(plan.servers)
+            for server in plan.servers[turn:] + plan.servers[:turn]:
+                _visit(done, server, transport, repetition, cores, say)
+                if repetition < plan.idle_count():
+                    _idle(done, server, transport, repetition, cores, say)
+            if plan.burst_level() is not None:
+                _bursts(done, transport, repetition, cores, say)
+    check_swarm(done.cells)
+    done.duration_s = (clock.monotonic_us() - begun_us) / 1e6
+    return done
+
+
+def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+    if not ({"paced", "connect", "cost"} & set(done.plan.parts)):
+        return
+    try:
+        with _visiting(server, transport, repetition, cores, {}) as visit:
+            for cell in cells.visit_cells(visit, done.plan):
+                note_cell(done, cell, say)
+    except SiarError as error:
+        note_cell(done, failed_cell(server, transport, repetition, error), say)
+
+
+def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+    try:
+        with _visiting(server, transport, repetition, cores, idle.SETTINGS) as visit:
+            note_cell(done, idle.memory_cell(visit, done.plan.idle_connections), say)
+    except SiarError as error:
+        note_cell(done, failed_cell(server, transport, repetition, error), say)
+
+
+def _bursts(done: BenchRun, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+    servers = done.plan.servers
+    try:
+        with ExitStack() as stack:
+            visits = [
+                stack.enter_context(_visiting(server, transport, repetition, cores, {})) for server in servers
+            ]
+            for cell in burst.burst_cells(visits, done.plan):
+                note_cell(done, cell, say)
+    except SiarError as error:  # By turns, none can be measured without the others.
+        for server in servers:
+            note_cell(done, failed_cell(server, transport, repetition, error), say)
+
+
+@contextmanager
+def _visiting(
+    server: str, transport: str, repetition: int, cores: Cores, settings: Mapping[str, str]
+) -> Iterator[Visit]:
+    with (
+        subject.running(server, cores, settings) as running,
+        crowd([Member(transport)], running.host, running.port) as subscribers,
+        publisher_of(running) as publisher,
+    ):
+        yield Visit(running, transport, repetition, subscribers, publisher)
+
+
+def failed_cell(server: str, transport: str, repetition: int, error: SiarError) -> Cell:
+    """Stands for a visit that broke off."""
+    return Cell(FAILED, server, transport, 0, repetition, problems=[str(error)])
+
+
+def note_cell(done: BenchRun, cell: Cell, say: Say) -> None:
+    """Keep it, and say in a line what it came to."""
+    done.cells.append(cell)
+    values = [
+        f"{name} {value:,.{digits}f}"
+        for name, digits in (
+            ("cpu_us", 1),
+            ("p50_ms", 1),
+            ("p99_ms", 1),
+            ("deliveries_per_s", 0),
+            ("connections_per_s", 0),
+            ("bytes_per_connection", 0),
+        )
+        if (value := cell.values.get(name)) is not None
+    ]
+    where = f"{cell.repetition + 1}/{done.plan.repetitions} {transport_title(cell.transport)} {cell.server}"
+    what = f"{cell.kind} {cell.subscribers}" if cell.subscribers else cell.kind
+    say(f"{where}: {what}: {'; '.join([*values, *cell.problems])}")
+
+
+def check_swarm(found: list[Cell]) -> None:
+    """Mark bursts whose rate the swarm has not been shown to read: the figure may be the swarm's."""
+    for transport in {cell.transport for cell in found}:
+        bursts = [each for each in found if each.transport == transport and "deliveries_per_s" in each.values]
+        shown = [each.values["deliveries_per_s"] or 0.0 for each in bursts if each.kind == SWARM]
+        if not shown:
+            continue  # Without the floor there is nobody to show it; the swarm's share of its core stands beside.
+        for cell in bursts:
+            claimed = cell.values["deliveries_per_s"] or 0.0
+            if cell.kind != SWARM and max(shown) < SWARM_SHARE_MIN * claimed:
+                cell.problems.append(
+                    f"swarm saturated: it was shown to read {max(shown):,.0f}/s, less than "
+                    f"{SWARM_SHARE_MIN:g} times {claimed:,.0f}/s"
+                )

@@ -1,0 +1,176 @@
+"""The result on a terminal: medians with their ratios, the cost's growth, and the promises with tick or cross."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.tools.bench.criteria import SWARM_BUSY_MAX, Criterion
+from app.tools.bench.machine import Cores
+from app.tools.bench.plan import REPETITIONS_JUDGED_MIN, SEND, SERVERS, SERVERS_TO_NAME, transport_title
+from app.tools.bench.run import BenchRun
+from app.tools.bench.summary import PAIRS, Growth, Row
+from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
+
+KIND_WORDS = {
+    PACED: "paced",
+    BURST_HTTP: "back to back, HTTP",
+    BURST_INSIDE: "back to back, inside",
+    SWARM: "swarm's proof",
+    CONNECT: "connect",
+    MEMORY: "idle memory",
+}
+METRIC_WORDS = {
+    "cpu_us": "CPU us each",
+    "p50_ms": "p50 ms",
+    "p99_ms": "p99 ms",
+    "p99_pooled_ms": "p99 ms, all windows",
+    "read_p99_ms": "p99 ms until read",
+    "deliveries_per_s": "deliveries/s",
+    "swarm_busy": "swarm's core",
+    "connections_per_s": "connections/s",
+    "bytes_per_connection": "bytes/connection",
+}
+
+PROBLEMS_SHOWN_MAX = 20
+
+
+def print_result(
+    done: BenchRun,
+    rows: Sequence[Row],
+    growths: Sequence[Growth],
+    found: Sequence[Criterion],
+    console: Console,
+) -> None:
+    """Everything, once the run is over."""
+    servers = SERVERS_TO_NAME if SEND in done.plan.servers else SERVERS
+    pairs = [pair for pair in PAIRS if set(pair) <= set(servers)]
+    for transport in done.plan.transports:
+        table = table_of(
+            f"{transport_title(transport)}: medians, and their ratios (back to back: ratios in a round)",
+            ("what", "subscribers", "figure", *servers, *(f"{of}/{to}" for of, to in pairs)),
+        )
+        for row in rows:
+            if row.transport == transport:
+                table.add_row(*_cells(row, servers, pairs))
+        console.print(table)
+    if growths:
+        table = table_of(
+            "Cost against subscribers: log(cost) = a + b log(N), one fit per repetition",
+            ("transport", "server", "from", "to", "b", "b lowest", "b highest", "cost ratio"),
+        )
+        for each in growths:
+            table.add_row(*_growth_cells(each))
+        console.print(table)
+    print_criteria(found, console)
+    print_problems(done, console)
+
+
+def print_hold(cell: Cell, seconds: int, console: Console) -> None:
+    """What came of holding connections."""
+    values = {name: number_text(value) for name, value in cell.values.items()}
+    mib = number_text((cell.values.get("rss_bytes") or 0.0) / 2**20)
+    mark = "✓" if cell.is_valid else "✗"
+    lines = (
+        f"{mark} {cell.subscribers:,} connections in one process for {seconds} s, a notification a second:",
+        f"  {values['deliveries']} deliveries, {values['lost']} lost, {values['duplicates']} duplicate, "
+        f"{values['out_of_order']} out of order, {values['disconnects']} disconnected",
+        f"  {values['idle_traffic']} heartbeats and answered pings",
+        f"  p50 {values['p50_ms']} ms, p99 {values['p99_ms']} ms",
+        f"  CPU {values['cpu_us']} us per delivery, {values['core_percent']} % of a core; RSS {mib} MiB",
+        *(f"INVALID: {problem}" for problem in cell.problems),
+    )
+    for line in lines:
+        _say(console, line)
+
+
+def print_criteria(found: Sequence[Criterion], console: Console) -> None:
+    """The promises, each with what was measured."""
+    for each in found:
+        mark = "?" if each.is_of_the_swarm else "✓" if each.met else "✗"
+        style = "" if not each.judged else "green" if each.met else "bold red"
+        word = "at least" if each.at_least else "at most"
+        limit, measured = number_text(each.limit), number_text(each.measured)
+        console.print(Text(f"{mark} {each.text}: {measured} ({word} {limit})", style=style))
+    if any(each.is_of_the_swarm for each in found):
+        _say(
+            console,
+            f"?: the swarm used {SWARM_BUSY_MAX:.0%} of its core or more, and the figure may be its own: no verdict.",
+        )
+    if any(not each.judged and not each.is_of_the_swarm for each in found):
+        _say(
+            console,
+            f"Fewer than {REPETITIONS_JUDGED_MIN} valid repetitions behind some of these: an indication, no verdict.",
+        )
+
+
+def print_problems(done: BenchRun, console: Console) -> None:
+    """Why cells do not count."""
+    bad = [cell for cell in done.cells if not cell.is_valid]
+    for cell in bad[:PROBLEMS_SHOWN_MAX]:
+        where = f"{transport_title(cell.transport)} {cell.server}, {KIND_WORDS.get(cell.kind, cell.kind)}"
+        level = f" {cell.subscribers}" if cell.subscribers else ""
+        reasons = "; ".join(cell.problems)
+        _say(console, f"INVALID {where}{level}, repetition {cell.repetition + 1}: {reasons}")
+    if len(bad) > PROBLEMS_SHOWN_MAX:
+        _say(console, f"... and {len(bad) - PROBLEMS_SHOWN_MAX} more; --json has them all.")
+
+
+def cores_sentence(cores: Cores) -> str:
+    """Who runs where."""
+    if cores.are_apart:
+        return f"Server on core {cores.server}; swarm and publisher on core {cores.swarm}."
+    return "Server, swarm and publisher share what cores there are: they take each other's time, and ratios suffer."
+
+
+def _cells(row: Row, servers: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    medians = (row.medians.get(server) for server in servers)
+    return (
+        KIND_WORDS[row.kind],
+        f"{row.subscribers:,}",
+        METRIC_WORDS[row.metric],
+        *(number_text(each) for each in medians),
+        *(_ratio(row.ratio(of, to)) for of, to in pairs),
+    )
+
+
+def _growth_cells(each: Growth) -> tuple[str, ...]:
+    lowest, highest = (min(each.exponents), max(each.exponents)) if each.exponents else (None, None)
+    return (
+        transport_title(each.transport),
+        each.server,
+        f"{each.fewest:,}",
+        f"{each.most:,}",
+        *(_signed(value) for value in (each.exponent, lowest, highest)),
+        _ratio(each.ratio),
+    )
+
+
+def table_of(title: str, headings: Sequence[str]) -> Table:
+    """Without lines; words to the left and numbers to the right."""
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if index in (0, 2) else "right", no_wrap=True)
+    return table
+
+
+def number_text(value: float | None) -> str:
+    """Three digits that count, and whole numbers whole."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(Text(text))

@@ -1,0 +1,32 @@
+"""What a window of a swarm says of a server, as a cell has it."""
+
+from __future__ import annotations
+
+from app.tools.bench.record import WindowResult, quantile_ms
+from app.tools.bench.visit import Cell
+
+DRAIN_S = 60.0
+"""How long what was published may take to arrive before it counts as lost."""
+
+SHARED_MAX = 0.1
+"""Share of the deliveries whose time of arrival may be unknown, or no delay is told: they are those of moments in which the
+swarm was behind."""
+
+
+def take_window(cell: Cell, result: WindowResult, behind: int, *, expected: int) -> None:
+    """Into `cell`; `behind`: subscribers that did not stand where the window began, `expected`: deliveries."""
+    is_known = result.shared <= SHARED_MAX * result.delivered
+    cell.values["p50_ms"] = quantile_ms(result.delays, 0.50) if is_known else None
+    cell.values["p99_ms"] = quantile_ms(result.delays, 0.99) if is_known else None
+    cell.values["read_p99_ms"] = quantile_ms(result.read_delays, 0.99)
+    cell.values["unstamped"], cell.values["stamp_shared"] = result.unstamped, result.shared
+    cell.values["deliveries"] = result.delivered
+    cell.values["reads"], cell.values["idle_traffic"] = result.reads, result.idle
+    cell.values["swarm_busy"] = result.busy
+    cell.values["lost"], cell.values["duplicates"] = result.lost, result.duplicates
+    cell.values["out_of_order"], cell.values["disconnects"] = result.out_of_order, result.disconnects
+    cell.problems += result.problems()
+    if behind:
+        cell.problems.append(f"{behind} did not stand at the window's beginning")
+    if result.delivered != expected and not cell.problems:
+        cell.problems.append(f"{result.delivered} deliveries instead of {expected}")

@@ -1,0 +1,123 @@
+"""What is injected, case by case, and the list of cases of a calibration. Dice are seeded: every run throws the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.core.wire import TRANSPORTS
+from app.lab.run.pretence import TRUE_CLOCK, Pretence
+from app.tools.calibrate.proxy import Impairment
+
+CLIENTS = 2
+"""Two, so that a figure that holds for one client only shows."""
+
+RATE_HZ = 50.0
+"""20 ms apart: far enough for a proxy to hold each for itself, and a hundred in two seconds."""
+
+WARMUP = 10
+
+SWAP_DELAYS_US_MAX = 15_000
+"""Less than the 20 ms between two notifications: on one TCP stream none can overtake another."""
+
+_MS = 1000
+_HOUR_US = 3_600_000_000.0
+
+
+class Part(StrEnum):
+    """What of the instrument is tried."""
+
+    DELAY = "delay"
+    JITTER = "jitter"
+    COUNT = "count"
+    """Lost, repeated, out of order."""
+    RECOVERY = "recovery"
+    CLOCK = "clock"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One trial with something known in it."""
+
+    part: Part
+    code: str
+    """Its words are `row.<code>` of the catalogue."""
+    transport: str
+    impairment: Impairment = field(default_factory=Impairment)
+    pretence: Pretence = TRUE_CLOCK
+    step_in_trial: bool = False
+    """Whether the clock steps, by the pretence's step, in the middle of the trial."""
+    channel_delay_us: int = 0
+    """How long the proxy before the clock's channel holds each answer: a way back that is slower than the way there."""
+
+
+def cases(*, quick: bool, notifications: int) -> list[Case]:
+    """All cases, transport by transport; `quick` leaves out those that say much the same as another."""
+    found: list[Case] = []
+    for transport in TRANSPORTS:
+        found += _delays(transport, (10, 50) if quick else (1, 10, 50, 200))
+        found += _jitters(transport, notifications, (10,) if quick else (3, 15))
+        found += [_counts(transport, notifications), _cut(transport, notifications)]
+        found += _clocks(transport, quick=quick)
+    return found
+
+
+def _delays(transport: str, delays_ms: Sequence[int]) -> list[Case]:
+    near = Case(Part.DELAY, "near", transport)
+    return [
+        near,
+        *(Case(Part.DELAY, "held", transport, Impairment(delay_us=delay_ms * _MS)) for delay_ms in delays_ms),
+    ]
+
+
+def _jitters(transport: str, notifications: int, widths_ms: Sequence[int]) -> list[Case]:
+    """Each notification is held by a throw of the dice between 0 and the width."""
+    found = []
+    for width_ms in widths_ms:
+        dice = random.Random(f"siar jitter {transport} {width_ms}")
+        width_us = min(width_ms * _MS, SWAP_DELAYS_US_MAX)
+        delays = tuple(dice.randrange(width_us) for _ in range(WARMUP + notifications))
+        found.append(Case(Part.JITTER, "jitter", transport, Impairment(delays_us=delays)))
+    return found
+
+
+def _counts(transport: str, notifications: int) -> Case:
+    """A tenth is lost, a twentieth comes twice, a twentieth behind the next one."""
+    dice = random.Random(f"siar counts {transport}")
+    # Every second number at most, so that what is swapped has a next one that is neither swapped nor lost.
+    numbers = list(range(WARMUP, WARMUP + notifications - 1, 2))
+    dice.shuffle(numbers)
+    lost, others = notifications // 10, notifications // 20
+    return Case(
+        Part.COUNT,
+        "counts",
+        transport,
+        Impairment(
+            dropped=frozenset(numbers[:lost]),
+            repeated=frozenset(numbers[lost : lost + others]),
+            swapped=frozenset(numbers[lost + others : lost + 2 * others]),
+        ),
+    )
+
+
+def _cut(transport: str, notifications: int) -> Case:
+    """All connections break in the middle, and nobody is let through for 300 ms."""
+    return Case(
+        Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + notifications // 2, away_us=300 * _MS)
+    )
+
+
+def _clocks(transport: str, *, quick: bool) -> list[Case]:
+    fast = Case(Part.CLOCK, "skewed", transport, pretence=Pretence(offset_us=_HOUR_US, skew_ppm=120.0))
+    slow = Case(Part.CLOCK, "skewed", transport, pretence=Pretence(offset_us=-24 * _HOUR_US, skew_ppm=-80.0))
+    slower_back = Case(
+        Part.CLOCK,
+        "asymmetric",
+        transport,
+        pretence=Pretence(offset_us=250.0 * _MS),
+        channel_delay_us=4 * _MS,
+    )
+    step = Case(Part.CLOCK, "step", transport, pretence=Pretence(step_us=30.0 * _MS), step_in_trial=True)
+    return [fast, step] if quick else [fast, slow, slower_back, step]

@@ -1,0 +1,235 @@
+"""A TCP proxy that does to a stream what it is told, notification by notification, and keeps a record of it.
+
+    server -> read, stamp -> queue -> sleep until stamp + delay -> stamp, write -> client
+
+Each piece is let go at its own stamp + delay, so that one which waits for the one before it is not delayed twice.
+A piece is what one read gave; at calibration's rates that is one notification, whole, which is why one can be taken out
+of the stream or sent twice without breaking it. Pieces that hold none, or several, pass as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import queue
+import re
+import socket
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Self
+
+from app import clock
+from app.tools.calibrate.kept_sockets import KeptSockets, break_
+
+READ_BYTES = 65_536
+
+_PR_SET_TIMERSLACK = 29
+"""`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""
+
+_SEQ = re.compile(rb'"seq":(\d{1,9})')
+"""The number of a trial's notification in its JSON; SSE and WebSocket from a server carry it in plain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impairment:
+    """What is done on the way from server to client; to no piece anything by default."""
+
+    delay_us: int = 0
+    """Every piece is held so long, whatever it is."""
+    delays_us: tuple[int, ...] = ()
+    """Further delay of each notification, by its number."""
+    dropped: frozenset[int] = frozenset()
+    """Numbers of notifications that never come."""
+    repeated: frozenset[int] = frozenset()
+    """Numbers of those that come twice."""
+    swapped: frozenset[int] = frozenset()
+    """Numbers of those that come right behind the next one."""
+    cut_at: int | None = None
+    """Number of the notification at which every connection is broken, once: it and what one read brought with it are not
+    sent."""
+    away_us: int = 0
+    """How long nobody who comes back is let through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A notification that went through."""
+
+    connection: int
+    """0-based, in the order in which they were accepted."""
+    seq: int
+    read_us: float
+    """True clock: when it came from the server."""
+    released_us: float
+    """Right before it was written to the client."""
+    written_us: float
+    """Right after: when the client's kernel got it lies in between."""
+
+    @property
+    def held_us(self) -> float:
+        """How long the proxy really held it."""
+        return self.released_us - self.read_us
+
+    @property
+    def unsure_us(self) -> float:
+        """How far off `released_us` may be as the moment at which it went."""
+        return self.written_us - self.released_us
+
+
+@dataclass(slots=True)
+class _Piece:
+    read_ns: int
+    data: bytes
+    seqs: tuple[int, ...]
+
+    @property
+    def seq(self) -> int | None:
+        """The notification that it is; `None` when it is none, or more than one."""
+        return self.seqs[0] if len(self.seqs) == 1 else None
+
+
+@dataclass(slots=True, eq=False)
+class Proxy:
+    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+
+    host: str
+    port: int
+    impairment: Impairment = Impairment()
+    passages: list[Passage] = field(default_factory=list)
+    """What went through, in the order of release."""
+    taken: list[int] = field(default_factory=list)
+    """Numbers of what came from the server, whatever became of it."""
+    cut_us: float | None = None
+    """True clock: when the connections were broken."""
+    _listener: socket.socket = field(init=False, repr=False)
+    _sockets: KeptSockets = field(init=False, default_factory=KeptSockets, repr=False)
+    _cutting: threading.Lock = field(init=False, default_factory=threading.Lock, repr=False)
+    _connections: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        threading.Thread(target=self._accept, name="siar-proxy", daemon=True).start()
+
+    @property
+    def own_port(self) -> int:
+        """Where it listens."""
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """Base URL that stands for the server's."""
+        return f"http://127.0.0.1:{self.own_port}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        break_(self._listener)
+        self._listener.close()
+        self._sockets.close()
+
+    def _accept(self) -> None:
+        while client := self._sockets.accepted(self._listener):
+            if self.cut_us is not None:
+                _sleep_until_ns(round((self.cut_us + self.impairment.away_us) * 1000))
+            server = self._sockets.connected((self.host, self.port))
+            if server is None:
+                return
+            for each in (client, server):
+                with contextlib.suppress(OSError):  # The end may have come meanwhile.
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            pieces: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
+            for target, arguments in (
+                (_copy, (client, server)),
+                (_stamp, (server, pieces)),
+                (self._release, (self._connections, pieces, client)),
+            ):
+                threading.Thread(target=target, args=arguments, name="siar-proxy", daemon=True).start()
+            self._connections += 1
+
+    def _release(self, connection: int, pieces: queue.SimpleQueue[_Piece], client: socket.socket) -> None:
+        _sleep_exactly()
+        waiting: _Piece | None = None  # One that goes behind the next.
+        while True:
+            piece = pieces.get()
+            self.taken += piece.seqs
+            _sleep_until_ns(piece.read_ns + 1000 * self._delay_us(piece))
+            if self._is_to_cut(piece) and self._cut():
+                return
+            going = [] if piece.seq in self.impairment.dropped else [piece]
+            if piece.seq in self.impairment.repeated:
+                going.append(piece)
+            if piece.seq in self.impairment.swapped and waiting is None:
+                going, waiting = [], piece
+            elif waiting is not None:
+                going, waiting = [*going, waiting], None
+            try:
+                for each in going:
+                    self._write(connection, each, client)
+                if not piece.data:
+                    client.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            if not piece.data:
+                return
+
+    def _write(self, connection: int, piece: _Piece, client: socket.socket) -> None:
+        # On loopback the peer has it before the call returns.
+        released_us = clock.monotonic_ns() / 1000
+        client.sendall(piece.data)
+        written_us = clock.monotonic_ns() / 1000
+        self.passages += [
+            Passage(connection, seq, piece.read_ns / 1000, released_us, written_us) for seq in piece.seqs
+        ]
+
+    def _delay_us(self, piece: _Piece) -> int:
+        own = self.impairment.delays_us
+        further_us = own[piece.seq] if piece.seq is not None and piece.seq < len(own) else 0
+        return self.impairment.delay_us + further_us
+
+    def _is_to_cut(self, piece: _Piece) -> bool:
+        """Also behind the number: it may have come together with the next, or been missed by who connects later."""
+        cut_at = self.impairment.cut_at
+        return cut_at is not None and max(piece.seqs, default=-1) >= cut_at
+
+    def _cut(self) -> bool:
+        """Break every connection, unless that was done; who comes back finds a new one."""
+        with self._cutting:
+            if self.cut_us is not None:
+                return False
+            self.cut_us = clock.monotonic_ns() / 1000
+        self._sockets.break_all()
+        return True
+
+
+def _stamp(server: socket.socket, pieces: queue.SimpleQueue[_Piece]) -> None:
+    while True:
+        try:
+            data = server.recv(READ_BYTES)
+        except OSError:
+            data = b""
+        read_ns = clock.monotonic_ns()
+        pieces.put(_Piece(read_ns, data, tuple(map(int, _SEQ.findall(data)))))
+        if not data:
+            return
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(READ_BYTES):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def _sleep_until_ns(moment_ns: int) -> None:
+    left_ns = moment_ns - clock.monotonic_ns()
+    if left_ns > 0:
+        time.sleep(left_ns / 1e9)
+
+
+def _sleep_exactly() -> None:
+    """Of this thread, where the platform can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)

@@ -1,0 +1,127 @@
+"""The generator's proof: the same users and rate against a neutral source of ours, right before they meet the server.
+
+What it shows there is the floor: a loop of `send` in one thread, and the generator. No server can be shown to be faster
+with this generator, and where the floor is high, it is the generator or the machine that is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from app import clock
+from app.core.pacing import due_us
+from app.tools.bench import subject
+from app.tools.bench.machine import Cores
+from app.tools.bench.plan import FLOOR
+from app.tools.bench.publisher import Publisher
+from app.tools.load.apart import Sharing
+from app.tools.load.generators import SHARED, Gathered, Generators, Handshakes
+from app.tools.load.histogram import Histogram
+from app.tools.load.switch import CONNECT_EXTRA_S
+from app.tools.load.trial_line import FloorLine
+from app.tools.load.void_rules import rules
+from app.tools.load.watch import Seen, Watch
+
+NOTIFICATIONS = 5
+DRAIN_S = 3.0
+
+
+def proof_s(rate_hz: float) -> float:
+    """About how long a proof takes, connecting aside."""
+    return 1.0 + NOTIFICATIONS / rate_hz
+
+
+def prove(
+    generators: Generators,
+    cores: Cores,
+    *,
+    transport: str,
+    users: int,
+    rate_hz: float,
+    spawn_rate: float,
+    pause: Callable[[float], None],
+) -> FloorLine:
+    """Connect users to a neutral source, publish a few notifications at the rate, and say what the lanes show."""
+    with subject.running(FLOOR, cores, {}) as source:
+        told = generators.connect(
+            list(range(users)),
+            transport=transport,
+            url=f"http://{source.host}:{source.port}",
+            topics=(),
+            fanout=None,
+            spawn_rate=spawn_rate,
+            timeout_s=users / spawn_rate + CONNECT_EXTRA_S,
+        )
+        publisher = Publisher(source.host, source.port, source.token)
+        try:
+            generators.expect(None, 0, NOTIFICATIONS, first_offset=1)
+            watch = Watch(generators.pids)
+            dues_us = _publish(publisher, rate_hz, pause)
+            generators.wait_until_complete(DRAIN_S)
+            seen = watch.end()
+            gathered = generators.collect()
+        finally:
+            publisher.close()
+            generators.disconnect()
+    return _line(transport, users, rate_hz, told, dues_us, gathered, seen)
+
+
+def _publish(publisher: Publisher, rate_hz: float, pause: Callable[[float], None]) -> list[int]:
+    """One notification at each due time; the due times, on the monotonic clock."""
+    begin_us = clock.monotonic_us() + 100_000
+    dues_us = [due_us(begin_us, rate_hz, number) for number in range(NOTIFICATIONS)]
+    for due in dues_us:
+        pause(max(0, due - clock.monotonic_us()) / 1e6)
+        publisher.publish()
+    return dues_us
+
+
+def _line(
+    transport: str,
+    users: int,
+    rate_hz: float,
+    told: Handshakes,
+    dues_us: list[int],
+    gathered: Gathered,
+    seen: Seen,
+) -> FloorLine:
+    delays, own = Histogram(), Histogram()
+    first: set[tuple[int, int]] = set()
+    for row in gathered.rows:
+        if row.seq >= len(dues_us) or (row.client, row.seq) in first:
+            continue
+        first.add((row.client, row.seq))
+        if row.flags & SHARED:
+            continue  # It arrived, and when is not known: its stamp is that of the last one in its read.
+        delays.add((row.kernel_ns or row.read_ns) / 1000 - dues_us[row.seq])
+        if row.kernel_ns:
+            own.add((row.read_ns - row.kernel_ns) / 1000)
+    lost = told.connected * len(dues_us) - len(first)
+    found = rules(
+        replace(gathered, handshakes=told),
+        seen,
+        arrivals=len(gathered.rows),
+        without_stamp=sum(not row.kernel_ns for row in gathered.rows),
+        shared=0,
+        sharing=Sharing.NEVER,
+    )
+    troubles = [each.text for each in found]
+    if lost:
+        troubles.append(
+            f"{lost} of {told.connected * len(dues_us)} deliveries of the neutral source were lost."
+        )
+    return FloorLine(
+        transport=transport,
+        users=users,
+        rate_hz=rate_hz,
+        connected=told.connected,
+        notifications=len(dues_us),
+        lost=lost,
+        delay_ms_p50=delays.quantile_ms(0.5),
+        delay_ms_p99=delays.quantile_ms(0.99),
+        self_ms_p50=own.quantile_ms(0.5),
+        generator_cpu_share_max=seen.cpu_share_max,
+        generator_lag_ms_p99=gathered.lag_ms_p99,
+        troubles=tuple(troubles),
+    )

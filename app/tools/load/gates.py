@@ -1,0 +1,115 @@
+"""Gates: `name(<|<=|==|>=|>)number`, and what became of each. A gate must hold for every transport at every level.
+
+    delay_ms_p95<100    lost==0    errors==0    connect_ms_p95<=500
+
+A gate whose figure does not exist has not held: what was not measured is no success.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+
+from app.core.errors import Malformed
+from app.lab.analysis.words import number
+from app.tools.load.levels import FIGURES, Level
+
+_FORM = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(<=|>=|==|<|>)\s*([0-9]+(?:\.[0-9]+)?)\s*")
+
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What must hold."""
+
+    name: str
+    """One of `FIGURES`."""
+    sign: str
+    limit: float
+
+    def __str__(self) -> str:
+        """In the form that `parse_gate` reads: every digit, and never an exponent."""
+        return f"{self.name}{self.sign}{Decimal(repr(self.limit)).normalize():f}"
+
+    def holds(self, value: float | None) -> bool:
+        """Whether a figure keeps to it; none does not."""
+        return value is not None and _HOLDS[self.sign](value, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """A gate after the run."""
+
+    gate: Gate
+    held: bool
+    worst: float | None
+    """The figure that is furthest from holding; `None` where one is missing."""
+    where: str
+    """Transport and users of that figure."""
+    reason: str
+    """A sentence: why it was missed, or how far it held."""
+
+
+def parse_gate(text: str) -> Gate:
+    """The gate that `text` writes. Raises `Malformed` with the names that there are."""
+    match = _FORM.fullmatch(text)
+    names = ", ".join(FIGURES)
+    if match is None:
+        raise Malformed(
+            f"{text[:80]!r} is no gate: write a name, one of < <= == >= >, and a number, as in "
+            f"'delay_ms_p95<100'. Names: {names}."
+        )
+    name, sign, limit = match[1], match[2], float(match[3])
+    if name not in FIGURES:
+        raise Malformed(f"A gate has no figure {name!r}. Names: {names}.")
+    if not isfinite(limit):
+        raise Malformed(f"The limit of {text[:80]!r} is too large to be a number.")
+    return Gate(name, sign, limit)
+
+
+def judge(gate: Gate, levels: Sequence[Level]) -> GateOutcome:
+    """What became of a gate over all levels."""
+    if not levels:
+        return GateOutcome(gate, held=False, worst=None, where="-", reason=f"{gate}: nothing was measured.")
+    figures = [(level, FIGURES[gate.name].of(level)) for level in levels]
+    missed = [(level, value) for level, value in figures if not gate.holds(value)]
+    level, value = _worst(gate, missed or figures)
+    where = level.title
+    said = _said(value, FIGURES[gate.name].unit)
+    if not missed:
+        return GateOutcome(
+            gate, held=True, worst=value, where=where, reason=f"{gate}: at worst {said}, {where}."
+        )
+    others = f"; missed at {len(missed)} of {len(figures)} levels" if len(figures) > 1 else ""
+    return GateOutcome(gate, held=False, worst=value, where=where, reason=f"{gate}: {said}, {where}{others}.")
+
+
+def _said(value: float | None, unit: str) -> str:
+    if value is None:
+        return "not measured"
+    return f"{number(value)} {unit}" if unit else f"{value:g}"
+
+
+def _worst(gate: Gate, figures: Sequence[tuple[Level, float | None]]) -> tuple[Level, float | None]:
+    """The figure that is furthest on the wrong side: a missing one before all others."""
+
+    def badness(pair: tuple[Level, float | None]) -> float:
+        value = pair[1]
+        if value is None:
+            return float("inf")
+        if gate.sign == "==":
+            return abs(value - gate.limit)
+        return value - gate.limit if gate.sign.startswith("<") else gate.limit - value
+
+    return max(figures, key=badness)

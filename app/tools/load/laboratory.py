@@ -1,0 +1,164 @@
+"""The laboratory of a load run: the built-in one with another link, and an eye on the generator in every window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from app.core.plan.scenario import TrialSpec, arm_plan
+from app.core.trial import CpuUse, Severity, TrialRecord
+from app.lab.analysis.metrics import measure
+from app.lab.analysis.validity import check_trial
+from app.lab.run.laboratory import Finished
+from app.lab.run.trial_run import BuiltInClients
+from app.tools.bench.own_redis import RedisHere
+from app.tools.load.apart import Sharing
+from app.tools.load.generators import Handshakes
+from app.tools.load.lanes import lanes_of
+from app.tools.load.probe_line import Probed, ProbeLine
+from app.tools.load.probing import Probes
+from app.tools.load.switch import BUILT_IN, LOCUST, Switch
+from app.tools.load.trial_line import TrialLine
+from app.tools.load.void_rules import is_believable, rules
+from app.tools.load.watch import Seen, Watch
+
+
+@dataclass(slots=True)
+class LoadLaboratory(BuiltInClients):
+    """Does the trials of a load run. `switch` is its `clients`, too."""
+
+    switch: Switch | None = None
+    on_trial: Callable[[TrialLine], None] = lambda _line: None
+    """Hears of each measured trial once it is over."""
+    before_users: Callable[[TrialSpec], None] = lambda _spec: None
+    """Called right before a trial's users connect, for what is to be measured beside it."""
+    sharing: Sharing = Sharing.NEVER
+    """Whether server and generator can take each other's time."""
+    redis: RedisHere | None = None
+    """Of a preset, which asks beside each trial."""
+    on_probes: Callable[[ProbeLine], None] = lambda _line: None
+    """Hears what was asked beside each measured trial, and how it was answered."""
+    _probes: Probes | None = field(init=False, default=None)
+    _probed: Probed | None = field(init=False, default=None)
+    _watch: Watch | None = field(init=False, default=None)
+    _seen: Seen | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        BuiltInClients.__post_init__(self)
+        self.link.on_window, self.link.on_window_end = self._look, self._look_away
+
+    @property
+    def link(self) -> Switch:
+        """The switch, which must be there."""
+        assert self.switch is not None
+        return self.switch
+
+    def connect(self, spec: TrialSpec) -> None:
+        """Connect the clients or users that the arm asks for; who cannot connect is data."""
+        self.link.choose(spec.arm)
+        self.before_users(spec)
+        BuiltInClients.connect(self, spec)
+
+    def idle(self, spec: TrialSpec) -> Finished:
+        """An idle window in which as much is asked as beside a trial: the CPU over it is the notifications' alone."""
+        self._begin_probes()
+        try:
+            return BuiltInClients.idle(self, spec)
+        finally:
+            self._end_probes()
+
+    def at_end(self) -> Mapping[str, object]:
+        """As everywhere; a run that was stopped asks no more."""
+        self._end_probes()
+        return BuiltInClients.at_end(self)
+
+    def measure(self, spec: TrialSpec) -> Finished:
+        """A trial, with what the generator did meanwhile."""
+        finished = BuiltInClients.measure(self, spec)
+        if self._probed is not None:
+            arm = spec.arm
+            self.on_probes(
+                ProbeLine(spec.index, spec.block, arm.name, arm.transport, spec.clients, self._probed)
+            )
+        record = self._judged(finished.record)
+        self.on_trial(self._line(record))
+        return replace(finished, record=record)
+
+    def _begin_probes(self) -> None:
+        self._end_probes()
+        if self.redis is not None:
+            self._probes = Probes(self._serving, self.redis)
+
+    def _end_probes(self) -> None:
+        if self._probes is not None:
+            self._probed = self._probes.end()
+            self._probes = None
+
+    def _look(self) -> None:
+        self._begin_probes()
+        self._seen = None
+        self._watch = Watch(self.link.generators.pids if self.link.is_locust else [self.link.clock.pid])
+
+    def _look_away(self) -> None:
+        if self._watch is not None:
+            self._seen = self._watch.end()
+            self._watch = None
+        self._end_probes()
+
+    def _judged(self, record: TrialRecord) -> TrialRecord:
+        """With the warnings that only a load run has. Built-in clients are judged as everywhere else."""
+        gathered, seen, stamps = self.link.gathered, self._seen, self.link.stamps
+        if gathered is None or seen is None:
+            return record
+        found = rules(
+            gathered,
+            seen,
+            arrivals=stamps.arrivals,
+            without_stamp=stamps.missing,
+            shared=stamps.shared,
+            sharing=self.sharing,
+        )
+        return replace(record, warnings=(*record.warnings, *found))
+
+    def _line(self, record: TrialRecord) -> TrialLine:
+        spec, plan = record.spec, arm_plan(self.plan, record.spec.arm)
+        metrics, warnings = measure(record, self.plan), check_trial(record, self.plan)
+        gathered, seen = self.link.gathered, self._seen
+        told = (
+            gathered.handshakes if gathered else Handshakes(spec.clients, spec.clients, spec.clients, {}, ())
+        )
+        return TrialLine(
+            trial=spec.index,
+            block=spec.block,
+            arm=spec.arm.name,
+            transport=spec.arm.transport,
+            generator=LOCUST if self.link.is_locust else BUILT_IN,
+            users=spec.clients,
+            connected=told.connected,
+            attempts=told.attempts,
+            failures=told.failures,
+            connect_us=told.connect_us,
+            published=record.published,
+            notifications=plan.notifications,
+            expected=metrics.expected,
+            lost=metrics.lost,
+            late=metrics.late,
+            replayed=metrics.replayed,
+            duplicates=metrics.duplicates,
+            out_of_order=metrics.out_of_order,
+            disconnects=record.disconnects,
+            cpu_core_percent=_core_percent(record.cpu),
+            source_lag_ms_p99=metrics.source_lag_ms_p99,
+            generator_cpu_share_max=seen.cpu_share_max if seen else None,
+            generator_cpu_s=seen.cpu_s if seen else None,
+            generator_lag_ms_p99=record.client_loop_lag_ms_p99,
+            shared=self.link.stamps.shared,
+            is_believable=is_believable(warnings),
+            void_codes=tuple(each.code for each in warnings if each.severity is Severity.VOID),
+            lanes=lanes_of(record.deliveries, self.link.self_us),
+            broken_before=gathered.broken_before if gathered else 0,
+        )
+
+
+def _core_percent(use: CpuUse | None) -> float | None:
+    return 100 * use.total_s / use.wall_s if use is not None and use.wall_s > 0 else None

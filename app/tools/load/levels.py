@@ -1,0 +1,210 @@
+"""What a transport did with so many users: the trials of one level put together, and every figure that a gate can name.
+
+Delays are pooled over the trials that only the server can have spoilt (`void_rules.py`), in the kernel's lane; counts
+of losses and errors are over all trials, since what is lost is lost. A tail of fewer than 100 broadcasts describes
+these and stands for no others (`measurement.md` section 4): it is marked, and a gate takes it as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.core.client import POLLING
+from app.core.wire import TRANSPORTS
+from app.lab.analysis.metrics import broadcasts_min
+from app.lab.analysis.statistics import median, quantile
+from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.tools.load.floors import Floors, floors_of
+from app.tools.load.lanes import Lanes, merged_lanes
+from app.tools.load.trial_line import FloorLine, TrialLine
+
+
+@dataclass(frozen=True)
+class Level:
+    """The trials of one arm at one count of users."""
+
+    arm: str
+    transport: str
+    users: int
+    trials: tuple[TrialLine, ...]
+    cpu_per_delivery_us: float | None = None
+    """The server's, over idle; median of the trials."""
+    floors: Floors | None = None
+    """The neutral source at this level."""
+    visit: int = 0
+    """Of a spike, which comes to a level more than once: 0-based."""
+
+    @property
+    def title(self) -> str:
+        """How it is spoken of."""
+        name = TRANSPORT_TITLES.get(self.arm, self.arm)
+        again = " again" if self.visit else ""
+        return f"{name} with {self.users} user{'s' if self.users != 1 else ''}{again}"
+
+    @cached_property
+    def believed(self) -> tuple[TrialLine, ...]:
+        """The trials whose delays only the server can have spoilt."""
+        return tuple(each for each in self.trials if each.is_believable)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """Their lanes, merged."""
+        return merged_lanes(each.lanes for each in self.believed)
+
+    @property
+    def broadcasts(self) -> int:
+        """Measured notifications behind the delays."""
+        return sum(each.notifications for each in self.believed)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know of the lanes, and nothing is void by."""
+        share = self.lanes.unstamped_share
+        if not share:
+            return ()
+        return (
+            f"{self.title}: {number(100 * share)} % of the arrivals have no kernel stamp of their own and are in no "
+            "percentile of the kernel's lane; the handler's has them.",
+        )
+
+    def supports(self, share: float) -> bool:
+        """Whether enough broadcasts lie behind a quantile for it to stand for more than themselves."""
+        return share <= 0.5 or self.broadcasts >= broadcasts_min(share)
+
+    def total(self, count: Callable[[TrialLine], int]) -> int:
+        """A count over all trials."""
+        return sum(map(count, self.trials))
+
+    @property
+    def connect_ms(self) -> list[float]:
+        """How long each handshake that succeeded took."""
+        return [us / 1000 for each in self.trials for us in each.connect_us]
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """Handshakes that failed, by reason, in all trials."""
+        failures: Counter[str] = Counter()
+        for each in self.trials:
+            failures.update(each.failures)
+        return dict(failures)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigure:
+    """A figure with its unit."""
+
+    of: Callable[[Level], float | None]
+    unit: str
+
+
+def _delay(share: float) -> LevelFigure:
+    return LevelFigure(lambda level: level.lanes.kernel.quantile_ms(share), "ms")
+
+
+def _handler(share: float) -> LevelFigure:
+    return LevelFigure(lambda level: level.lanes.handler.quantile_ms(share), "ms")
+
+
+def _connect(share: float) -> LevelFigure:
+    return LevelFigure(lambda level: quantile(level.connect_ms, share), "ms")
+
+
+def _count(count: Callable[[TrialLine], int]) -> LevelFigure:
+    return LevelFigure(lambda level: level.total(count) if level.trials else None, "")
+
+
+def _percent(part: Callable[[TrialLine], int], whole: Callable[[TrialLine], int]) -> LevelFigure:
+    def share(level: Level) -> float | None:
+        total = level.total(whole)
+        return 100 * level.total(part) / total if total else None
+
+    return LevelFigure(share, "%")
+
+
+def _spike_percent(level: Level) -> float | None:
+    lanes = level.lanes
+    return 100 * lanes.spikes / lanes.arrivals if lanes.arrivals else None
+
+
+def _unstamped_percent(level: Level) -> float | None:
+    share = level.lanes.unstamped_share
+    return None if share is None else 100 * share
+
+
+def _connected_percent(level: Level) -> float | None:
+    shares = [100 * each.connected / each.users for each in level.trials if each.users]
+    return min(shares, default=None)
+
+
+def _core_percent(level: Level) -> float | None:
+    return median([each.cpu_core_percent for each in level.trials if each.cpu_core_percent is not None])
+
+
+FIGURES: Mapping[str, LevelFigure] = {
+    "delay_ms_p50": _delay(0.50),
+    "delay_ms_p95": _delay(0.95),
+    "delay_ms_p99": _delay(0.99),
+    "delay_ms_max": LevelFigure(
+        lambda level: level.lanes.max_us / 1000 if level.lanes.arrivals else None, "ms"
+    ),
+    "delay_ms_mean": LevelFigure(lambda level: level.lanes.kernel.mean_ms, "ms"),
+    "handler_delay_ms_p50": _handler(0.50),
+    "handler_delay_ms_p95": _handler(0.95),
+    "handler_delay_ms_p99": _handler(0.99),
+    "spike_percent": LevelFigure(_spike_percent, "%"),
+    "unstamped_percent": LevelFigure(_unstamped_percent, "%"),
+    "lost": _count(lambda each: each.lost),
+    "lost_percent": _percent(lambda each: each.lost, lambda each: each.expected),
+    "late": _count(lambda each: each.late),
+    "duplicates": _count(lambda each: each.duplicates),
+    "out_of_order": _count(lambda each: each.out_of_order),
+    "replayed": _count(lambda each: each.replayed),
+    "errors": _count(lambda each: each.errors),
+    "error_percent": _percent(lambda each: sum(each.failures.values()), lambda each: each.attempts),
+    "disconnects": _count(lambda each: each.disconnects),
+    "connect_ms_p50": _connect(0.50),
+    "connect_ms_p95": _connect(0.95),
+    "connect_ms_p99": _connect(0.99),
+    "connected_percent": LevelFigure(_connected_percent, "%"),
+    "cpu_per_delivery_us": LevelFigure(lambda level: level.cpu_per_delivery_us, "us"),
+    "cpu_core_percent": LevelFigure(_core_percent, "%"),
+}
+"""By the name that a gate and the result have for it: what it gives, and in which unit."""
+
+
+def levels_of(
+    lines: Sequence[TrialLine],
+    floors: Sequence[FloorLine] = (),
+    cpu_us: Mapping[tuple[str, int], float | None] | None = None,
+    *,
+    by_visit: bool = False,
+) -> tuple[Level, ...]:
+    """The levels, users ascending, then transports as everywhere. `cpu_us`: by arm and users.
+
+    `by_visit`: in the order of time, and a level that was come to twice is there twice.
+    """
+    floor_of = floors_of(floors)
+    found: dict[tuple[int, str, int], list[TrialLine]] = {}
+    for line in lines:
+        found.setdefault((line.users, line.arm, line.block if by_visit else 0), []).append(line)
+    return tuple(
+        Level(
+            arm,
+            trials[0].transport,
+            users,
+            tuple(trials),
+            (cpu_us or {}).get((arm, users)),
+            # The neutral source answers no polls: what it showed of the transport says nothing of who polls.
+            None if arm == POLLING else floor_of.get((trials[0].transport, users)),
+            visit,
+        )
+        for (users, arm, visit), trials in (found.items() if by_visit else sorted(found.items(), key=_place))
+    )
+
+
+def _place(found: tuple[tuple[int, str, int], list[TrialLine]]) -> tuple[int, int, str]:
+    (users, arm, _visit), trials = found
+    return users, TRANSPORTS.index(trials[0].transport), arm

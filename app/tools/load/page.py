@@ -1,0 +1,224 @@
+"""`load.html`: what is a load run's own, in the form of every report; `report.html` beside it has the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from app.i18n import LANGUAGES
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.lab.report.document import Document, Drawn, Finding, Findings, Numbers, Paragraph, Section
+from app.lab.report.document import Kind as ParagraphKind
+from app.lab.report.figure import Drawing, Figure, Lines
+from app.lab.report.html import html_of
+from app.lab.report.svg import Axis, Panel, Point
+from app.lab.report.tables import Table
+from app.lab.report.translation import in_language
+from app.tools.load.floors import floors_of
+from app.tools.load.levels import FIGURES, Level
+from app.tools.load.result import Kind, LoadResult
+from app.tools.load.show import gate_line
+from app.tools.load.vps_page import study_blocks
+from app.tools.load.words import (
+    AGREEMENT_HEADINGS,
+    AGREEMENT_NOTE,
+    GENERATOR_HEADINGS,
+    GENERATOR_NOTE,
+    LEVEL_HEADINGS,
+    LEVEL_NOTE,
+    agreement_cells,
+    capacity_sentences,
+    ending_sentences,
+    generator_cells,
+    level_cells,
+    validity_sentence,
+)
+
+TICKS_APART = 1.6
+"""Levels closer than this factor would write over each other; the last one keeps its words."""
+
+
+def load_html(analysis: Analysis, result: LoadResult, language: str = LANGUAGES[0]) -> str:
+    """The page as text."""
+    return html_of(in_language(load_document(analysis, result), language))
+
+
+def load_document(analysis: Analysis, result: LoadResult) -> Document:
+    """What the page says, in order: gates first."""
+    plan = analysis.run.plan
+    kind = ParagraphKind.LABEL if result.is_valid else ParagraphKind.WARNING
+    return Document(
+        title="Load, made by Locust and measured by Siar",
+        opening=(
+            Paragraph(
+                f"Run {analysis.run.id}, {analysis.run.started}: {plan.rate_hz:g} notifications a second of "
+                f"{plan.payload_bytes} bytes, windows of {plan.notifications / plan.rate_hz:g} s."
+            ),
+            *(Paragraph(each, ParagraphKind.WARNING) for each in ending_sentences(result)),
+            Paragraph(validity_sentence(result), kind),
+        ),
+        sections=tuple(each for each in _sections(result) if each.blocks),
+        closing="The comparison of the transports, with its intervals, is in `report.html` beside this page.",
+    )
+
+
+def _sections(result: LoadResult) -> list[Section]:
+    verdicts = [
+        Finding(sentence, decided=result.is_valid and result.capacity[arm].users is not None)
+        for arm, sentence in capacity_sentences(result).items()
+    ]
+    verdicts += [Finding(gate_line(each, result), each.held) for each in result.gates]
+    troubles = tuple(
+        Paragraph(each)
+        for each in (*result.troubles, *(result.advice if result.troubles else ()), *result.remarks)
+    )
+    agreement = (
+        Numbers("Agreement", _table(AGREEMENT_HEADINGS, map(agreement_cells, result.agreement))),
+        Paragraph(AGREEMENT_NOTE, ParagraphKind.CAPTION),
+    )
+    return [
+        Section(
+            "gates", "Gates", (Findings(tuple(verdicts), main=True), *troubles) if verdicts else troubles
+        ),
+        Section("agreement", "Built-in clients and Locust", agreement if result.agreement else ()),
+        Section("study", "The VPS study's experiment", study_blocks(result.study)),
+        Section(
+            "levels",
+            {Kind.RAMP: "Ramp", Kind.SPIKE: "Spike", Kind.STEPS: "Steps"}.get(result.kind, "Levels"),
+            (
+                Numbers("Levels", _table(LEVEL_HEADINGS, map(level_cells, result.levels))),
+                Paragraph(LEVEL_NOTE, ParagraphKind.CAPTION),
+                *(Drawn(each) for each in _figures(result)),
+            ),
+        ),
+        Section(
+            "generator",
+            "The generator",
+            (
+                Numbers("The generator", _table(GENERATOR_HEADINGS, map(generator_cells, result.levels))),
+                Paragraph(GENERATOR_NOTE, ParagraphKind.CAPTION),
+                *(Drawn(each) for each in [_lanes_figure(result)] if result.levels),
+            ),
+        ),
+    ]
+
+
+def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    return Table(headings, list(rows))
+
+
+def _figures(result: LoadResult) -> list[Figure]:
+    # In the colours of the arms that speak the same transport.
+    transports = list(dict.fromkeys(level.transport for level in result.levels))
+    delay = _lines(result.levels, FIGURES["delay_ms_p50"].of)
+    tail = _lines(result.levels, FIGURES["delay_ms_p95"].of)
+    cpu = _lines(result.levels, lambda level: level.cpu_per_delivery_us)
+    floor = {
+        place: [
+            (float(users), floors.median_ms)
+            for (spoken, users), floors in floors_of(result.floors).items()
+            if spoken == transport and floors.median_ms is not None
+        ]
+        for place, transport in enumerate(transports)
+    }
+    arms = _legend(result)
+    neutral = [(place, f"floor, {TRANSPORT_TITLES[name]}") for place, name in enumerate(transports)]
+    return [
+        Figure(
+            "Delay against users",
+            "Kernel's lane, pooled over believed trials. The floor is the same generator against a plain loop of send.",
+            (
+                Drawing("Median", _drawing("load-delay", "Median delay", "ms", delay, arms)),
+                Drawing(
+                    "95th percentile", _drawing("load-tail", "95th percentile of the delay", "ms", tail, arms)
+                ),
+                Drawing(
+                    "Floor, median", _drawing("load-floor", "Median delay of the floor", "ms", floor, neutral)
+                ),
+            ),
+            _numbers(result, ("delay_ms_p50", "delay_ms_p95", "delay_ms_p99")),
+        ),
+        Figure(
+            "What it costs the server",
+            "Net of the same users connected and idle; median of the trials.",
+            (Drawing("CPU", _drawing("load-cpu", "Server CPU per delivery", "us", cpu, arms)),),
+            _numbers(result, ("cpu_per_delivery_us", "cpu_core_percent")),
+        ),
+    ]
+
+
+def _lanes_figure(result: LoadResult) -> Figure:
+    lanes = {
+        name: _lines(result.levels, of)
+        for name, of in (
+            ("Kernel", FIGURES["delay_ms_p50"].of),
+            ("Handler", FIGURES["handler_delay_ms_p50"].of),
+            ("Self", lambda level: level.lanes.own.quantile_ms(0.5)),
+        )
+    }
+    arms = _legend(result)
+    return Figure(
+        "Three lanes, medians",
+        "Kernel: when it was there. Handler: when the generator had read it, which is what a plain load tool reports. "
+        "Self: the difference, which is the generator's own.",
+        tuple(
+            Drawing(name, _drawing(f"load-lane-{name.lower()}", f"{name} lane, median", "ms", lines, arms))
+            for name, lines in lanes.items()
+        ),
+        _numbers(result, ("delay_ms_p50", "handler_delay_ms_p50")),
+    )
+
+
+def _lines(levels: Sequence[Level], of: Callable[[Level], float | None]) -> Lines:
+    arms = list(dict.fromkeys(level.arm for level in levels))
+    return {
+        place: [
+            (float(level.users), value)
+            for level in levels
+            if level.arm == arm and (value := of(level)) is not None
+        ]
+        for place, arm in enumerate(arms)
+    }
+
+
+def _legend(result: LoadResult) -> list[tuple[int, str]]:
+    arms = list(dict.fromkeys(level.arm for level in result.levels))
+    return [(place, TRANSPORT_TITLES.get(arm, arm)) for place, arm in enumerate(arms)]
+
+
+def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> str:
+    """Lines over users. Levels lie between 1 and thousands, so that they stand on a logarithmic axis."""
+    points: list[Point] = [point for own in lines.values() for point in own]
+    panel = Panel(_users_axis(points), Axis.from_zero(unit, [y for _, y in points]), legend)
+    if not points:
+        panel.note("nothing believed")
+    for series, own in lines.items():
+        panel.line(sorted(own), series)
+    told = "; ".join(
+        f"{label}: " + ", ".join(f"{number(y)} {unit} at {x:g}" for x, y in sorted(lines.get(series, ())))
+        for series, label in legend
+    )
+    return panel.svg(name, title=title, description=told)
+
+
+def _users_axis(points: Sequence[Point]) -> Axis:
+    """A tick at each level, with room beside the first and the last."""
+    counts = sorted({x for x, _ in points}) or [1.0]
+    names: dict[float, str] = {}
+    for count in reversed(counts):
+        if not names or min(names) / count >= TICKS_APART:
+            names[count] = f"{count:g}"
+    return Axis("users", counts[0] / 1.4, counts[-1] * 1.4, log=True, names=names)
+
+
+def _numbers(result: LoadResult, names: Sequence[str]) -> Table:
+    headings = ("arm", "users", *(f"{name}, {FIGURES[name].unit}" for name in names))
+    rows = [
+        (
+            TRANSPORT_TITLES.get(level.arm, level.arm),
+            str(level.users),
+            *(number(FIGURES[name].of(level)) for name in names),
+        )
+        for level in result.levels
+    ]
+    return Table(headings, rows)

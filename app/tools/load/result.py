@@ -1,0 +1,243 @@
+"""What a load run comes to: whether the generator is to be believed, whether the gates held, and the exit code.
+
+A ramp goes on until something gives out. Where that is the generator, what it showed at the levels below stands: only a
+transport for which it is to be believed at no level makes the run one that says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from app.core.errors import Malformed
+from app.core.trial import Severity
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.statistics import median
+from app.lab.analysis.words import count_of, listing
+from app.tools.load import probe_line, trial_line, vps
+from app.tools.load.agreement import Agreement, agreements
+from app.tools.load.capacity import Capacity, capacities
+from app.tools.load.floors import floors_of
+from app.tools.load.gates import Gate, GateOutcome, judge, parse_gate
+from app.tools.load.levels import FIGURES, Level, levels_of
+from app.tools.load.probe_line import ProbeLine
+from app.tools.load.trial_line import FloorLine, TrialLine
+from app.tools.load.void_rules import INSTRUMENT_CODES
+from app.tools.load.vps_study import Study, study_beside
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_UNFIT = 3
+EXIT_GATE = 99
+
+BELIEVED_SHARE_MIN = 0.5
+"""Of a level's trials: with fewer, what is left is a choice and no measurement."""
+
+
+class Kind(StrEnum):
+    """What was asked."""
+
+    LEVELS = "levels"
+    STEPS = "steps"
+    SPIKE = "spike"
+    RAMP = "ramp"
+    AGREEMENT = "agreement"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """Everything that is said about a load run, beside the analysis that every run has."""
+
+    kind: Kind
+    levels: tuple[Level, ...]
+    floors: tuple[FloorLine, ...]
+    gates: tuple[GateOutcome, ...]
+    troubles: tuple[str, ...]
+    """Why the generator is not to be believed, in sentences; empty when it is."""
+    remarks: tuple[str, ...]
+    """What else a reader should know of the floors and lanes, and of where a ramp's generator gave out."""
+    advice: tuple[str, ...]
+    complete: bool
+    lines: tuple[TrialLine, ...]
+    capacity: Mapping[str, Capacity]
+    """Of a ramp: how far each transport came."""
+    agreement: tuple[Agreement, ...]
+    study: Study | None = None
+    """Of a preset: the published tables with this run's figures beside."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the generator is to be believed."""
+        return not self.troubles
+
+    @property
+    def exit_code(self) -> int:
+        """3 before 99: with a generator that is not to be believed, no gate says anything."""
+        if not self.complete:
+            return EXIT_FAILURE
+        if not self.is_valid:
+            return EXIT_UNFIT
+        if self.kind is Kind.RAMP:  # A ramp is meant to break its gates.
+            return EXIT_OK if all(each.users for each in self.capacity.values()) else EXIT_GATE
+        held = all(each.held for each in self.gates) and all(each.agrees for each in self.agreement)
+        return EXIT_OK if held else EXIT_GATE
+
+
+def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None = None) -> LoadResult:
+    """The result of the run in `folder`, from its own files. `gates`: others than it ran with.
+
+    Raises `StoreError`, `Malformed`.
+    """
+    raw = trial_line.read(folder)
+    head = next((each for each in raw if each.get("kind") == "load"), {})
+    kind = _kind(head)
+    lines = tuple(TrialLine.from_json(each) for each in raw if each.get("kind") == "trial")
+    floors = tuple(FloorLine.from_json(each) for each in raw if each.get("kind") == "floor")
+    if gates is None:
+        gates = tuple(parse_gate(each) for each in head.get("gates", ()))
+    levels = levels_of(lines, floors, _cpu_us(analysis), by_visit=kind is Kind.SPIKE)
+    study = None
+    if head.get("preset") == vps.NAME:
+        probes = [ProbeLine.from_json(each) for each in raw if each.get("kind") == probe_line.KIND]
+        study = study_beside(analysis, levels, probes)
+    against, bounds = _void_levels(kind, levels)
+    troubles = (*against, *(text for each in floors_of(floors).values() for text in each.troubles))
+    advice = tuple(_advice(analysis))
+    return LoadResult(
+        kind=kind,
+        levels=levels,
+        floors=floors,
+        gates=tuple(judge(gate, levels) for gate in gates),
+        troubles=troubles,
+        remarks=(
+            *bounds,
+            *(advice if bounds and not troubles else ()),
+            *(remark for each in floors_of(floors).values() for remark in each.remarks),
+            *(remark for each in levels for remark in each.remarks),
+        ),
+        advice=advice,
+        complete=analysis.run.complete,
+        lines=lines,
+        capacity=capacities(gates, levels) if kind is Kind.RAMP else {},
+        agreement=agreements(lines) if kind is Kind.AGREEMENT else (),
+        study=study,
+    )
+
+
+def result_part(result: LoadResult) -> dict[str, Any]:
+    """The part `load` of the machine-readable result, schema 1."""
+    return {
+        "schema": 1,
+        "kind": result.kind.value,
+        "valid": result.is_valid,
+        "exit_code": result.exit_code,
+        "troubles": list(result.troubles),
+        "remarks": list(result.remarks),
+        "gates": [
+            {
+                "gate": str(each.gate),
+                "name": each.gate.name,
+                "held": each.held,
+                "worst": each.worst,
+                "where": each.where,
+                "reason": each.reason,
+            }
+            for each in result.gates
+        ],
+        "levels": [_level(each) for each in result.levels],
+        "floor": [
+            {name: value for name, value in each.to_json().items() if name != "kind"}
+            for each in result.floors
+        ],
+        "floors": [
+            {
+                "transport": each.transport,
+                "users": each.users,
+                "count": len(each.lines),
+                "failed": len(each.failed),
+                "delay_ms_p50": each.median_ms,
+                "delay_ms_p50_range": each.range_ms,
+                "delay_ms_p99": each.tail_ms,
+                "moved": each.has_moved,
+            }
+            for each in floors_of(result.floors).values()
+        ],
+        "capacity": {arm: each.users for arm, each in result.capacity.items()},
+        "generator_gave_out": {
+            arm: each.gave_out_at for arm, each in result.capacity.items() if each.gave_out_at is not None
+        },
+        "agreement": [each.to_json() for each in result.agreement],
+        "study": None if result.study is None else result.study.to_json(),
+    }
+
+
+def _kind(head: Mapping[str, Any]) -> Kind:
+    """Of a run, by its first line. Raises `Malformed`."""
+    try:
+        return Kind(head.get("shape", Kind.LEVELS))
+    except ValueError as error:
+        raise Malformed(f"This Siar knows no load of the shape {head['shape']!r}.") from error
+
+
+def _level(level: Level) -> dict[str, Any]:
+    lags = [each.generator_lag_ms_p99 for each in level.trials if each.generator_lag_ms_p99 is not None]
+    shares = [
+        each.generator_cpu_share_max for each in level.trials if each.generator_cpu_share_max is not None
+    ]
+    return {
+        "arm": level.arm,
+        "transport": level.transport,
+        "users": level.users,
+        "visit": level.visit,
+        "trials": len(level.trials),
+        "believed": len(level.believed),
+        "broadcasts": level.broadcasts,
+        "samples": level.lanes.kernel.count,
+        **{name: figure.of(level) for name, figure in FIGURES.items()},
+        "tail_supported": {"p95": level.supports(0.95), "p99": level.supports(0.99)},
+        "expected": level.total(lambda each: each.expected),
+        "attempts": level.total(lambda each: each.attempts),
+        "failures": dict(level.failures),
+        "self_ms_p50": level.lanes.own.quantile_ms(0.5),
+        "self_ms_p99": level.lanes.own.quantile_ms(0.99),
+        "generator_cpu_share_max": max(shares, default=None),
+        "generator_lag_ms_p99": max(lags, default=None),
+        "lanes": level.lanes.to_json(),
+    }
+
+
+def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
+    found: dict[tuple[str, int], list[float]] = {}
+    for each in analysis.trials:
+        spec, value = each.record.spec, each.cpu.per_delivery_us
+        if value is not None:
+            found.setdefault((spec.arm.name, spec.clients), []).append(value)
+    return {key: median(values) for key, values in found.items()}
+
+
+def _void_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
+    """Levels at which the generator is not to be believed: those that speak against the run, and those that bound a ramp."""
+    against: list[str] = []
+    bounds: list[str] = []
+    # How far the generator goes is a part of what a ramp finds out, once it has gone anywhere.
+    under_way = {each.arm for each in levels if each.believed} if kind is Kind.RAMP else set()
+    for level in levels:
+        void = [each for each in level.trials if not each.is_believable]
+        if len(void) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
+            codes = sorted({code for each in void for code in each.void_codes} & INSTRUMENT_CODES)
+            (bounds if level.arm in under_way else against).append(
+                f"{level.title}: {len(void)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
+            )
+    return against, bounds
+
+
+def _advice(analysis: Analysis) -> list[str]:
+    said = dict.fromkeys(
+        each.advice
+        for each in analysis.warnings
+        if each.severity is Severity.VOID and each.code in INSTRUMENT_CODES
+    )
+    return list(said)

@@ -1,0 +1,260 @@
+"""A load run from its order to its folder: cores, processes, proof of the generator, trials, lines beside the store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from app.core.errors import Unfit
+from app.core.plan.scenario import Arm, TrialSpec
+from app.lab.measure import host
+from app.lab.run import server_process
+from app.lab.run.api import Server
+from app.lab.run.client_link import ClientLink
+from app.lab.run.laboratory import Laboratory
+from app.lab.run.progress import Progress
+from app.lab.run.runner import Walk, clock_link, run_in_laboratory
+from app.store import run_ids as naming
+from app.store.store import RunHead, Store
+from app.tools.bench.awake import kept_awake
+from app.tools.bench.machine import Cores, choose_cores, raise_open_files
+from app.tools.bench.own_redis import RedisHere, own_redis
+from app.tools.load import elsewhere, trial_line
+from app.tools.load.apart import Sharing, cores_of, cores_of_servers, sharing
+from app.tools.load.floor import proof_s, prove
+from app.tools.load.generators import MODULE, GeneratorProcess, Generators
+from app.tools.load.laboratory import LoadLaboratory
+from app.tools.load.plan import LoadOrder
+from app.tools.load.result import Kind
+from app.tools.load.shapes import breaks, shape_walk
+from app.tools.load.switch import LOCUST, Switch
+from app.tools.load.trial_line import FloorLine, TrialLine
+from app.tools.load.void_rules import MAY_SHARE_CORE
+from app.tools.load.vps import MEMORY
+from app.tools.load.vps_servers import three_servers
+
+FILES_BESIDE = 500
+"""Descriptors that a process needs beside its users, generously."""
+
+OVERHEAD_S = 2.0
+"""What a trial takes beside connecting and the plan's own times: putting columns together, writing them."""
+
+PROOF_TRIES = 3
+"""A machine may hiccup in five seconds; one that always does is not fit."""
+
+
+@dataclass(slots=True)
+class LoadRun:
+    """One run under way."""
+
+    order: LoadOrder
+    runs_dir: Path
+    run_id: str
+    progress: Progress
+    given: Mapping[str, str]
+    """The user's own `SIAR_*`."""
+    cores: Cores = field(default_factory=choose_cores)
+    lines: list[TrialLine] = field(default_factory=list)
+    _proved: set[tuple[int, int, str]] = field(default_factory=set)
+    """Blocks, users and transports that have their floor."""
+
+    @property
+    def folder(self) -> Path:
+        """Where everything goes."""
+        return self.runs_dir / self.run_id
+
+    def execute(self) -> Path:
+        """Do it; the folder. Raises `Unfit` and what `run_in_laboratory` raises."""
+        self._check_files()
+        with ExitStack() as stack:
+            is_awake = stack.enter_context(kept_awake())
+            usable = os.sched_getaffinity(0) if sys.platform == "linux" else set[int]()
+            server, others, redis = self._servers(stack)
+            self._go_aside(usable)
+            generators = Generators(
+                [stack.enter_context(GeneratorProcess(module=MODULE)) for _ in range(self.order.processes)]
+            )
+            head, walk = self._head(server, is_awake=is_awake), self._walk()
+
+            def laboratory(_store: Store) -> contextlib.AbstractContextManager[Laboratory]:
+                return self._laboratory(server, generators, others, redis)
+
+            if walk is None:
+                return run_in_laboratory(head, self.folder, laboratory, self.progress)
+            return run_in_laboratory(head, self.folder, laboratory, self.progress, walk=walk)
+
+    def _servers(self, stack: ExitStack) -> tuple[Server, dict[str, Server], RedisHere | None]:
+        """The one that arms have which name none, those that arms name, and the Redis behind them."""
+        if self.order.preset is None:
+            return self._server(stack), {}, None
+        redis = stack.enter_context(own_redis(self.cores))
+        servers = stack.enter_context(
+            three_servers(redis, self.cores, runs_dir=self.runs_dir, settings=self.given)
+        )
+        return servers[MEMORY], servers, redis
+
+    def _server(self, stack: ExitStack) -> Server:
+        """The one that was given, or one of our own on a core of its own."""
+        if self.order.url is not None:
+            return elsewhere.find(self.order.url, admin_token=self.order.admin_token or "")
+        with self.cores.on_server_core():
+            started = stack.enter_context(
+                server_process.start(runs_dir=self.runs_dir, settings={**self.given, "SIAR_RECORDER": "0"})
+            )
+        return started.server
+
+    def _go_aside(self, usable: set[int]) -> None:
+        """This process and what it starts from now on: on all usable cores but the server's."""
+        if self.cores.server is not None and self.order.url is None and sys.platform == "linux":
+            os.sched_setaffinity(0, usable - {self.cores.server})
+
+    def _sharing(self, server: Server, others: Mapping[str, Server], generators: Generators) -> Sharing:
+        """Of cores, as the processes stand now."""
+        found = sharing(cores_of_servers((server, *others.values())), cores_of(generators.pids))
+        if found is Sharing.MAY:
+            self.progress.note(MAY_SHARE_CORE)
+        return found
+
+    def _check_files(self) -> None:
+        users = max(self.order.plan.client_counts)
+        files = raise_open_files()
+        if users + FILES_BESIDE > files:
+            raise Unfit(
+                f"{users:,} users need {users + FILES_BESIDE:,} open files, and this user may have {files:,} "
+                "(ulimit -Hn). Raise that limit, or name fewer with --users."
+            )
+
+    def _head(self, server: Server, *, is_awake: bool) -> RunHead:
+        order = self.order
+        return RunHead(
+            id=self.run_id,
+            started=naming.utc_now(),
+            plan=order.plan,
+            conditions={
+                **host.conditions(settings=self.given, server=server.version),
+                "clock_channel": server.clock_channel,
+                "load": {
+                    "generator_processes": order.processes,
+                    "spawn_rate_per_s": order.spawn_rate,
+                    "server_core": None if order.url is not None else self.cores.server,
+                    "processors_kept_awake": is_awake,
+                    "delays_until": "the kernel's receive stamp",
+                    **({"preset": order.preset} if order.preset else {}),
+                },
+            },
+        )
+
+    @contextlib.contextmanager
+    def _laboratory(
+        self,
+        server: Server,
+        generators: Generators,
+        others: Mapping[str, Server],
+        redis: RedisHere | None,
+    ) -> Iterator[Laboratory]:
+        order = self.order
+        trial_line.append(
+            self.folder,
+            {
+                "kind": "load",
+                "schema": trial_line.SCHEMA,
+                "shape": order.kind.value,
+                "preset": order.preset,
+                "gates": [str(each) for each in order.gates],
+                "spawn_rate": order.spawn_rate,
+                "processes": order.processes,
+            },
+        )
+        with clock_link(server, lambda: False) as (link, clock):
+            if self.order.stages:
+                self.progress.note("First the generator proves itself against a neutral source.")
+                self._prove(generators, link.pause)
+            switch = Switch(link, generators, order.spawn_rate)
+            laboratory = LoadLaboratory(
+                self.run_id,
+                order.plan,
+                server,
+                cast("ClientLink", switch),  # promises what the trials use of one
+                clock,
+                others=others,
+                switch=switch,
+                on_trial=self._keep,
+                before_users=lambda spec: self._prove_beside(spec, generators, link.pause),
+                sharing=self._sharing(server, others, generators),
+                redis=redis,
+                on_probes=lambda line: trial_line.append(self.folder, line.to_json()),
+            )
+            counts = order.stages or order.plan.client_counts
+            connecting_s = sum(counts) / len(counts) / order.spawn_rate
+            laboratory.overhead_s = connecting_s + OVERHEAD_S
+            if not order.stages:
+                laboratory.overhead_s += connecting_s + proof_s(order.plan.rate_hz)
+            yield laboratory
+
+    def _prove(self, generators: Generators, pause: Callable[[float], None]) -> None:
+        """Of a shape, which comes to each level once: the generator at every level and transport, before all."""
+        plan = self.order.plan
+        for users in sorted(plan.client_counts):
+            if self.order.kind is Kind.RAMP and users > min(plan.client_counts):
+                return  # How far the generator goes is a part of what a ramp finds out.
+            for transport in sorted({arm.transport for arm in plan.arms if _is_on_trial(arm)}):
+                self._keep_floor(self._floor(generators, pause, transport, users))
+
+    def _prove_beside(self, spec: TrialSpec, generators: Generators, pause: Callable[[float], None]) -> None:
+        """In blocks: the generator with what the trial is about to have, in the place that the block gives the trial.
+
+        Once in a block for each transport: arms that differ by their server only have the same floor.
+        """
+        place = (spec.block, spec.clients, spec.arm.transport)
+        if not self.order.stages and _is_on_trial(spec.arm) and place not in self._proved:
+            self._proved.add(place)
+            line = self._floor(generators, pause, spec.arm.transport, spec.clients)
+            self._keep_floor(replace(line, block=spec.block))
+
+    def _keep_floor(self, line: FloorLine) -> None:
+        for trouble in line.troubles:
+            self.progress.note(f"Floor, {line.transport} with {line.users} users: {trouble}")
+        trial_line.append(self.folder, line.to_json())
+
+    def _floor(
+        self, generators: Generators, pause: Callable[[float], None], transport: str, users: int
+    ) -> FloorLine:
+        """The first try without trouble, or the last one."""
+        tries = (
+            prove(
+                generators,
+                self.cores,
+                transport=transport,
+                users=users,
+                rate_hz=self.order.plan.rate_hz,
+                spawn_rate=self.order.spawn_rate,
+                pause=pause,
+            )
+            for _ in range(PROOF_TRIES)
+        )
+        line = next(tries)
+        while line.troubles and (again := next(tries, None)) is not None:
+            line = again
+        return line
+
+    def _keep(self, line: TrialLine) -> None:
+        self.lines.append(line)
+        trial_line.append(self.folder, line.to_json())
+
+    def _walk(self) -> Walk | None:
+        """The stages of a shape; `None` for blocks."""
+        order = self.order
+        if order.kind is Kind.RAMP:
+            return shape_walk(order.stages, until_broken=breaks(order.gates, self.lines))
+        return shape_walk(order.stages) if order.stages else None
+
+
+def _is_on_trial(arm: Arm) -> bool:
+    """Whether the neutral source can stand in: it does not answer polls, and built-in clients are not on trial."""
+    return arm.factors.get("generator") == LOCUST and not arm.factors.get("polling")

@@ -1,0 +1,82 @@
+"""Ways through levels that are no blocks: steps, spike, ramp. They describe; they compare nothing.
+
+Each stage connects anew: users who stay from stage to stage would carry the last one's queue into the next, and the
+handshake of a whole level at once is a part of what a spike asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from app.core.plan.scenario import Plan, TrialSpec, trial_s
+from app.lab.analysis.validity import check_trial, is_valid
+from app.lab.run.laboratory import Finished, Laboratory
+from app.lab.run.progress import Progress
+from app.lab.run.runner import Walk
+from app.store.store import Store
+from app.tools.load.capacity import is_borne
+from app.tools.load.gates import Gate
+from app.tools.load.levels import levels_of
+from app.tools.load.trial_line import TrialLine
+
+
+def shape_walk(
+    stages: Sequence[int], *, until_broken: Callable[[str, int], bool] = lambda _arm, _users: False
+) -> Walk:
+    """Every arm at every stage, in order. `until_broken`: asked behind each; an arm of which it is true goes no further."""
+
+    def walk(plan: Plan, laboratory: Laboratory, store: Store, progress: Progress) -> None:
+        broken: set[str] = set()
+        visits: Counter[int] = Counter()
+        index = itertools.count()
+        done, total = 0, len(stages) * (len(plan.arms) + (plan.idle_s > 0))
+        stage_s = _stage_s(plan, laboratory)
+        progress.start(trials=total, left_s=stage_s * len(stages))
+        store.add_probes(laboratory.begin())
+
+        def keep(finished: Finished) -> None:
+            nonlocal done
+            done += 1
+            store.add_trial(finished.record, published=finished.published)
+            store.add_probes(finished.probes)
+            progress.kept(finished.record, is_void=not is_valid(check_trial(finished.record, plan)))
+
+        for number, users in enumerate(stages):
+            block = visits[users]
+            visits[users] += 1
+            going = [arm for arm in plan.arms if arm.name not in broken]
+            for arm in going:
+                idle = TrialSpec(next(index), block, users, arm, idle=True)
+                spec = TrialSpec(next(index), block, users, arm)
+                progress.trial(spec, done=done, trials=total, left_s=stage_s * (len(stages) - number))
+                laboratory.connect(spec)
+                # One idle window for each stage, as a block has one: the baseline of its CPU.
+                if plan.idle_s > 0 and arm == going[0]:
+                    keep(laboratory.idle(idle))
+                keep(laboratory.measure(spec))
+                laboratory.disconnect()
+                if until_broken(arm.name, users):
+                    broken.add(arm.name)
+            if len(broken) == len(plan.arms):
+                return
+
+    return walk
+
+
+def _stage_s(plan: Plan, laboratory: Laboratory) -> float:
+    """About how long a stage takes at which no arm is broken yet."""
+    trials_s = sum(trial_s(plan, arm) + laboratory.overhead_s for arm in plan.arms)
+    window_s = plan.idle_s + plan.settle_s + laboratory.idle_overhead_s
+    return trials_s + (window_s if plan.idle_s > 0 else 0.0)
+
+
+def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, int], bool]:
+    """Whether a gate is missed at a level that was just measured, or the generator has given out there."""
+
+    def is_broken(arm: str, users: int) -> bool:
+        own = [each for each in lines if (each.arm, each.users) == (arm, users)]
+        return not all(is_borne(gates, level) for level in levels_of(own))
+
+    return is_broken

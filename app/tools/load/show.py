@@ -1,0 +1,130 @@
+"""A load run on a terminal: gates first, then whether to believe them, then the levels and the generator."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.i18n import LANGUAGES
+from app.lab.report.study_tables import beside_table
+from app.lab.report.translation import Translate, translator
+from app.tools.load.gates import GateOutcome
+from app.tools.load.result import Kind, LoadResult
+from app.tools.load.vps_page import HOPS_TITLE
+from app.tools.load.vps_study import Study
+from app.tools.load.words import (
+    AGREEMENT_HEADINGS,
+    AGREEMENT_NOTE,
+    GENERATOR_HEADINGS,
+    GENERATOR_NOTE,
+    HOP_HEADINGS,
+    HOP_NOTE,
+    LEVEL_HEADINGS,
+    LEVEL_NOTE,
+    agreement_cells,
+    capacity_sentences,
+    ending_sentences,
+    generator_cells,
+    hop_cells,
+    level_cells,
+    validity_sentence,
+)
+
+TICK, CROSS, DOUBT, BULLET = "✓", "✗", "?", "•"
+
+HEADING_CHARS = 11
+"""A heading is folded, since it is longer than the figures below it."""
+
+
+def print_load(result: LoadResult, console: Console, language: str = LANGUAGES[0]) -> None:
+    """Print everything that is the load run's own."""
+    _Printer(console, translator(language)).load(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    console: Console
+    say: Translate
+
+    def load(self, result: LoadResult) -> None:
+        for arm, sentence in capacity_sentences(result).items():
+            self._say(sentence, style="bold", before=f"{_capacity_mark(result, arm)} ")
+        for outcome in result.gates:
+            self._say(gate_line(outcome, result), style="bold")
+        for sentence in (*ending_sentences(result), validity_sentence(result)):
+            self._say(sentence, style="bold")
+        for trouble in result.troubles:
+            self._say(trouble, before=f"  {CROSS} ")
+        for advice in result.advice if result.troubles else ():
+            self._say(advice, before="    ")
+        for remark in result.remarks:
+            self._say(remark)
+        if result.agreement:
+            cells = map(agreement_cells, result.agreement)
+            self._table("Built-in clients and Locust", AGREEMENT_HEADINGS, cells)
+            self._say(AGREEMENT_NOTE)
+        if result.study is not None:
+            self._study(result.study)
+        self._table(_title(result), LEVEL_HEADINGS, map(level_cells, result.levels))
+        self._say(LEVEL_NOTE)
+        self._table("The generator", GENERATOR_HEADINGS, map(generator_cells, result.levels))
+        self._say(GENERATOR_NOTE)
+
+    def _study(self, study: Study) -> None:
+        self._table(HOPS_TITLE, HOP_HEADINGS, map(hop_cells, study.hops), texts=(0, 1, 3))
+        self._say(HOP_NOTE)
+        for table in study.tables:
+            beside = beside_table(table)
+            headings = [each.replace("published, ", "publ. ") for each in beside.headings]
+            self._table(table.title, headings, map(tuple, beside.rows), texts=(0, 1))
+            self._say(table.note)
+
+    def _table(
+        self,
+        title: str,
+        headings: Sequence[str],
+        rows: Iterable[tuple[str, ...]],
+        *,
+        texts: Sequence[int] = (0,),
+    ) -> None:
+        self.console.print()
+        self._say(title, style="bold")
+        table = Table(box=None, pad_edge=False, header_style="")
+        for place, heading in enumerate(headings):
+            words = textwrap.fill(self.say(heading), HEADING_CHARS)
+            table.add_column(Text(words), justify="left" if place in texts else "right", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(self.say(cell)) for cell in row))
+        self.console.print(table)
+
+    def _say(self, text: str, *, style: str = "", before: str = "") -> None:
+        whole = not self.console.is_terminal
+        self.console.print(Text(before + self.say(text), style=style), soft_wrap=whole)
+
+
+def gate_line(outcome: GateOutcome, result: LoadResult) -> str:
+    """A gate with its tick or cross; `?` where the generator is not to be believed, a bullet in a ramp, which breaks them."""
+    if not result.is_valid:
+        return f"{DOUBT} {outcome.reason}"
+    if result.kind is Kind.RAMP:
+        return f"{BULLET} {outcome.reason}"
+    return f"{TICK if outcome.held else CROSS} {outcome.reason}"
+
+
+def _capacity_mark(result: LoadResult, arm: str) -> str:
+    if not result.is_valid:
+        return DOUBT
+    return CROSS if result.capacity[arm].users is None else TICK
+
+
+def _title(result: LoadResult) -> str:
+    return {
+        Kind.RAMP: "Ramp, until a gate breaks",
+        Kind.SPIKE: "Spike, everybody at once",
+        Kind.STEPS: "Steps",
+    }.get(result.kind, "Levels, in interleaved blocks")

@@ -1,0 +1,146 @@
+"""What is kept of each trial under load beside the store's rows: a JSON line in the run's folder, written when it is over.
+
+The store has every arrival; here is what the generator did meanwhile, and the lanes as histograms. `load.jsonl` begins
+with a line about the whole run (`kind` "load", `schema` 1); a reader passes by kinds that it does not know.
+
+    version 1   kind "load", "floor", "trial"; of a preset also "probes" (`probe_line.py`)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from app.core.errors import Malformed, StoreError
+from app.tools.load.lanes import Lanes
+
+FILE_NAME = "load.jsonl"
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TrialLine:
+    """One trial, as the gates and tables take it."""
+
+    trial: int
+    block: int
+    arm: str
+    transport: str
+    generator: str
+    """`"locust"` or `"built-in"`."""
+    users: int
+    connected: int
+    attempts: int
+    failures: Mapping[str, int]
+    """Handshakes that failed, by reason."""
+    connect_us: tuple[int, ...]
+    published: int
+    notifications: int
+    """Measured ones, as planned."""
+    expected: int
+    lost: int
+    late: int
+    replayed: int
+    duplicates: int
+    out_of_order: int
+    disconnects: int
+    """Connections that broke in the trial."""
+    cpu_core_percent: float | None
+    """The server's, idle share included."""
+    source_lag_ms_p99: float | None
+    generator_cpu_share_max: float | None
+    generator_cpu_s: float | None
+    generator_lag_ms_p99: float | None
+    shared: int
+    """First arrivals that came with others in one read, replays aside."""
+    is_believable: bool
+    """Whether nothing but the server can have spoilt the delays."""
+    void_codes: tuple[str, ...]
+    lanes: Lanes
+    broken_before: int = 0
+    """Connections that broke before the trial began: while others connected, or while all were idle. A run of before has
+    none of them."""
+
+    @property
+    def errors(self) -> int:
+        """Handshakes that failed, and connections that broke, whenever that was."""
+        return sum(self.failures.values()) + self.disconnects + self.broken_before
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "lanes"}
+        return {"kind": "trial", **values, "lanes": self.lanes.to_json()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> TrialLine:
+        """What `to_json` wrote. Raises `Malformed`."""
+        try:
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "broken_before"}
+            lists = {name: tuple(values[name]) for name in ("connect_us", "void_codes")}
+            lanes = Lanes.from_json(values["lanes"])
+            return cls(**{**values, **lists, "lanes": lanes, "broken_before": value.get("broken_before", 0)})
+        except (KeyError, TypeError, ValueError) as error:
+            raise Malformed(f"This is no trial of a load run: {error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class FloorLine:
+    """The generator against a neutral source of ours, at the same users and rate."""
+
+    transport: str
+    users: int
+    rate_hz: float
+    connected: int
+    notifications: int
+    lost: int
+    delay_ms_p50: float | None
+    delay_ms_p99: float | None
+    self_ms_p50: float | None
+    generator_cpu_share_max: float | None
+    generator_lag_ms_p99: float | None
+    troubles: tuple[str, ...]
+    """Why it did not prove itself, in sentences; empty when it did."""
+    block: int | None = None
+    """Beside whose trials it was measured; `None`: before all of them, as of a shape, or of a run of before."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"kind": "floor", **asdict(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> FloorLine:
+        """What `to_json` wrote. Raises `Malformed`."""
+        try:
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "block"}
+            return cls(**{**values, "troubles": tuple(values["troubles"])}, block=value.get("block"))
+        except (KeyError, TypeError) as error:
+            raise Malformed(f"This is no floor of a load run: {error}.") from error
+
+
+def append(folder: Path, line: Mapping[str, Any]) -> None:
+    """Write one line behind the others. Raises `StoreError`."""
+    try:
+        with (folder / FILE_NAME).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
+    except OSError as error:
+        raise StoreError(f"{folder / FILE_NAME} cannot be written: {error.strerror}.") from error
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """All lines that are whole. Raises `StoreError`."""
+    try:
+        text = (folder / FILE_NAME).read_text(encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{folder} holds no load run: {error.strerror}.") from error
+    lines = []
+    for line in text.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue  # The last one of a runner that died.
+        if isinstance(value, dict):
+            lines.append(value)
+    return lines

@@ -1,0 +1,155 @@
+"""When a trial under load is not to be believed: the void rules of `measurement.md`, section 2, as typed warnings.
+
+They judge the generator and the machine, never the server: what the server does badly is the result. So a source that
+is late, or a connection that the server cut, does not excuse a gate here, though it voids the trial for a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.lab.analysis.words import count_of, listing, number
+from app.tools.load.apart import Sharing
+from app.tools.load.generators import Gathered, Handshakes
+from app.tools.load.watch import Seen
+
+CONNECTED_SHARE_MIN = 0.995
+STAMPS_MISSING_SHARE_MAX = 0.01
+CPU_SHARE_MAX = 0.70
+"""Of a core, or of the cores that processes share, in any one second."""
+LAG_MS_MAX = 50.0
+"""p99 of the generator's own loop, for the kernel's lane; the handler's lane is only shown."""
+STEAL_SHARE_MAX = 0.01
+
+GENERATOR_CODES = frozenset(
+    {
+        *("users_missing", "stamps_missing", "generator_busy", "generator_late", "receive_overflow"),
+        *("stolen", "shared_core", "broken_stream"),
+    }
+)
+"""What is found here: with one of these, the generator is not to be believed."""
+
+INSTRUMENT_CODES = GENERATOR_CODES | {
+    *("clock_wide", "negative_delay", "machine_busy", "mixed_paths", "operator_published"),
+}
+"""What spoils a delay without being the server's doing; a gate on delays passes such trials by."""
+
+MAY_SHARE_CORE = (
+    "Generator and server may use the same core: nothing keeps each from taking the other's time."
+)
+KEEP_APART = "Give each cores of its own (taskset), or leave --url out: then the server has one of its own."
+
+MORE_PROCESSES = "Give the generator more processes (--processes), or fewer users."
+
+
+def rules(
+    gathered: Gathered, seen: Seen, *, arrivals: int, without_stamp: int, shared: int, sharing: Sharing
+) -> list[TrialWarning]:
+    """All that voids a trial of Locust's users, and what else is to be known of its generator."""
+    return [
+        *_users(gathered.handshakes),
+        *_stamps(arrivals, without_stamp, shared),
+        *_cpu(seen),
+        *_lag(gathered.lag_ms_p99),
+        *_machine(seen),
+        *_cores(sharing),
+        *_stream(gathered.malformed),
+    ]
+
+
+def is_believable(record: TrialRecord | Collection[TrialWarning]) -> bool:
+    """Whether nothing but the server can have spoilt its delays."""
+    warnings = record.warnings if isinstance(record, TrialRecord) else record
+    return not any(each.severity is Severity.VOID and each.code in INSTRUMENT_CODES for each in warnings)
+
+
+def _users(handshakes: Handshakes) -> Iterator[TrialWarning]:
+    if handshakes.connected < CONNECTED_SHARE_MIN * handshakes.wanted:
+        reasons = listing([f"{count} x {reason}" for reason, count in handshakes.failures.items()])
+        yield _void(
+            "users_missing",
+            f"{handshakes.connected} of {handshakes.wanted} users were connected when the trial began; of "
+            f"{count_of(handshakes.attempts, 'attempt')} {handshakes.failed} failed"
+            f"{f' ({reasons})' if handshakes.failures else ''}.",
+            "Lower --spawn-rate or the number of users; look into the server's limits, and ulimit -n.",
+        )
+
+
+def _stamps(arrivals: int, without_stamp: int, shared: int) -> Iterator[TrialWarning]:
+    if without_stamp > STAMPS_MISSING_SHARE_MAX * arrivals:
+        yield _void(
+            "stamps_missing",
+            f"{without_stamp} of {arrivals} arrivals have no kernel stamp of their own, {shared} of them because one "
+            "read held several notifications.",
+            f"Lower --rate, so that notifications stay apart. {MORE_PROCESSES}",
+        )
+
+
+def _cpu(seen: Seen) -> Iterator[TrialWarning]:
+    if seen.cpu_share_max is None or seen.cpu_share_max <= CPU_SHARE_MAX:
+        return
+    used, limit = number(100 * seen.cpu_share_max), number(100 * CPU_SHARE_MAX)
+    if seen.is_crowded:
+        yield _void(
+            "generator_busy",
+            f"The generator's processes together used {used} % of their cores in one second, limit {limit} %: they were "
+            "saturated.",
+            "Give the generator more cores, or fewer users: one more process would have the same cores.",
+        )
+    else:
+        yield _void(
+            "generator_busy",
+            f"The generator used {used} % of its core in one second, limit {limit} %: it was saturated.",
+            MORE_PROCESSES,
+        )
+
+
+def _lag(lag_ms: float | None) -> Iterator[TrialWarning]:
+    if lag_ms is not None and lag_ms > LAG_MS_MAX:
+        yield _void(
+            "generator_late",
+            f"The generator's own loop was late: p99 {number(lag_ms)} ms, limit {number(LAG_MS_MAX)} ms.",
+            MORE_PROCESSES,
+        )
+
+
+def _machine(seen: Seen) -> Iterator[TrialWarning]:
+    if seen.receive_troubles:
+        named = listing([f"{name} {count}" for name, count in seen.receive_troubles.items()])
+        yield _void(
+            "receive_overflow",
+            f"The kernel had no room for what came: {named}.",
+            f"Raise net.core.somaxconn and net.ipv4.tcp_rmem, or lower --spawn-rate. {MORE_PROCESSES}",
+        )
+    if seen.steal_share > STEAL_SHARE_MAX:
+        yield _void(
+            "stolen",
+            f"The machine's host gave {number(100 * seen.steal_share)} % of its time to others, limit "
+            f"{number(100 * STEAL_SHARE_MAX)} %.",
+            "Use a machine of its own, or measure when its neighbours are quiet.",
+        )
+
+
+def _cores(sharing: Sharing) -> Iterator[TrialWarning]:
+    if sharing is Sharing.MUST:
+        yield _void(
+            "shared_core",
+            "Generator and server share one core: each takes the other's time.",
+            "Use a machine with two cores or more, or give a server elsewhere with --url.",
+        )
+    if sharing is Sharing.MAY:
+        yield TrialWarning("may_share_core", Severity.NOTE, MAY_SHARE_CORE, KEEP_APART)
+
+
+def _stream(malformed: int) -> Iterator[TrialWarning]:
+    if malformed:
+        yield _void(
+            "broken_stream",
+            f"{count_of(malformed, 'connection')} brought bytes that break the protocol.",
+            "Look for what stands between server and generator; without it, this is a fault of the server's.",
+        )
+
+
+def _void(code: str, text: str, advice: str) -> TrialWarning:
+    return TrialWarning(code, Severity.VOID, text, advice)

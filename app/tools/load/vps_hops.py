@@ -1,0 +1,100 @@
+"""What the way over Redis costs: block differences between the VPS study's configurations, each with its exact interval.
+
+The study has one run of each, so its differences have none. The medians of a trial are compared, never pooled arrivals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.statistics import Interval, pseudo_median, signed_rank_interval
+from app.lab.studies.published import study_of
+from app.lab.studies.study_redis import STUDY
+from app.tools.load.levels import Level
+from app.tools.load.trial_line import TrialLine
+from app.tools.load.vps import column_of
+from app.tools.load.vps_rows import REDIS_CPU, SERVER_CPU
+
+LEVEL = 0.95
+
+Values = Mapping[tuple[str, int, int], float]
+"""By arm, users and block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one configuration costs over another: the block differences of one figure."""
+
+    over: str
+    """The arm that is subtracted."""
+    arm: str
+    users: int
+    figure: str
+    unit: str
+    published: float | None
+    """The study's difference of its two runs, in the same unit; it has no interval."""
+    blocks: int
+    estimate: float | None
+    """Hodges and Lehmann's."""
+    interval: Interval
+    """95 %, exact."""
+
+
+def hops_of(analysis: Analysis, levels: Sequence[Level], redis_us: Values) -> tuple[Hop, ...]:
+    """C2 and C3 over C1, and C3 over C2, of the same transport and users."""
+    cpu_us = {
+        (each.record.spec.arm.name, each.record.spec.clients, each.record.spec.block): value
+        for each in analysis.trials
+        if each.in_comparison and (value := each.cpu.per_delivery_us) is not None
+    }
+    delays = _by_block(levels, lambda line: line.lanes.kernel.quantile_ms(0.5))
+    means = _by_block(levels, lambda line: line.lanes.kernel.mean_ms)
+    figures = (
+        ("delivery, p50", "ms", delays, "delivery_ms_p50"),
+        ("delivery, mean", "ms", means, "delivery_ms_mean"),
+        (SERVER_CPU, "us", cpu_us, None),
+        (REDIS_CPU, "us", redis_us, None),
+    )
+    pairs = [
+        (a, b)
+        for a in levels
+        for b in levels
+        if (a.users, a.transport) == (b.users, b.transport) and column_of(a.arm) < column_of(b.arm)
+    ]
+    return tuple(
+        _hop(a, b, title, unit, values, key) for a, b in pairs for title, unit, values, key in figures
+    )
+
+
+def _by_block(levels: Sequence[Level], of: Callable[[TrialLine], float | None]) -> Values:
+    return {
+        (line.arm, line.users, line.block): value
+        for level in levels
+        for line in level.believed
+        if (value := of(line)) is not None
+    }
+
+
+def _hop(a: Level, b: Level, title: str, unit: str, values: Values, key: str | None) -> Hop:
+    differences = [
+        value - values[a.arm, a.users, block]
+        for (arm, users, block), value in values.items()
+        if (arm, users) == (b.arm, b.users) and (a.arm, a.users, block) in values
+    ]
+    published = None
+    if key is not None:
+        told = study_of(STUDY)["stress"][key]
+        published = round(told[column_of(b.arm)] - told[column_of(a.arm)], 6)
+    return Hop(
+        a.arm,
+        b.arm,
+        a.users,
+        title,
+        unit,
+        published,
+        len(differences),
+        pseudo_median(differences),
+        signed_rank_interval(differences, LEVEL),
+    )

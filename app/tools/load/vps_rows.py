@@ -1,0 +1,191 @@
+"""The rows of the VPS study's Tables 3 and 4: each with its name there, and what of a run stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.lab.analysis.statistics import mean, median, quantile
+from app.tools.load.levels import FIGURES, Level
+from app.tools.load.probe_line import Probed
+from app.tools.load.probing import NO_CACHE
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One configuration at one count of users: its trials, and what was asked beside them."""
+
+    level: Level
+    probes: tuple[Probed, ...]
+    believed: tuple[Probed, ...]
+    """Of those beside trials whose delays only the server can have spoilt: durations are theirs, counts are all windows'."""
+    rate_hz: float
+    redis_cpu_us: tuple[float, ...] = ()
+    """Of Redis, for each notification that reached a user; one for each trial that is believed."""
+
+    def total(self, count: Callable[[Probed], int]) -> int:
+        """A count over all windows."""
+        return sum(map(count, self.probes))
+
+    def ms(self, durations_us: Callable[[Probed], Sequence[int]]) -> list[float]:
+        """Durations, milliseconds."""
+        return [us / 1000 for each in self.believed for us in durations_us(each)]
+
+    def answers(self, outcome: str) -> int:
+        """How many answers there were of one outcome."""
+        return self.total(lambda each: len(each.answers_us.get(outcome, ())))
+
+    def answers_ms(self, outcome: str) -> list[float]:
+        """Answers to who asked for history, of one outcome."""
+        return self.ms(lambda each: each.answers_us.get(outcome, ()))
+
+    def in_server_ms(self, outcome: str) -> float | None:
+        """The mean of the server's own time for answers of one outcome."""
+        told = [each.in_server_s[outcome] for each in self.believed if outcome in each.in_server_s]
+        count = sum(n for n, _ in told)
+        return 1000 * sum(seconds for _, seconds in told) / count if count else None
+
+
+SERVER_CPU, REDIS_CPU = "CPU/notif., server", "CPU/notif., Redis"
+"""For each notification that reached a user. A terminal has no room for more words."""
+
+Figure = Callable[[Cell], float | None]
+Row = tuple[str | None, str, str, Figure]
+"""Name in the published data (`None`: not in it), title, unit, and what of the run stands there."""
+
+
+def _gate(name: str) -> Figure:
+    return lambda cell: FIGURES[name].of(cell.level)
+
+
+def _share(part: Callable[[Cell], int], whole: Callable[[Cell], int]) -> Figure:
+    """`None` of nothing: 0 of 0 is no data."""
+    return lambda cell: part(cell) / whole(cell) if whole(cell) else None
+
+
+def _spikes(cell: Cell) -> int:
+    return cell.level.lanes.spikes
+
+
+def _arrived(cell: Cell) -> int:
+    return cell.level.lanes.arrivals
+
+
+def _deliveries_per_s(cell: Cell) -> float | None:
+    seconds = cell.level.total(lambda each: each.notifications) / cell.rate_hz
+    delivered = cell.level.total(lambda each: each.expected - each.lost)
+    return delivered / seconds if seconds else None
+
+
+def _mean_of(values: Callable[[Cell], list[float]]) -> Figure:
+    return lambda cell: mean(values(cell))
+
+
+def _p95_of(values: Callable[[Cell], list[float]]) -> Figure:
+    return lambda cell: quantile(values(cell), 0.95)
+
+
+STRESS: tuple[Row, ...] = (
+    ("delivery_ms_mean", "delivery, mean", "ms", _gate("delay_ms_mean")),
+    ("delivery_ms_p50", "delivery, p50", "ms", _gate("delay_ms_p50")),
+    ("delivery_ms_p95", "delivery, p95", "ms", _gate("delay_ms_p95")),
+    ("delivery_ms_max", "delivery, longest", "ms", _gate("delay_ms_max")),
+    (
+        "spikes_over_500ms_count",
+        "over 500 ms",
+        "deliveries",
+        lambda cell: _spikes(cell) if _arrived(cell) else None,
+    ),
+    ("spikes_over_500ms_rate", "over 500 ms, rate", "share", _share(_spikes, _arrived)),
+    ("broadcast_messages_per_s", "deliveries", "1/s", _deliveries_per_s),
+    (
+        "real_errors_rate",
+        "errors; lost",
+        "share",
+        _share(
+            lambda cell: cell.level.total(lambda each: each.lost),
+            lambda cell: cell.level.total(lambda each: each.expected),
+        ),
+    ),
+    (
+        "connections_max",
+        "connections",
+        "clients",
+        lambda cell: min((each.connected for each in cell.level.trials), default=None),
+    ),
+    ("handshake_ms_p50", "handshake; set-up, median", "ms", _gate("connect_ms_p50")),
+    (None, "handshake, p95", "ms", _gate("connect_ms_p95")),
+    (
+        "redis_round_trip_ms_mean",
+        "Redis round trip, mean",
+        "ms",
+        _mean_of(lambda cell: cell.ms(lambda each: each.ping_us)),
+    ),
+    (
+        "event_loop_ms_mean",
+        "event loop, mean",
+        "ms",
+        _mean_of(lambda cell: cell.ms(lambda each: each.loop_us)),
+    ),
+    (None, "event loop, p95", "ms", _p95_of(lambda cell: cell.ms(lambda each: each.loop_us))),
+    (
+        "http_failure_rate",
+        "HTTP failures",
+        "share",
+        _share(
+            lambda cell: cell.total(lambda each: each.failed),
+            lambda cell: cell.total(lambda each: each.asked),
+        ),
+    ),
+    (None, "HTTP requests", "count", lambda cell: cell.total(lambda each: each.asked)),
+    (None, SERVER_CPU, "us", _gate("cpu_per_delivery_us")),
+    (None, REDIS_CPU, "us", lambda cell: median(cell.redis_cpu_us) if cell.redis_cpu_us else None),
+)
+"""Its Table 3."""
+
+
+def _answers(outcome: str) -> Callable[[Cell], list[float]]:
+    return lambda cell: cell.answers_ms(outcome)
+
+
+CACHE: tuple[Row, ...] = (
+    ("miss_ms_mean", "cache miss, mean", "ms", _mean_of(_answers("miss"))),
+    ("miss_ms_p95", "cache miss, p95", "ms", _p95_of(_answers("miss"))),
+    ("hit_ms_mean", "cache hit, mean", "ms", _mean_of(_answers("hit"))),
+    ("hit_ms_p95", "cache hit, p95", "ms", _p95_of(_answers("hit"))),
+    (None, "without a cache, mean", "ms", _mean_of(_answers(NO_CACHE))),
+    (None, "without a cache, p95", "ms", _p95_of(_answers(NO_CACHE))),
+    (None, "cache miss, within the server, mean", "ms", lambda cell: cell.in_server_ms("miss")),
+    (None, "cache hit, within the server, mean", "ms", lambda cell: cell.in_server_ms("hit")),
+    (
+        None,
+        "cache hits, of all answers",
+        "share",
+        _share(lambda cell: cell.answers("hit"), lambda cell: cell.answers("hit") + cell.answers("miss")),
+    ),
+    (
+        "requests_per_s",
+        "requests",
+        "1/s",
+        lambda cell: (
+            cell.total(lambda each: each.asked) / sum(each.seconds for each in cell.probes)
+            if cell.probes
+            else None
+        ),
+    ),
+)
+"""Its Table 4."""
+
+STRESS_NOTE = (
+    "C1: broadcast within the process; C2: over Redis; C3: over Redis, with answers to GET /api/notifications kept there. "
+    "Delivery: from when a notification was due to the receive stamp of the user's kernel. Connections: the fewest that were "
+    "held when a trial began. Event loop: from asking for the server's time to its first stamp, 10 times a second, reading the "
+    "request included. Redis round trip: PING from the runner, 2 a second. CPU, for each notification that reached a user: the "
+    "server's over the same users idle; Redis' of all that its process did, of which C1 shows the part that is not the "
+    "notifications'."
+)
+CACHE_NOTE = (
+    "Asked 5 times a second at fixed times, each on a connection of its own and counted from when it was due, while "
+    "notifications go out; each of those ends what is kept. The study asked as fast as it was answered, with 300 users. "
+    "Without a cache, Siar answers from its own memory."
+)

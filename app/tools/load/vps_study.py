@@ -1,0 +1,87 @@
+"""The VPS study's Tables 3 and 4 with a run's own figures beside, and what the way over Redis costs, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.studies.published import study_of
+from app.lab.studies.study_beside import BesideRow, BesideTable
+from app.lab.studies.study_redis import COLUMNS, STUDY
+from app.tools.load.levels import Level
+from app.tools.load.probe_line import ProbeLine
+from app.tools.load.vps_hops import Hop, hops_of
+from app.tools.load.vps_redis import Place, redis_cpu_us
+from app.tools.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, Cell, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Everything that a run of the preset says beside what every load run says."""
+
+    hops: tuple[Hop, ...]
+    tables: tuple[BesideTable, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        values = asdict(self)
+        for table in values["tables"]:
+            for row in table["rows"]:
+                row["derived"] = sorted(row["derived"])
+        return values
+
+
+def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
+    """The study's tables at each count of users, the largest first."""
+    redis_us = redis_cpu_us(levels, probes)
+    cells: dict[tuple[int, str], list[Cell]] = {}
+    for level in levels:
+        cells.setdefault((level.users, level.transport), []).append(
+            _cell(level, probes, redis_us, analysis.run.plan.rate_hz)
+        )
+    tables = []
+    for users, transport in sorted(cells, reverse=True):
+        columns = cells[users, transport]
+        words = f"{users} user{'s' if users != 1 else ''}"
+        tables.append(_table(f"Table 3: stress, {words}", "stress", STRESS, columns, STRESS_NOTE))
+        tables.append(_table(f"Table 4: HTTP cache, {words}", "http_cache", CACHE, columns, CACHE_NOTE))
+    return Study(hops_of(analysis, levels, redis_us), tuple(tables))
+
+
+def _cell(level: Level, probes: Sequence[ProbeLine], redis_us: Mapping[Place, float], rate_hz: float) -> Cell:
+    own = [each for each in probes if (each.arm, each.users) == (level.arm, level.users)]
+    believed = {each.trial for each in level.believed}
+    return Cell(
+        level,
+        tuple(each.probed for each in own),
+        tuple(each.probed for each in own if each.trial in believed),
+        rate_hz,
+        tuple(us for (arm, users, _), us in redis_us.items() if (arm, users) == (level.arm, level.users)),
+    )
+
+
+def _table(
+    title: str,
+    name: str,
+    rows: Sequence[Row],
+    columns: Sequence[Cell],
+    note: str,
+) -> BesideTable:
+    published = study_of(STUDY)[name]
+    return BesideTable(
+        title,
+        COLUMNS,
+        tuple(each.level.arm for each in columns),
+        tuple(
+            BesideRow(
+                words,
+                unit,
+                tuple(None if key is None else published[key][column] for column in COLUMNS),
+                tuple(figure(cell) for cell in columns),
+            )
+            for key, words, unit, figure in rows
+        ),
+        note,
+    )

@@ -1,0 +1,151 @@
+"""What the generator and the machine did while a trial ran, second by second, seen from outside.
+
+A generator that is short of CPU for one second of twenty has lied in that second, and its mean is still low: so each
+second is looked at by itself. The looks come from a thread of the runner, which has nothing else to do meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from app import clock
+from app.tools.load.apart import cores_of
+
+PERIOD_S = 1.0
+
+_NETSTAT = Path("/proc/net/netstat")
+RECEIVE_TROUBLES = ("ListenOverflows", "ListenDrops", "TCPRcvCollapsed", "TCPRcvQDrop", "TCPBacklogDrop")
+"""Counters of Linux's TCP, of this network namespace: each says that something came and there was no room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A window as it was seen."""
+
+    cpu_share_max: float | None
+    """The most that the generator used of what it may use, in any one second: one process of a core, or all that are confined to
+    the same cores of those. `None` where no clock can be read."""
+    cpu_s: float | None
+    """What all of them used in the window."""
+    steal_share: float
+    """Of the machine's time, what its host gave to others."""
+    receive_troubles: dict[str, int]
+    """Counters that rose, and by how much."""
+    is_crowded: bool = False
+    """Whether that most was several processes' together: one more would not help."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Used:
+    """How full cores were."""
+
+    share: float
+    processes: int
+    """Whose use that was."""
+
+
+class Watch:
+    """One window."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = tuple(pids)
+        self._stopping = threading.Event()
+        self._most: Used | None = None
+        self._cores = [frozenset(cores_of([pid])) for pid in self._pids]
+        self._first = self._last = self._read()
+        self._times = psutil.cpu_times()
+        self._counters = receive_counters()
+        self._thread = threading.Thread(target=self._look, name="siar-load-watch", daemon=True)
+        self._thread.start()
+
+    def end(self) -> Seen:
+        """The window is over."""
+        self._stopping.set()
+        self._thread.join()
+        # A last piece shorter than half a second is too short for a share of a second.
+        self._take(at_least_us=500_000)
+        at_end = self._read()
+        before, after = self._times, psutil.cpu_times()
+        total_s = sum(after) - sum(before)
+        counters = receive_counters()
+        return Seen(
+            cpu_share_max=self._most.share if self._most else None,
+            cpu_s=None if None in (*self._first[1], *at_end[1]) else _total_s(self._first, at_end),
+            steal_share=max(0.0, _steal(after) - _steal(before)) / total_s if total_s > 0 else 0.0,
+            is_crowded=self._most is not None and self._most.processes > 1,
+            receive_troubles={
+                name: risen for name, count in counters.items() if (risen := count - self._counters[name])
+            },
+        )
+
+    def _look(self) -> None:
+        while not self._stopping.wait(PERIOD_S):
+            self._take(at_least_us=round(PERIOD_S * 1e6))
+
+    def _take(self, *, at_least_us: int) -> None:
+        before, after = self._last, self._read()
+        if after[0] - before[0] < at_least_us:
+            return
+        self._last = after
+        wall_us = after[0] - before[0]
+        shares = [
+            (cores, (new_ns - old_ns) / 1000 / wall_us)
+            for cores, old_ns, new_ns in zip(self._cores, before[1], after[1], strict=True)
+            if old_ns is not None and new_ns is not None
+        ]
+        self._most = max(filter(None, (self._most, most_used(shares))), default=None)
+
+    def _read(self) -> tuple[int, list[int | None]]:
+        return clock.monotonic_us(), [cpu_ns(pid) for pid in self._pids]
+
+
+def most_used(shares: Sequence[tuple[frozenset[int], float]]) -> Used | None:
+    """The fullest that any cores are with the processes that can go nowhere else; `None` of no process.
+
+    `shares`: of each process the cores that it may use, and how much of one core it used. A process by itself has one core,
+    however many it may choose from.
+    """
+    found = [Used(share, 1) for _cores, share in shares]
+    for group in {cores for cores, _share in shares}:
+        confined = [share for cores, share in shares if cores <= group]
+        if len(confined) > len(group):
+            found.append(Used(sum(confined) / len(group), len(confined)))
+    return max(found, default=None)
+
+
+def receive_counters() -> dict[str, int]:
+    """The kernel's counters of what it had no room for; empty where there are none."""
+    try:
+        lines = _NETSTAT.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}
+    found: dict[str, int] = {}
+    for names, values in zip(lines[::2], lines[1::2], strict=False):
+        found |= {
+            name: int(value)
+            for name, value in zip(names.split()[1:], values.split()[1:], strict=False)
+            if name in RECEIVE_TROUBLES
+        }
+    return found
+
+
+def _total_s(first: tuple[int, list[int | None]], last: tuple[int, list[int | None]]) -> float:
+    return sum((new or 0) - (old or 0) for old, new in zip(first[1], last[1], strict=True)) / 1e9
+
+
+def cpu_ns(pid: int) -> int | None:
+    """The CPU clock of another process, all its threads: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)`."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | 2)
+    except OSError:
+        return None
+
+
+def _steal(times: object) -> float:
+    return float(getattr(times, "steal", 0.0))
