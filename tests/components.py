@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from app import suite
+from tests.tools import suite
 
 STRICT = suite.strict()
 """Read once, at import, because the guard in conftest.py takes SIAR_* out of every test's environment."""

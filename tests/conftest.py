@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from app.suite import files_that_mark
 from tests import components  # noqa: F401 - reads SIAR_TEST_STRICT before the guard below hides it
+from tests.tools.suite import files_that_mark
 
 # A suite that was started in the background of a script hands down that Ctrl-C is to be ignored: programs under test
 # would never hear theirs. A handler is not inherited over exec, so that they start with the default again.

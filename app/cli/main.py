@@ -33,7 +33,7 @@ COMMANDS = {
     "calibrate": "try the instrument with known delays, jitter, losses and wrong clocks: about a minute (--quick: 25 s)",
     "test": "the test suite (--unit: the inner loop; --all adds the slow tests; --nightly)",
 }
-"""Each but `test` is a module of `app.cli`; imported only when asked for, so that `serve` stays small."""
+"""Each but `test`, which `./siar` runs itself, is a module of `app.cli`; imported only when asked for, so that `serve` stays small."""
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -84,10 +84,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    if arguments and arguments[0] == "test":
-        from app import suite  # its arguments are pytest's: they are not parsed here
-
-        return suite.main(list(arguments[1:]))
+    if arguments and arguments[0] == "test":  # which `./siar` starts itself: it is no part of the program
+        raise Unfit("The test suite is run in a checkout, by ./siar test.")
     parsed = _parser(arguments).parse_args(arguments)
     return _module(parsed.command).execute(parsed)
 

@@ -1,4 +1,4 @@
-"""Pictures are taken as `python -m tests.screens` takes them: for the README, and of every screen with a page of all."""
+"""Pictures are taken as `python -m tests.tools.screens` takes them: for the README, and of every screen with a page of all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.browser.cdp import Page
 from tests.browser.devices import PROJECTOR, SCHEMES
 from tests.browser.gallery import README_SCENES, README_WIDTH_PX_MAX, Gallery, ReadmePictures, contact_sheet
 from tests.browser.test_screen import is_shown, open_screen
-from tests.screens import DOCS
 from tests.support.readme import README
 from tests.support.stage import GOOD, Stage
+from tests.tools.screens import DOCS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -22,13 +22,7 @@ from tests.components import without
 from tests.support.server import RunningServer, free_port, running_server
 from tests.support.tampering_proxy import TamperingProxy
 
-pytestmark = pytest.mark.nightly(
-    "app/server/wsgi",
-    "app/server/transports",
-    "app/server/broker",
-    "app/core/protocol/event_stream.py",
-    "tests/clients",
-)
+pytestmark = pytest.mark.nightly
 
 START_S = 60.0
 """Twenty programs begin at once, two of them in a JVM."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app import suite
+from tests.tools import suite
 
 pytestmark = [
     pytest.mark.nightly,
@@ -22,7 +22,7 @@ def test_good_clients_miss_nothing_beside_a_few_of_every_kind_of_abuser(tmp_path
 
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "tests.abuse_cost", "--abusers", "40", "--repetitions", "1"),
+            *(sys.executable, "-m", "tests.tools.abuse_cost", "--abusers", "40", "--repetitions", "1"),
             *("--seconds", "1", "--json", str(found)),
         ],
         env=suite.environment(),

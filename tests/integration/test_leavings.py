@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-from tests import soak
 from tests.support.followers import wait_for
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, running_server
 from tests.support.streams import socketio, sse
+from tests.tools import soak
 
 CLIENTS = 10
 

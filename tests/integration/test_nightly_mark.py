@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from app import suite
+from tests.tools import suite
 
 pytestmark = pytest.mark.slow
 

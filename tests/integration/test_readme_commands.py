@@ -128,7 +128,13 @@ def test_the_suite_takes_the_words_that_the_page_says_go_to_pytest(tmp_path: Pat
 
 @pytest.mark.parametrize(
     "name",
-    ["tests.screens", "tests.simulate_statistics", "tests.scale_report", "tests.scale_runs", "tests.soak"],
+    [
+        "tests.tools.screens",
+        "tests.tools.simulate_statistics",
+        "tests.tools.scale_report",
+        "tests.tools.scale_runs",
+        "tests.tools.soak",
+    ],
 )
 def test_every_module_that_the_page_names_tells_how_it_is_used(name: str) -> None:
     done = subprocess.run([sys.executable, "-m", name, "--help"], cwd=ROOT, capture_output=True, text=True)

@@ -15,10 +15,10 @@ import pytest
 
 from app.core.plan.scenario import plan_to_json
 from app.lab.run import api
-from app.suite import environment
 from tests.support.phone import phones
 from tests.support.room_runs import plan
 from tests.support.server import free_port, running_server
+from tests.tools.suite import environment
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app import suite
+from tests.tools import suite
 
 pytestmark = pytest.mark.nightly
 
@@ -28,7 +28,7 @@ def test_a_drawn_run_goes_from_the_spool_to_a_report_that_verifies(tmp_path: Pat
     found = tmp_path / "scale.json"
 
     done = run(
-        *("tests.scale_report", "--clients", "200", "--notifications", "60", "--shares", "0.5,1"),
+        *("tests.tools.scale_report", "--clients", "200", "--notifications", "60", "--shares", "0.5,1"),
         *("--instrument", "--folder", str(tmp_path), "--json", str(found)),
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app import suite
+from tests.tools import suite
 
 pytestmark = pytest.mark.nightly
 
@@ -19,7 +19,7 @@ def test_a_folder_of_drawn_runs_is_listed_pruned_reported_and_compared(tmp_path:
 
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "tests.scale_runs", "--runs", "4", "--rows", "24000", "--one"),
+            *(sys.executable, "-m", "tests.tools.scale_runs", "--runs", "4", "--rows", "24000", "--one"),
             *("--folder", str(tmp_path / "runs"), "--json", str(found)),
         ],
         env=suite.environment(),

@@ -1,4 +1,4 @@
-"""Ten minutes with clients that come and go; `python -m tests.soak --minutes 30` is the same for longer."""
+"""Ten minutes with clients that come and go; `python -m tests.tools.soak --minutes 30` is the same for longer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import soak
 from tests.components import without
 from tests.fault.herd import room_for
+from tests.tools import soak
 
 pytestmark = pytest.mark.nightly
 

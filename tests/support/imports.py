@@ -65,7 +65,8 @@ def modules() -> Graph:
     """Return every module of app/ with the modules of app/ that it imports."""
     paths = {module_name(path): path for path in files_of(APP)}
     return {
-        name: {_module_of(each, paths) for each in imports_of(path) if each.split(".")[0] == "app"} - {name, "app"}
+        name: {_module_of(each, paths) for each in imports_of(path) if each.split(".")[0] == "app"}
+        - {name, "app"}
         for name, path in paths.items()
     }
 
@@ -82,7 +83,9 @@ def children(package: str) -> Graph:
     for name, imported in modules().items():
         child = _child(name, package)
         if child:
-            found[child] |= {str(each) for each in (_child(other, package) for other in imported) if each} - {child}
+            found[child] |= {str(each) for each in (_child(other, package) for other in imported) if each} - {
+                child
+            }
     return found
 
 

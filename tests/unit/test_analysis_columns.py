@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app import suite
 from app.core.columns import NAMES, DeliveryColumns
 from app.core.delivery import SampleState
 from app.core.errors import StoreError
@@ -29,6 +28,7 @@ from app.store import database
 from app.store.store import FILE_NAME, RunHead, Store
 from tests.support import row_by_row
 from tests.support.wild import wild_plan, wild_trials
+from tests.tools import suite
 from tests.unit.support_run import a_delivery, a_trial
 
 PLAN = wild_plan()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app import suite
+from tests.tools import suite
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,7 +31,7 @@ WALL_AND_MONOTONIC = re.compile(r"CLOCK_(?:REALTIME|MONOTONIC|BOOTTIME|TAI)")
 
 MAY_READ_TIME = {
     "app/clock.py": "the one place",
-    "app/suite.py": "says how long the checks took, and belongs to no process that measures",
+    "tests/tools/suite.py": "says how long the checks took, and belongs to no process that measures",
     "app/lab/run/ticker.py": "judges a loop by the kernel's own timer, in its nanoseconds; a lag is no stamp",
     "app/lab/run/client": "another machine's clock by intent: a client reads its own, as a phone does",
 }

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from app import suite
 from tests.support.imports import (
     APP,
     BASICS,
@@ -22,6 +21,7 @@ from tests.support.imports import (
     modules,
     packages,
 )
+from tests.tools import suite
 
 MAY_IMPORT = {
     "app.server.clock_process": {"app.clock", "app.core"},
@@ -51,20 +51,23 @@ def test_an_import_is_seen_however_it_is_written(
 
 
 def test_app_has_six_folders_and_a_few_modules_that_all_may_import() -> None:
-    there = {path.stem for path in APP.glob("*.py")} | {path.parent.name for path in APP.glob("*/__init__.py")}
+    there = {path.stem for path in APP.glob("*.py")} | {
+        path.parent.name for path in APP.glob("*/__init__.py")
+    }
 
-    assert there - {"suite", "nightly"} == {*TIERS, *BASICS, "__init__", "__main__"}
+    assert there == {*TIERS, *BASICS, "__init__", "__main__"}
 
 
 def test_a_folder_imports_only_from_those_below_it() -> None:
     allowed = {tier: {*TIERS[rank:], *BASICS} for rank, tier in enumerate(TIERS)}
-    allowed |= {"core": {"core"}, "__main__": {"cli"}, **dict.fromkeys(BASICS, {*BASICS, "core"})}
+    allowed |= {"core": {"core"}, "__main__": {"cli"}}
+    allowed |= {basic: {*BASICS, "core"} for basic in BASICS}
 
     wrong = [
         f"{module}: {name}"
         for module, imported in modules().items()
         for name in imported
-        if name.split(".")[1] not in allowed.get((module.split(".") + [""])[1], {name.split(".")[1]})
+        if name.split(".")[1] not in allowed[module.split(".")[1]]
     ]
 
     assert not wrong

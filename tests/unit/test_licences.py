@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import licences
+from tests.tools import licences
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "licences.md"
 
@@ -26,7 +26,7 @@ def test_whatever_a_requirement_file_names_is_listed_with_its_licence(name: str)
     missing = [each for each in licences.named_in(licences.ROOT / name) if each not in listed]
     silent = [each for each in licences.named_in(licences.ROOT / name) if listed.get(each) == "not said"]
 
-    assert missing == [], "run `python -m tests.licences --out docs/licences.md`"
+    assert missing == [], "run `python -m tests.tools.licences --out docs/licences.md`"
     assert silent == []
 
 

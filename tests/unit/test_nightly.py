@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app import nightly, suite
+from tests.tools import nightly, suite
 
 
 def test_every_file_with_nightly_tests_is_listed_and_every_path_exists() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from app import suite
 from app.cli import main as cli
 from app.store.plans import load_plan
 from tests.support import readme
 from tests.support.server import ROOT
+from tests.tools import suite
 
 TYPED = ("./siar demo", "./siar test", "./siar serve", "./siar bench")
 """What commands in blocks begin with; each has a test that runs it. A new one needs a test first."""

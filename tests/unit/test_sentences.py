@@ -81,7 +81,7 @@ def test_what_is_wrong_with_a_plan_s_numbers_is_told_by_its_english_sentence() -
     """The core cannot read a catalogue: what it says must stand in it letter by letter."""
     plan = next(
         node
-        for node in ast.walk(ast.parse((APP / "core" / "scenario.py").read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse((APP / "core" / "plan" / "scenario.py").read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and node.name == "Plan"
     )
     check = next(node for node in plan.body if isinstance(node, ast.FunctionDef))

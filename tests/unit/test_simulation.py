@@ -1,11 +1,11 @@
-"""The simulated proofs, with fewer runs than `python -m tests.simulate_statistics` has and the slack of that."""
+"""The simulated proofs, with fewer runs than `python -m tests.tools.simulate_statistics` has and the slack of that."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests import simulate_statistics
+from tests.tools import simulate_statistics
 
 pytestmark = pytest.mark.usefixtures("stats")
 
@@ -27,7 +27,7 @@ def test_the_exact_level_is_that_of_the_tables(blocks: int, level: float) -> Non
 
 
 def test_the_recorded_proof_has_every_line_with_all_its_runs_and_none_misses() -> None:
-    """`python -m tests.simulate_statistics --json tests/vectors/simulated_statistics.json` made it."""
+    """`python -m tests.tools.simulate_statistics --json tests/vectors/simulated_statistics.json` made it."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
 
     assert recorded["runs"] == simulate_statistics.RUNS

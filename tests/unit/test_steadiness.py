@@ -1,4 +1,4 @@
-"""A line through block means tells growth from noise, and what `python -m tests.soak` has drawn it through."""
+"""A line through block means tells growth from noise, and what `python -m tests.tools.soak` has drawn it through."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from tests.soak import sampled, tell_each_minute
 from tests.support.churn import BriefLedger
 from tests.support.steadiness import slope
+from tests.tools.soak import sampled, tell_each_minute
 
 TEN_MINUTES_S = 600
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from app import suite
 from app.core.clocksync.sync import Probe
 from app.core.conduct import Conduct
 from app.core.delivery import Lifecycle
@@ -23,6 +22,7 @@ from app.store import schema
 from app.store.schema import VERSION
 from app.store.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
 from tests.support import records
+from tests.tools import suite
 
 
 def head(run: str = "2026-11-21T10-40-07-a1b2") -> RunHead:

@@ -1,4 +1,4 @@
-"""Every screen, photographed: `python -m tests.screens [--out DIR]`, in both languages, light and dark.
+"""Every screen, photographed: `python -m tests.tools.screens [--out DIR]`, in both languages, light and dark.
 
 It plays a small classroom in real Chromium, on a real server with a real runner: six phones (contexts of one browser
 on this machine, so the figures in the pictures are loopback's), the operator's page and the big screen, each in English
@@ -59,7 +59,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.screens", description="Photograph every screen.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.tools.screens", description="Photograph every screen."
+    )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to (default: ./screens, or docs/pictures)"
     )

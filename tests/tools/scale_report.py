@@ -1,4 +1,4 @@
-"""How ingest, analysis and report grow with a run: `python -m tests.scale_report`.
+"""How ingest, analysis and report grow with a run: `python -m tests.tools.scale_report`.
 
 Makes runs of three sizes (drawn, and labelled so in their own conditions), each in a fresh process, by the runner's own
 ingest: a spool of phones' batches becomes samples, samples become deliveries, deliveries go into the store. Then
@@ -45,7 +45,7 @@ from app.store.store import Store
 from app.tools.bench.fit import exponent
 from tests.support.large_run import Size, ingest_run
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 INGEST_S_MAX, REPORT_S_MAX, PEAK_MB_MAX = 60.0, 30.0, 2000.0
 LIMITS_FROM_DELIVERIES = 1_800_000
@@ -179,7 +179,7 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.scale_report",
+        prog="python -m tests.tools.scale_report",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _child(*words: str) -> dict[str, float]:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "tests.scale_report", *words],
+        [sys.executable, "-P", "-m", "tests.tools.scale_report", *words],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

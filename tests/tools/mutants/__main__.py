@@ -1,4 +1,4 @@
-"""Would a test notice if this line said something else? `python -m tests.mutants` asks a sample of small changes.
+"""Would a test notice if this line said something else? `python -m tests.tools.mutants` asks a sample of small changes.
 
 It works in clones of a commit in the temporary folder, never in the checkout: what is not committed is not tried.
 It needs `pip install -r tests/requirements-mutants.txt` beside what `./siar test` has installed.
@@ -31,12 +31,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.mutants import page
-from tests.mutants.copy import clone, commit, environment
-from tests.mutants.judge import Judge, Verdict
-from tests.mutants.places import PACKAGES, Mutant, sample
-from tests.mutants.warm import Warm
-from tests.mutants.witnesses import TESTS, Witnesses, measure
+from tests.tools.mutants import page
+from tests.tools.mutants.copy import clone, commit, environment
+from tests.tools.mutants.judge import Judge, Verdict
+from tests.tools.mutants.places import PACKAGES, Mutant, sample
+from tests.tools.mutants.warm import Warm
+from tests.tools.mutants.witnesses import TESTS, Witnesses, measure
 
 NOTICED_MIN_PERCENT = 85.0
 """What the suite is held to; docs/mutation.md has what was found."""

@@ -29,9 +29,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
-from app import nightly
+from app.cli.main import EXIT_INTERRUPTED
+from app.cli.output import OutputLost, guarded
+from tests.tools import nightly
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
 
 JS_TOOLS = ROOT / "tests" / "js"
@@ -418,3 +420,18 @@ def from_root(arguments: Sequence[str]) -> list[str]:
         exists = not argument.startswith("-") and Path(path).exists()
         absolute.append("::".join([str(Path(path).resolve()), *test]) if exists else argument)
     return absolute
+
+
+def program() -> int:
+    """Run the suite as the command line asks; return the exit code."""
+    try:
+        return main(sys.argv[1:])
+    except OutputLost:
+        raise
+    except KeyboardInterrupt:
+        print("siar test: stopped.", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(program))

@@ -1,4 +1,4 @@
-"""What a thousand abusive connections cost a hundred good clients: `python -m tests.abuse_cost`.
+"""What a thousand abusive connections cost a hundred good clients: `python -m tests.tools.abuse_cost`.
 
     abusers, 1,000 connections from 4 addresses (support/abusers.py) --.
     good clients, 100 of both transports, an address each ------------- server, with the limits of its settings

@@ -1,4 +1,4 @@
-"""Whose work this stands on, and under which licence: `python -m tests.licences [--out docs/licences.md]`.
+"""Whose work this stands on, and under which licence: `python -m tests.tools.licences [--out docs/licences.md]`.
 
 It follows the requirement files through what is installed, so run it where `./siar test` has installed everything.
 Versions are left out on purpose: the list changes when a dependency comes or goes, and not with every release of one.
@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 FILES = {
     "requirements.txt": "What serving and measuring need; everybody installs these.",
     "requirements-https.txt": "For `serve --https`, installed on its first use.",
     "requirements-report.txt": "For further formats of reports, installed on their first use.",
     "tests/requirements.txt": "For the test suite only.",
-    "tests/requirements-mutants.txt": "For `python -m tests.mutants` and `python -m tests.coverage_report`, installed by hand.",
+    "tests/requirements-mutants.txt": "For `python -m tests.tools.mutants` and `python -m tests.tools.coverage_report`, installed by hand.",
 }
 """By the order of reach: what an earlier file brings is not listed again under a later one."""
 
 LOCK = ROOT / "tests" / "js" / "package-lock.json"
 VENDOR = ROOT / "static" / "vendor"
-OTHERS = (ROOT / "app" / "report" / "fonts",)
+OTHERS = (ROOT / "app" / "lab" / "report" / "fonts",)
 
 WORDS = {
     "sil open font license": "OFL-1.1",
@@ -153,7 +153,7 @@ def document() -> str:
     lines = [
         "# Licences",
         "",
-        "Made by `python -m tests.licences --out docs/licences.md`; do not edit it by hand.",
+        "Made by `python -m tests.tools.licences --out docs/licences.md`; do not edit it by hand.",
         "Siar itself is MIT, see [LICENSE](../LICENSE).",
         "Of what follows only the first table is copied into this repository; the rest is installed.",
         "",

@@ -1,4 +1,4 @@
-"""Hours of use in short: `python -m tests.soak --minutes 30`.
+"""Hours of use in short: `python -m tests.tools.soak --minutes 30`.
 
     1,000 clients of each transport --- leave and come back, 20 % of them a minute, each with its position ---.
                                                                                                              server
@@ -269,7 +269,9 @@ def connections(server: RunningServer) -> int:
 def main() -> int:
     """As a command."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tests.tools.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--warm-up-minutes", type=float, default=2.0)

@@ -12,7 +12,7 @@ from typing import Any
 
 from coverage import CoverageData
 
-from tests.mutants.warm import Warm
+from tests.tools.mutants.warm import Warm
 
 TESTS = (
     "tests/unit",

@@ -1,4 +1,4 @@
-"""Lines and branches that the unit and contract tests run: `python -m tests.coverage_report [--missing]`.
+"""Lines and branches that the unit and contract tests run: `python -m tests.tools.coverage_report [--missing]`.
 
 Of core, broker, fan-out and analysis, in a clone of the commit. Only what these tests run in their own process is
 counted: what servers do that they start is not, and so the figures are a lower bound.
@@ -21,10 +21,10 @@ from typing import Any
 
 from coverage import Coverage
 
-from tests.mutants.copy import clone, commit, environment
-from tests.mutants.places import PACKAGES
-from tests.mutants.warm import Warm
-from tests.mutants.witnesses import TESTS, measure
+from tests.tools.mutants.copy import clone, commit, environment
+from tests.tools.mutants.places import PACKAGES
+from tests.tools.mutants.warm import Warm
+from tests.tools.mutants.witnesses import TESTS, measure
 
 Summaries = Mapping[str, dict[str, Any]]
 """What coverage.py's JSON says of each file, by path from the root."""

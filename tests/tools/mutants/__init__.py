@@ -1,4 +1,4 @@
-"""Mutation testing: would a test notice if this line said something else? `python -m tests.mutants` asks a sample.
+"""Mutation testing: would a test notice if this line said something else? `python -m tests.tools.mutants` asks a sample.
 
     places      which small changes there are, and which of them are drawn
     copy        a clone of the commit to work in, never the checkout itself

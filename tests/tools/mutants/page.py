@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from tests.mutants.judge import HUNG, KILLED, Verdict
-from tests.mutants.places import PACKAGES
+from tests.tools.mutants.judge import HUNG, KILLED, Verdict
+from tests.tools.mutants.places import PACKAGES
 
 
 def share(verdicts: Sequence[Verdict]) -> float:

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.copy import environment
-from tests.mutants.places import Mutant
-from tests.mutants.warm import Warm
-from tests.mutants.witnesses import ARGUMENTS, Witnesses, file_of
+from tests.tools.mutants.copy import environment
+from tests.tools.mutants.places import Mutant
+from tests.tools.mutants.warm import Warm
+from tests.tools.mutants.witnesses import ARGUMENTS, Witnesses, file_of
 
 KILLED, HUNG, SURVIVED, UNSEEN, UNCLEAR = "killed", "hung", "survived", "unseen", "unclear"
 NOTICED = (KILLED, HUNG)

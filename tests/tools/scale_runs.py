@@ -1,4 +1,4 @@
-"""How a folder with a day of experiments is listed, opened and reported: `python -m tests.scale_runs`.
+"""How a folder with a day of experiments is listed, opened and reported: `python -m tests.tools.scale_runs`.
 
 One run is drawn and taken in as a runner with phones does it (support/large_run.py); copies of it under other ids make up
 the rest: what listing, opening and reporting take does not depend on whether two runs hold the same figures. Then the
@@ -83,7 +83,7 @@ def fill(runs_dir: Path, *, runs: int, rows: int) -> tuple[int, list[str]]:
     first = runs_dir / names[0]
     # In a process of its own: what drawing leaves in memory is nobody's concern here.
     subprocess.run(
-        [sys.executable, "-P", "-m", "tests.scale_runs", "draw", str(first), str(round(rows / runs))],
+        [sys.executable, "-P", "-m", "tests.tools.scale_runs", "draw", str(first), str(round(rows / runs))],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=True,
@@ -168,7 +168,7 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.scale_runs",
+        prog="python -m tests.tools.scale_runs",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,4 +1,4 @@
-"""Proof by simulation that intervals and verdicts keep their word: `python -m tests.simulate_statistics`.
+"""Proof by simulation that intervals and verdicts keep their word: `python -m tests.tools.simulate_statistics`.
 
 Every run is drawn as the measurement is: days differ (block), trials differ (trial), clients differ, and a client's delays
 are skewed (lognormal) samples around its trial's level. The project's own functions then see what they see of a real run:
@@ -319,7 +319,7 @@ def _block(clients: int, number: int, a: float, b: float) -> Block:
 def main(arguments: list[str]) -> int:
     """Print every line as it comes; 0 when all are good."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.simulate_statistics",
+        prog="python -m tests.tools.simulate_statistics",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,0 +1,1 @@
+"""Commands for those who work on Siar: the suite, and what is run by hand."""
