@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
-from app.core.notification import EncodedJSON, encode_json
+from app.core.notification import EncodedJSON, Notification, encode_json
 from app.core.protocol.deflate import DEFLATED
 from app.core.wire import EVENT_GAP
 from app.server.broker.base import Filter, Replay
@@ -16,14 +17,38 @@ from app.server.transports.socket_io.engine.entry import WebSocketEntry
 from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, frames_of
 from app.server.wsgi.takeover import Taken
 
-if TYPE_CHECKING:
-    from app.server.transports.socket_io.transport import SocketIoTransport
-
-
 REPLAYED_PER_PACKET = 64
 """Notifications of history that count as one packet of the client. To find ten thousand takes 2.6 ms and to frame them ten
 times that (measured), so who leaves the namespace and joins it again with an old position, over and over, is held to a few
 hundredths of a core by the incoming rate."""
+
+
+class Sink(Protocol):
+    """Where a connection's packets go, and what is to know of its end: the transport."""
+
+    def emit(self, event: str, arguments: tuple[str, ...], sids: list[str]) -> None:
+        """Queue an event for clients."""
+        ...
+
+    def replay(self, sid: str, notifications: Sequence[Notification], *, recovers: bool) -> None:
+        """Queue what a client missed."""
+        ...
+
+    def is_deflated(self, sid: str) -> bool:
+        """Return whether the library's WebSocket compresses for a client."""
+        ...
+
+    def end(self, sid: str, reason: Closed) -> None:
+        """Close a client's connection without waiting for it."""
+        ...
+
+    def left(self, channel: SocketIoChannel, reason: Closed) -> None:
+        """Unsubscribe a WebSocket that has ended."""
+        ...
+
+    def upgraded(self, channel: SocketIoChannel) -> None:
+        """Move a polling client's subscription to its WebSocket."""
+        ...
 
 
 class SocketIoConnection:
@@ -31,7 +56,7 @@ class SocketIoConnection:
 
     __slots__ = ("_transport", "channel", "pid", "recovers", "replayed_count", "sid", "since", "wanted")
 
-    def __init__(self, transport: SocketIoTransport, sid: str, asked: Asked) -> None:
+    def __init__(self, transport: Sink, sid: str, asked: Asked) -> None:
         self._transport = transport
         self.sid = sid
         self.wanted = asked.wanted
@@ -77,7 +102,7 @@ class SocketIoChannel(WebSocketOutlet):
     __slots__ = ("_transport", "subscription")
 
     def __init__(
-        self, transport: SocketIoTransport, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry
+        self, transport: Sink, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry
     ) -> None:
         super().__init__(
             broadcaster, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max

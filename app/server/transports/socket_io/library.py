@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import socketio
 from socketio import packet as protocol
 
 from app.server.transports.socket_io.frames import NAMESPACE
 from app.server.transports.socket_io.protocol import StrictPacket
-
-if TYPE_CHECKING:
-    from app.server.transports.socket_io.transport import SocketIoTransport
 
 logger = logging.getLogger("siar.socketio")
 
@@ -22,11 +19,15 @@ NAMESPACE_CHARS_MAX = 200
 
 
 class Manager(socketio.Manager):  # type: ignore[misc]
-    """The library's book of clients, which also says when CONNECT has been answered."""
+    """The library's book of clients, which also says when CONNECT has been answered.
 
-    def __init__(self, transport: SocketIoTransport) -> None:
+    `connected` is called with the `sid` of a client whose CONNECT was sent, `forget` with one that left before.
+    """
+
+    def __init__(self, *, connected: Callable[[str], None], forget: Callable[[str], None]) -> None:
         super().__init__()
-        self._transport = transport
+        self._connected = connected
+        self._forget = forget
 
     def basic_enter_room(
         self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None
@@ -59,14 +60,14 @@ class Manager(socketio.Manager):  # type: ignore[misc]
         if self.eio_sid_from_sid(sid, namespace) not in self.server.environ:
             # Sending CONNECT found that the session had timed out: the library has forgotten it, but not this sid.
             self.basic_disconnect(sid, namespace)
-            self._transport.forget(sid)
+            self._forget(sid)
         elif namespace == NAMESPACE:
-            self._transport.connected(sid)
+            self._connected(sid)
         return connected
 
 
-def packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
-    """The class of the library's packets; what a CONNECT tells, `transport` knows."""
+def packet_class(on_connect: Callable[[str], dict[str, str]]) -> type[protocol.Packet]:
+    """Return the class of the library's packets; `on_connect` gives what the CONNECT to a `sid` carries besides."""
 
     class SiarPacket(StrictPacket):
         """A packet whose CONNECT to a client carries position and pid too, and the id of a session that is recovered."""
@@ -80,7 +81,7 @@ def packet_class(transport: SocketIoTransport) -> type[protocol.Packet]:
 
         def encode(self) -> Any:
             if self.packet_type == protocol.CONNECT and isinstance(self.data, dict) and "sid" in self.data:
-                self.data = {**self.data, **transport.on_connect_packet(self.data["sid"])}
+                self.data = {**self.data, **on_connect(self.data["sid"])}
             return super().encode()
 
     return SiarPacket

@@ -68,8 +68,8 @@ class SocketIoTransport:
             async_handlers=False,  # a stranger's event must neither cost a green thread nor leave our `try`
             async_mode=mode.current(),  # always said: the library would guess from what is installed
             json=WireJSON,
-            serializer=packet_class(self),
-            client_manager=Manager(self),
+            serializer=packet_class(self.on_connect_packet),
+            client_manager=Manager(connected=self.connected, forget=self.forget),
             manage_session=False,
         )
         app.wsgi_app = Entrance(self.socketio.sockio_mw)  # type: ignore[method-assign]

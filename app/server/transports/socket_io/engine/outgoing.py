@@ -8,18 +8,15 @@ send() ---> _held      while a Socket.IO connect handler runs: CONNECT must come
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from engineio import packet
 from engineio.packet import Packet
 
 from app.core.notification import utf8_bytes
+from app.server.transports.socket_io.engine.host import SessionHost, Upgrade
 from app.server.transports.socket_io.engine.limits import POLL_BYTES_MAX
-
-if TYPE_CHECKING:
-    from app.server.transports.socket_io.engine.entry import WebSocketEntry
-    from app.server.transports.socket_io.engine.server import EngineServer
-    from app.server.transports.socket_io.engine.waiter import Waiter
+from app.server.transports.socket_io.engine.waiter import Waiter
 
 
 class Channel(Protocol):
@@ -62,11 +59,11 @@ class Outgoing:
         "upgraded",
     )
 
-    def __init__(self, server: EngineServer) -> None:
+    def __init__(self, server: SessionHost) -> None:
         self.server = server
         self.channel: Channel | None = None
         """The established WebSocket, the session's only transport once it is there."""
-        self.entry: WebSocketEntry | None = None
+        self.entry: Upgrade | None = None
         """A WebSocket that may take the place of polling, while it is being tried."""
         self.connected = self.upgraded = self.closing = self.closed = False
         self._waiting: list[Packet] | None = None

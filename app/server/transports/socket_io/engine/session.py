@@ -5,19 +5,17 @@ Thousands of them are idle at a time: no queue, no thread and no timer of its ow
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engineio import packet
 from engineio.packet import Packet
 
 from app import clock
 from app.core.errors import MalformedFrame
+from app.server.transports.socket_io.engine.host import SessionHost
 from app.server.transports.socket_io.engine.outgoing import Outgoing
 from app.server.transports.socket_io.engine.packets import CLOSE, NOOP, decode
 from app.server.transports.socket_io.engine.waiter import Outcome, Waiter
-
-if TYPE_CHECKING:
-    from app.server.transports.socket_io.engine.server import EngineServer
 
 UNPACKED_BYTES_PER_PACKET = 1_024
 """What may have come compressed counts as so many packets by its length."""
@@ -35,7 +33,7 @@ class EngineSession(Outgoing):
         *("address", "has_joined", "is_deflated", "is_posting", "pong_due_us", "sid"),
     )
 
-    def __init__(self, server: EngineServer, sid: str, address: str = "") -> None:
+    def __init__(self, server: SessionHost, sid: str, address: str = "") -> None:
         super().__init__(server)
         self.sid = sid
         self.address = address

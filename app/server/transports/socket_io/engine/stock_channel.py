@@ -14,7 +14,7 @@ from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine.entry import WebSocketEntry
-from app.server.transports.socket_io.engine.server import EngineServer
+from app.server.transports.socket_io.engine.host import SessionHost
 from app.server.transports.socket_io.engine.session import EngineSession
 from app.server.wsgi import door
 from app.server.wsgi.peer import cut
@@ -28,7 +28,7 @@ SLACK_S = 5.0
 class QueueChannel:
     """The library's way to write: a queue, and a green thread that takes from it."""
 
-    def __init__(self, server: EngineServer, websocket: Any, sock: Any) -> None:
+    def __init__(self, server: SessionHost, websocket: Any, sock: Any) -> None:
         self._websocket = websocket
         self._sock = sock
         self._queue = server.create_queue()

@@ -12,17 +12,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import clock
 from app.server.transports.socket_io.engine.deadlines import Deadlines
+from app.server.transports.socket_io.engine.host import SessionHost, TimedSession, Upgrade
 from app.server.transports.socket_io.engine.limits import LINGER_S, UPGRADE_TIMEOUT_S
 from app.server.transports.socket_io.engine.packets import PING
-
-if TYPE_CHECKING:
-    from app.server.transports.socket_io.engine.entry import WebSocketEntry
-    from app.server.transports.socket_io.engine.server import EngineServer
-    from app.server.transports.socket_io.engine.session import EngineSession
 
 logger = logging.getLogger("siar.engineio")
 
@@ -38,22 +34,20 @@ RunTimer = Callable[[Tick], None]
 class EngineTimer:
     """The deadlines of a server's sessions."""
 
-    def __init__(
-        self, server: EngineServer, *, connect_timeout_s: float | None, run: RunTimer | None
-    ) -> None:
+    def __init__(self, server: SessionHost, *, connect_timeout_s: float | None, run: RunTimer | None) -> None:
         self._server = server
         self._run = run or run_in_a_thread
-        self._pings: Deadlines[EngineSession] = _deadlines(server.ping_interval)
-        self._pongs: Deadlines[EngineSession] = _deadlines(server.ping_timeout)
-        self._joins: Deadlines[EngineSession] | None = (
+        self._pings: Deadlines[TimedSession] = _deadlines(server.ping_interval)
+        self._pongs: Deadlines[TimedSession] = _deadlines(server.ping_timeout)
+        self._joins: Deadlines[TimedSession] | None = (
             None if connect_timeout_s is None else _deadlines(connect_timeout_s)
         )
-        self._upgrades: Deadlines[WebSocketEntry] = _deadlines(UPGRADE_TIMEOUT_S)
+        self._upgrades: Deadlines[Upgrade] = _deadlines(UPGRADE_TIMEOUT_S)
         self._leaving: Deadlines[str] = _deadlines(LINGER_S)
         self._due_us = 0
         self._runs = False
 
-    def on_open(self, session: EngineSession) -> None:
+    def on_open(self, session: TimedSession) -> None:
         """A new session: its first ping, and the end if it never joins a namespace."""
         now_us = clock.monotonic_us()
         self._pings.add(session, now_us)
@@ -65,13 +59,13 @@ class EngineTimer:
             self._due_us = now_us
             self._run(self.tick)
 
-    def on_pong(self, session: EngineSession) -> None:
+    def on_pong(self, session: TimedSession) -> None:
         """The client is there; the next ping is an interval away."""
         if session.pong_due_us:
             session.pong_due_us = 0
             self._pings.add(session, clock.monotonic_us())
 
-    def on_upgrade(self, entry: WebSocketEntry) -> None:
+    def on_upgrade(self, entry: Upgrade) -> None:
         """An upgrade has begun, and must end in time."""
         self._upgrades.add(entry, clock.monotonic_us())
 
@@ -82,7 +76,7 @@ class EngineTimer:
     def tick(self, now_us: int) -> int:
         """Do what is due by now."""
         # When we were not there ourselves for a while, pongs may lie unread in the kernel: give them time.
-        ending: list[tuple[EngineSession, str]] = []
+        ending: list[tuple[TimedSession, str]] = []
         was_stalled = now_us - self._due_us > self._pongs.after_us // 4
         for due_us, session in self._pings.take(now_us):
             if not session.closing:
@@ -107,7 +101,7 @@ class EngineTimer:
         self._due_us = self._next_due_us(now_us)
         return self._due_us
 
-    def _ping(self, session: EngineSession, now_us: int, *, late_us: int) -> None:
+    def _ping(self, session: TimedSession, now_us: int, *, late_us: int) -> None:
         # The pong's time counts from when the ping was due, so that our own lateness, while small, is not added.
         session.pong_due_us = self._pongs.add(session, now_us - min(late_us, self._pongs.after_us // 10))
         session.send(PING)
@@ -138,7 +132,7 @@ def run_in_a_thread(tick: Tick) -> None:
     threading.Thread(target=run, name="siar-engineio", daemon=True).start()
 
 
-def _end(ending: list[tuple[EngineSession, str]]) -> None:
+def _end(ending: list[tuple[TimedSession, str]]) -> None:
     for session, reason in ending:
         session.close(reason=reason)
 
