@@ -21,7 +21,8 @@ from typing import Any, cast
 
 import pytest
 
-from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.audience import Audience
+from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.recording import Recording
 from app.server.fanout.sending import Pause

@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 
 from app import clock
+from app.server.fanout.audience import Audience
 from app.server.fanout.broadcaster import (
     HELP_SHARE,
     LOOK_EVERY,
     MERGE_US_MAX,
     TURN_SHARE,
-    Audience,
     Broadcaster,
 )
 from app.server.fanout.ring import LOT_MAX

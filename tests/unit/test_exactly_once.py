@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.audience import Audience
+from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.sending import Pause
 from app.server.fanout.stream import Stream

@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import clock
-from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.audience import Audience
+from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.recording import ROWS_SPARE, Recording
 from app.server.fanout.sending import Pause
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe

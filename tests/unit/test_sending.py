@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from app import clock
 from app.server.fanout import sending
-from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.audience import Audience
+from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.recording import Recording
 from app.server.fanout.ring import LOT_MAX

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.audience import Audience
+from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED_BY_SERVER, CLOSED_LOST
 from app.server.fanout.outlet import WRITE_BYTES_MAX
 from app.server.fanout.recording import Recording

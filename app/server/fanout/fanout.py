@@ -22,9 +22,10 @@ from app.core.position import Position
 from app.core.protocol.deflate import DEFLATED, PLAIN
 from app.core.wire import EVENT_SERVICE, TRANSPORTS
 from app.server.broker.base import Broker, Filter, Replay
-from app.server.fanout.broadcaster import Audience, Broadcaster
+from app.server.fanout.audience import Audience
+from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED, CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_SLOW, Closed
-from app.server.fanout.outlet import Outlet
+from app.server.fanout.outlet import Outlet, Reads
 from app.server.fanout.recording import Recording
 
 logger = logging.getLogger("siar.fanout")
@@ -273,7 +274,7 @@ class Fanout:
             found.recording = self._recordings.get(shared.transport)
         return found
 
-    def _drop_if_empty(self, group: Audience) -> None:
+    def _drop_if_empty(self, group: Reads) -> None:
         assert isinstance(group, Group)
         if not group.members:
             self._groups.pop((group.wanted, group.form), None)

@@ -14,17 +14,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from app import clock
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
 from app.server.fanout.missed import Missed
+from app.server.fanout.stream import Stream
 from app.server.wsgi import epoll
+from app.server.wsgi.loop import Loop
 from app.server.wsgi.takeover import RawSocket
-
-if TYPE_CHECKING:
-    from app.server.fanout.broadcaster import Audience, Broadcaster
 
 logger = logging.getLogger("siar.outlet")
 
@@ -39,6 +39,50 @@ PUSH_US = 2_000
 
 GOODBYE_US = 2_000_000
 """How long a peer may take to answer our end with its own."""
+
+
+class Reads(Protocol):
+    """What a connection needs of those it shares a stream with: `Audience`."""
+
+    blocked: set[Outlet]
+
+    @property
+    def stream(self) -> Stream:
+        """What all of them get."""
+        ...
+
+    def add(self, outlet: Outlet) -> None:
+        """Begin to read here."""
+        ...
+
+    def remove(self, outlet: Outlet) -> None:
+        """Read here no more."""
+        ...
+
+    def catch_up(self) -> None:
+        """Let each connection know by itself where it stands."""
+        ...
+
+    def wrote(self, outlet: Outlet, handed_ns: int) -> None:
+        """Note a write that the kernel has taken."""
+        ...
+
+
+class Writes(Protocol):
+    """What a connection needs of who writes to all of them: `Broadcaster`."""
+
+    bytes_max: int
+    ending: set[Outlet]
+
+    @property
+    def loop(self) -> Loop:
+        """The readiness loop."""
+        ...
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock over every connection."""
+        ...
 
 
 class Place:
@@ -59,12 +103,12 @@ class Outlet(Place):
         "_ending", "_frame_bytes", "_is_deaf", "_later", "_own", "broadcaster", "fd",
     )  # fmt: skip
 
-    def __init__(self, broadcaster: Broadcaster, sock: RawSocket) -> None:
+    def __init__(self, broadcaster: Writes, sock: RawSocket) -> None:
         self.broadcaster = broadcaster
         self.sock: RawSocket | None = sock
         """`None` once it has ended."""
         self.fd = sock.fileno()
-        self.audience: Audience | None = None
+        self.audience: Reads | None = None
         """With whom it shares a stream."""
         self.stands_at = 0
         """Where it stands in that stream, unless its audience knows better (row.py): ask `cursor`."""
@@ -147,7 +191,7 @@ class Outlet(Place):
             else:
                 self.write(rest)
 
-    def join(self, audience: Audience) -> None:
+    def join(self, audience: Reads) -> None:
         """From here on get what `audience` gets."""
         with self.broadcaster.lock:
             if self.is_open:

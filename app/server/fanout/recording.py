@@ -14,13 +14,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from app import clock
-
-if TYPE_CHECKING:
-    from app.server.fanout.broadcaster import Audience
-    from app.server.fanout.outlet import Outlet
+from app.server.fanout.outlet import Outlet, Reads
 
 ROWS_PER_DELIVERY = 1.25
 """One is the rule; a write that the kernel took half of has two."""
@@ -36,7 +32,7 @@ LATECOMERS_MAX = 64
 class Reader:
     """A connection that was there at the beginning or came later."""
 
-    audience: Audience
+    audience: Reads
     cursor: int
     """Where it stood then: what ends at or before it is not its."""
     peer: tuple[str, int]
@@ -60,7 +56,7 @@ class Recording:
         self._cursors = array("q", bytes(8 * capacity))
         self._times_ns = array("q", bytes(8 * capacity))
         """By the monotonic clock."""
-        self._marks: dict[Audience, _Marks] = {}
+        self._marks: dict[Reads, _Marks] = {}
         self.readers: dict[Outlet, Reader] = {}
         self.count = 0
         """Rows in use."""
@@ -79,7 +75,7 @@ class Recording:
         self._times_ns[row] = handed_ns
         self.count = row + 1
 
-    def mark(self, audience: Audience, offset: int) -> None:
+    def mark(self, audience: Reads, offset: int) -> None:
         """The notification with this offset ends where the stream does now."""
         marks = self._marks.get(audience)
         if marks is not None and marks.count < self._notifications:
@@ -87,7 +83,7 @@ class Recording:
             marks.ends[marks.count] = audience.stream.end
             marks.count += 1
 
-    def joined(self, audience: Audience, outlet: Outlet) -> None:
+    def joined(self, audience: Reads, outlet: Outlet) -> None:
         """From here on `outlet` reads what `audience` gets."""
         if len(self.readers) >= self._connections_max:
             self.dropped_count += 1

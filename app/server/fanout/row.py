@@ -14,10 +14,8 @@ from array import array
 from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from app.server.fanout.outlet import Outlet
+from app.server.fanout.outlet import Outlet
 
 _stands_at = attrgetter("stands_at")
 

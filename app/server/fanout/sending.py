@@ -14,14 +14,12 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import clock
+from app.server.fanout.outlet import Outlet
 from app.server.fanout.ring import LOT_MAX, SEND, Ring
-
-if TYPE_CHECKING:
-    from app.server.fanout.outlet import Outlet
-    from app.server.fanout.row import Row
+from app.server.fanout.row import Row
 
 logger = logging.getLogger("siar.sending")
 

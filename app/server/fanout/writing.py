@@ -7,16 +7,13 @@ connection by connection, where one is behind the others: its kernel buffer is f
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
 
+from app.server.fanout.audience import Audience
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.outlet import WRITE_BYTES_MAX, Outlet
 from app.server.fanout.ring import LOT_MAX
 from app.server.fanout.row import Row
-
-if TYPE_CHECKING:
-    from app.server.fanout.broadcaster import Audience
-    from app.server.fanout.sending import Pause, Sender
+from app.server.fanout.sending import Pause, Sender
 
 
 def write_to(
