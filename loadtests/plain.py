@@ -17,7 +17,7 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from app.core.errors import MalformedPosition
-from app.tools.load.histogram import bucket_us
+from app.core.histogram import bucket_us
 from loadtests.publisher import publish
 from loadtests.server_clock import ServerClock
 from loadtests.session import Member, Session

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from app.core.histogram import histogram_of
 from app.lab.analysis.analyse import Analysis, analyse
 from app.tools.load import trial_line
-from app.tools.load.histogram import histogram_of
 from app.tools.load.lanes import Lanes
 from app.tools.load.result import LoadResult, load_result
 from app.tools.load.trial_line import FloorLine, TrialLine

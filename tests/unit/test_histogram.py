@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import Malformed
-from app.tools.load.histogram import Histogram, bucket_us, bucket_width_us, histogram_of, merged
+from app.core.histogram import Histogram, bucket_us, bucket_width_us, histogram_of, merged
 
 FEW = settings(max_examples=30, deadline=None)
 

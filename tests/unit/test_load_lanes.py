@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from app.core.delivery import Outcome, SampleState
+from app.core.histogram import histogram_of
 from app.lab.report.translation import known, translator
 from app.tools.load.gates import judge, parse_gate
-from app.tools.load.histogram import histogram_of
 from app.tools.load.lanes import Lanes, lanes_of, merged_lanes
 from app.tools.load.levels import FIGURES, Level, levels_of
 from app.tools.load.trial_line import TrialLine

@@ -11,7 +11,7 @@ import pytest
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.further import further
-from app.lab.analysis.memory import KIB, MemoryPerConnection, Unknown, memory_of
+from app.lab.analysis.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
 from app.lab.report.further_tables import further_json
 from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
@@ -53,7 +53,7 @@ def test_a_few_connections_are_told_too_where_the_repetitions_agree() -> None:
     drowned = memory_of(repetitions(8, counts=(1, 3, 6), kib=60.0, noise_kib=2000.0))
 
     assert steady.kib == pytest.approx(60.0, rel=0.1)
-    assert (drowned.kib, drowned.unknown) == (None, Unknown.WITHIN_NOISE)
+    assert (drowned.kib, drowned.unknown) == (None, WithoutFigure.WITHIN_NOISE)
     assert drowned.high_kib is not None
     assert drowned.high_kib > 60.0, "what it may be at most is said all the same"
 
@@ -61,14 +61,14 @@ def test_a_few_connections_are_told_too_where_the_repetitions_agree() -> None:
 @pytest.mark.parametrize(
     ("by_repetition", "unknown"),
     [
-        ({}, Unknown.NOT_RECORDED),
-        (repetitions(8, counts=(6,), kib=9.0, noise_kib=0.0), Unknown.ONE_COUNT),
-        ({0: [(0, 4 * KIB), (0, 8 * KIB)], 1: [(0, 4 * KIB), (0, 4 * KIB)]}, Unknown.ONE_COUNT),
-        (repetitions(1, counts=(1, 1000), kib=9.0, noise_kib=0.0), Unknown.ONE_REPETITION),
+        ({}, WithoutFigure.NOT_RECORDED),
+        (repetitions(8, counts=(6,), kib=9.0, noise_kib=0.0), WithoutFigure.ONE_COUNT),
+        ({0: [(0, 4 * KIB), (0, 8 * KIB)], 1: [(0, 4 * KIB), (0, 4 * KIB)]}, WithoutFigure.ONE_COUNT),
+        (repetitions(1, counts=(1, 1000), kib=9.0, noise_kib=0.0), WithoutFigure.ONE_REPETITION),
     ],
 )
 def test_without_anything_to_compare_the_reason_is_given(
-    by_repetition: dict[int, list[tuple[int, int]]], unknown: Unknown
+    by_repetition: dict[int, list[tuple[int, int]]], unknown: WithoutFigure
 ) -> None:
     found = memory_of(by_repetition)
 
@@ -79,7 +79,7 @@ def test_repetitions_that_cancel_each_other_out_lie_around_nothing() -> None:
     # 1 KiB a client more, and 1 less: a mean of 0, a standard error of 1, and t(0.975, 1) = 12.706.
     found = memory_of({0: [(1, 0), (11, 10 * KIB)], 1: [(1, 10 * KIB), (11, 0)]})
 
-    assert (found.kib, found.unknown) == (None, Unknown.WITHIN_NOISE)
+    assert (found.kib, found.unknown) == (None, WithoutFigure.WITHIN_NOISE)
     assert (found.low_kib, found.high_kib) == pytest.approx((-12.706, 12.706), abs=1e-3)
 
 
@@ -126,11 +126,11 @@ def test_a_report_says_the_figure_with_its_interval_and_so_does_json() -> None:
     ("memory", "words"),
     [
         (MemoryPerConnection(12.0, 11.5, 13.0, 8), "12.00 [11.50, 13.00]"),
-        (MemoryPerConnection(None, -4.0, 60.0, 8, Unknown.WITHIN_NOISE), "at most 60.00"),
-        (MemoryPerConnection(None, -4.0, -1.0, 8, Unknown.WITHIN_NOISE), "none seen"),
-        (MemoryPerConnection(None, None, None, 0, Unknown.ONE_COUNT), "one count of clients"),
-        (MemoryPerConnection(None, None, None, 1, Unknown.ONE_REPETITION), "one repetition"),
-        (MemoryPerConnection(None, None, None, 0, Unknown.NOT_RECORDED), "not recorded"),
+        (MemoryPerConnection(None, -4.0, 60.0, 8, WithoutFigure.WITHIN_NOISE), "at most 60.00"),
+        (MemoryPerConnection(None, -4.0, -1.0, 8, WithoutFigure.WITHIN_NOISE), "none seen"),
+        (MemoryPerConnection(None, None, None, 0, WithoutFigure.ONE_COUNT), "one count of clients"),
+        (MemoryPerConnection(None, None, None, 1, WithoutFigure.ONE_REPETITION), "one repetition"),
+        (MemoryPerConnection(None, None, None, 0, WithoutFigure.NOT_RECORDED), "not recorded"),
     ],
 )
 def test_what_a_table_says_is_known_in_both_languages(memory: MemoryPerConnection, words: str) -> None:

@@ -34,7 +34,7 @@ Points = Sequence[tuple[int, int]]
 """Clients and resident bytes of each trial of one repetition."""
 
 
-class Unknown(StrEnum):
+class WithoutFigure(StrEnum):
     """Why there is no figure."""
 
     NOT_RECORDED = "not_recorded"
@@ -56,7 +56,7 @@ class MemoryPerConnection:
     high_kib: float | None
     repetitions: int
     """With at least two counts of clients."""
-    unknown: Unknown | None = None
+    unknown: WithoutFigure | None = None
 
     @property
     def words(self) -> str:
@@ -69,10 +69,10 @@ class MemoryPerConnection:
 
 
 REASONS = {
-    Unknown.NOT_RECORDED: "not recorded",
-    Unknown.ONE_COUNT: "one count of clients",
-    Unknown.ONE_REPETITION: "one repetition",
-    Unknown.WITHIN_NOISE: "none seen",
+    WithoutFigure.NOT_RECORDED: "not recorded",
+    WithoutFigure.ONE_COUNT: "one count of clients",
+    WithoutFigure.ONE_REPETITION: "one repetition",
+    WithoutFigure.WITHIN_NOISE: "none seen",
 }
 
 
@@ -91,11 +91,11 @@ def memory_of(by_repetition: Mapping[int, Points]) -> MemoryPerConnection:
     slopes_kib = [found / KIB for points in by_repetition.values() if (found := _slope(points)) is not None]
     if len(slopes_kib) < 2:
         unknown = (
-            Unknown.NOT_RECORDED
+            WithoutFigure.NOT_RECORDED
             if not by_repetition
-            else Unknown.ONE_REPETITION
+            else WithoutFigure.ONE_REPETITION
             if slopes_kib
-            else Unknown.ONE_COUNT
+            else WithoutFigure.ONE_COUNT
         )
         return MemoryPerConnection(None, None, None, len(slopes_kib), unknown)
     centre, bounds = _estimate(slopes_kib)
@@ -105,7 +105,7 @@ def memory_of(by_repetition: Mapping[int, Points]) -> MemoryPerConnection:
         low_kib=bounds.low,
         high_kib=bounds.high,
         repetitions=len(slopes_kib),
-        unknown=None if is_told else Unknown.WITHIN_NOISE,
+        unknown=None if is_told else WithoutFigure.WITHIN_NOISE,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app import clock
+from app.core.histogram import Histogram
 from app.core.pacing import due_us
 from app.tools.bench import subject
 from app.tools.bench.machine import Cores
@@ -17,7 +18,6 @@ from app.tools.bench.plan import FLOOR
 from app.tools.bench.publisher import Publisher
 from app.tools.load.apart import Sharing
 from app.tools.load.generators import SHARED, Gathered, Generators, Handshakes
-from app.tools.load.histogram import Histogram
 from app.tools.load.switch import CONNECT_EXTRA_S
 from app.tools.load.trial_line import FloorLine
 from app.tools.load.void_rules import rules

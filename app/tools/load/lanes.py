@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.delivery import Delivery, Outcome, SampleState
-from app.tools.load.histogram import Histogram, merged
+from app.core.histogram import Histogram, merged
 
 SPIKE_US = 500_000
 """A delay beyond it is a spike: the VPS study's limit."""
