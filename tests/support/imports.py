@@ -109,4 +109,5 @@ def cycle(graph: Graph) -> list[str]:
 
 def from_the_top(graph: Graph) -> list[str]:
     """List the names of a graph without cycles: each before what it imports."""
-    return list(TopologicalSorter(graph).static_order())[::-1]
+    in_order = {name: sorted(graph[name]) for name in sorted(graph)}  # or it differs from run to run
+    return list(TopologicalSorter(in_order).static_order())[::-1]
