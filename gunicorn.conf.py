@@ -21,7 +21,7 @@ from app import clock, settings
 from app.core import totals
 from app.core.errors import SiarError
 from app.server.broker.make import check_broker
-from app.server.wsgi import board, companions, descriptors, gunicorn_master, server_file
+from app.server.wsgi import descriptors, gunicorn_master, server_file, shared_counters, supervisor
 from app.store.archive import retention
 from app.tools.doctor import subject
 
@@ -82,7 +82,7 @@ def ssl_context(config: Config, make: Callable[[], SSLContext]) -> SSLContext:
     return _tls
 
 
-_board = (board.current() or board.make(workers)) if workers > 1 else None
+_board = (shared_counters.current() or shared_counters.make(workers)) if workers > 1 else None
 """Where workers let each other read what they have counted. One for as long as the master lives: counters never go back."""
 
 _files = descriptors.raise_limit()
@@ -104,12 +104,12 @@ def on_starting(server: Arbiter) -> None:
     os.environ["SIAR_ADMIN_TOKEN"] = _settings.admin_token
     run = _settings.run or f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"
     os.environ["SIAR_RUN"] = run
-    server.siar_keeper = companions.Keeper(server.log.warning)
+    server.siar_keeper = supervisor.Supervisor(server.log.warning)
     _start_clock(server)
     if _settings.recorder:
         _start_recorder(server, _settings.runs_dir / run)
     if _settings.parent_pipe_fd is not None:
-        companions.on_parent_gone(_settings.parent_pipe_fd, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        supervisor.on_parent_gone(_settings.parent_pipe_fd, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
 
 def _start_clock(server: Arbiter) -> None:
@@ -118,7 +118,7 @@ def _start_clock(server: Arbiter) -> None:
         server.log.warning("SIAR_CLOCK_PORT is the service's own port; the clock channel takes any free one.")
         wanted = 0
     try:
-        process, port = companions.start_clock(_settings, port=wanted)
+        process, port = supervisor.start_clock(_settings, port=wanted)
     except (SiarError, OSError) as error:
         # Never a reason not to start: clients fall back to GET /api/clock.
         server.log.warning("No clock channel (%s); clients read the time over HTTP.", error)
@@ -126,14 +126,14 @@ def _start_clock(server: Arbiter) -> None:
         return
     os.environ["SIAR_CLOCK_PORT"] = str(port)
     # On the port that pages have been told.
-    server.siar_keeper.add("clock channel", process, lambda: companions.start_clock(_settings, port=port)[0])
+    server.siar_keeper.add("clock channel", process, lambda: supervisor.start_clock(_settings, port=port)[0])
 
 
 def _start_recorder(server: Arbiter, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         server.siar_keeper.add(
-            "recorder", companions.start_recorder(folder), lambda: companions.start_recorder(folder)
+            "recorder", supervisor.start_recorder(folder), lambda: supervisor.start_recorder(folder)
         )
     except OSError as error:
         server.log.warning("No recorder (%s); what phones post is not stored.", error)
@@ -150,7 +150,7 @@ def when_ready(server: Arbiter) -> None:
     # The server of a test or a demo leaves old runs alone.
     if _settings.retention_days and _settings.parent_pipe_fd is None:
         retention.every_day(
-            lambda: companions.start_sweep(
+            lambda: supervisor.start_sweep(
                 _settings.runs_dir, days=_settings.retention_days, keep=os.environ["SIAR_RUN"]
             ),
             warn=server.log.warning,
@@ -200,7 +200,7 @@ def _say_where() -> None:
 def _look_at_itself() -> None:
     # A process of its own: a thread here could hold a lock, such as one of OpenSSL's, in the moment a worker is forked,
     # and that worker would wait for it for ever. It ends by itself; gunicorn reaps it.
-    companions.start_self_check()
+    supervisor.start_self_check()
 
 
 def on_exit(server: Arbiter) -> None:

@@ -32,7 +32,7 @@ class EncryptedSocket:
             if not data:
                 raise ConnectionError("it closed the connection before TLS was agreed on")
             # A server of HTTP says nothing before it is asked: there is nothing in it yet.
-            self._encryption.hear(data)
+            self._encryption.receive_data(data)
 
     def recvmsg(self, size: int, ancillary_size: int = 0) -> tuple[bytes, Any, int, Any]:
         """The next bytes that mean something, with the stamp of the read that completed them; none at the end."""
@@ -42,7 +42,7 @@ class EncryptedSocket:
             data, *beside = self._sock.recvmsg(size, ancillary_size)
             if not data:
                 break
-            meant = self._encryption.hear(data)
+            meant = self._encryption.receive_data(data)
             self._answer()
         return meant, *beside
 

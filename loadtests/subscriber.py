@@ -9,7 +9,7 @@ from typing import Any
 import gevent
 
 from app.core import kernel_stamps
-from app.core.client import SPEECHES, Speech
+from app.core.client import PROTOCOLS, ClientProtocol
 from app.core.client.base import ENDED, TORN
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
@@ -30,7 +30,7 @@ class Subscriber:
 
     def __init__(self, session: Session, member: Member, transport: str) -> None:
         self._session, self._member, self._transport = session, member, transport
-        self._speech: Speech = SPEECHES[transport](session.subscription(member))
+        self._protocol: ClientProtocol = PROTOCOLS[transport](session.subscription(member))
         self._sock: Any = None
 
     def open(self) -> int:
@@ -68,17 +68,17 @@ class Subscriber:
             self._sock = None
 
     def _shake_hands(self, begun_ns: int) -> int:
-        speech, session = self._speech, self._session
+        protocol, session = self._protocol, self._session
         self._sock = dial(*session.address, is_encrypted=session.is_encrypted)
-        self._sock.sendall(speech.opening())
+        self._sock.sendall(protocol.opening())
         while True:
             data = self._sock.recv(READ_BYTES)
             read_ns = time.monotonic_ns()
             if not data:
                 raise Lost("it closed the connection before the handshake was over")
-            notifications = speech.hear(data)
+            notifications = protocol.receive_data(data)
             self._answer()
-            if (position := speech.position) is not None:
+            if (position := protocol.position) is not None:
                 connect_us = (read_ns - begun_ns) // 1000
                 session.let_in(self._member, position, parse_position(position).offset, connect_us=connect_us)
                 if notifications:  # A resume brings them with the handshake; they have no stamp of their own.
@@ -88,34 +88,34 @@ class Subscriber:
 
     def _read(self) -> None:
         """The hot loop: a microsecond here is three milliseconds with three thousand users."""
-        session, member, speech = self._session, self._member, self._speech
+        session, member, protocol = self._session, self._member, self._protocol
         now_ns = time.monotonic_ns
-        at_rest = speech.at_rest
+        is_idle = protocol.is_idle
         with patient(self._sock) as recvmsg:
             while True:
                 data, ancillary, _flags, _address = recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
                 read_ns = now_ns()
                 if not data:
                     raise Lost(TORN)
-                heard = session.known.get(data) if at_rest else None
+                heard = session.known.get(data) if is_idle else None
                 if heard is None:
-                    heard = self._decode(data, read_ns, ancillary, was_at_rest=at_rest)
-                    at_rest = speech.at_rest
+                    heard = self._decode(data, read_ns, ancillary, was_at_rest=is_idle)
+                    is_idle = protocol.is_idle
                 if heard.notifications:
                     session.keep(member, heard, read_ns, kernel_stamps.told_ns(ancillary))
 
     def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_at_rest: bool) -> Heard:
-        speech, session = self._speech, self._session
-        notifications = speech.hear(data)
-        is_plain = not speech.outgoing
+        protocol, session = self._protocol, self._session
+        notifications = protocol.receive_data(data)
+        is_plain = not protocol.outgoing
         self._answer()
-        if speech.ended:
+        if protocol.ended:
             raise Lost(ENDED)
         if session.on_notification is not None:
             self._tell(notifications, read_ns, kernel_stamps.told_ns(ancillary))
             return session.heard(notifications)  # Nothing is remembered: each one is to be seen.
         heard = session.heard(notifications) if notifications else NOTHING
-        if was_at_rest and is_plain and speech.at_rest:
+        if was_at_rest and is_plain and protocol.is_idle:
             session.remember(data, heard)
         return heard
 
@@ -127,9 +127,9 @@ class Subscriber:
                 session.on_notification(self._member, self._transport, read_ns, each, stamp_ns)
 
     def _answer(self) -> None:
-        if self._speech.outgoing:
-            self._sock.sendall(bytes(self._speech.outgoing))
-            self._speech.outgoing.clear()
+        if self._protocol.outgoing:
+            self._sock.sendall(bytes(self._protocol.outgoing))
+            self._protocol.outgoing.clear()
 
 
 def _reason(error: BaseException) -> str:

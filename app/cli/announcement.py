@@ -13,7 +13,7 @@ from app.server.room.invitation import screen_key
 from app.server.tls.keep import Files, fingerprint
 from app.settings import Settings
 from app.tools.doctor import show
-from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.subject import Subject
 
 TOKEN_CHARS_MIN = 12
@@ -46,9 +46,9 @@ def links(settings: Settings, subject: Subject) -> Links:
 
 def print_findings(findings: Sequence[Finding], words: Words) -> None:
     """What is not as it should be, and how many things are."""
-    for line in show.lines([each for each in findings if each.state is not State.OK], words):
+    for line in show.lines([each for each in findings if each.state is not FindingState.OK], words):
         print(line)
-    good = sum(each.state is State.OK for each in findings)
+    good = sum(each.state is FindingState.OK for each in findings)
     if good:
         print(f"  {words.say('serve.checks_ok', count=good)}")
 

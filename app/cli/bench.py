@@ -17,7 +17,7 @@ from app.core.errors import Malformed, Unfit
 from app.core.wire import TRANSPORTS
 from app.lab.measure import host
 from app.lab.report.files import write_atomically
-from app.server.fanout.sending import Sender
+from app.server.fanout.batch_sender import Sender
 from app.settings import Settings
 from app.tools.bench import criteria, hold, plan, several, several_summary, summary
 from app.tools.bench.awake import kept_awake
@@ -26,11 +26,11 @@ from app.tools.bench.machine import Cores, choose_cores, raise_open_files
 from app.tools.bench.plan import BenchPlan
 from app.tools.bench.result import result_text
 from app.tools.bench.run import BenchRun, run
+from app.tools.bench.session import HOLD
 from app.tools.bench.several import SeveralPlan
 from app.tools.bench.several_show import places_sentence, print_several
 from app.tools.bench.show import cores_sentence, print_hold, print_result
-from app.tools.bench.summary import Growth, Row
-from app.tools.bench.visit import HOLD
+from app.tools.bench.summary import Growth, SummaryRow
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -197,7 +197,7 @@ def _report(done: BenchRun, cores: Cores, conditions: Mapping[str, object], path
 
 def _write_json(
     done: BenchRun,
-    rows: Sequence[Row],
+    rows: Sequence[SummaryRow],
     growths: Sequence[Growth],
     found: Sequence[Criterion],
     cores: Cores,

@@ -17,7 +17,7 @@ from app.core.errors import Malformed
 from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.report.files import write_atomically
 from app.tools.doctor import examine, port, service, show, steady_clock
-from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject, subject_of
 
@@ -53,7 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     findings = _findings(subject_of(settings), Machine(), arguments.url, settings.heartbeat_s)
     _write(arguments.json, findings, words)
-    return EXIT_UNFIT if examine.worst(findings) is State.FAIL else EXIT_OK
+    return EXIT_UNFIT if examine.worst(findings) is FindingState.FAIL else EXIT_OK
 
 
 def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: float) -> list[Finding]:
@@ -64,7 +64,7 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
         chosen, free = port.look(subject.host, subject.port)
         subject = replace(subject, port=chosen)
         findings = [free, *examine.of_machine(subject, machine)]
-        if free.state is not State.FAIL:
+        if free.state is not FindingState.FAIL:
             # Over plain HTTP: a certificate is looked at where one is in use.
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:

@@ -9,7 +9,7 @@ from app.core.errors import Unfit
 from app.i18n import Words
 from app.settings import Settings
 from app.tools.doctor import disk, examine, port
-from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import subject_of
 
@@ -29,6 +29,6 @@ def first_look(settings: Settings, words: Words, *, check: bool) -> tuple[Settin
 
 
 def _end_if_unfit(findings: Sequence[Finding], words: Words) -> None:
-    bad = [each for each in findings if each.state is State.FAIL]
+    bad = [each for each in findings if each.state is FindingState.FAIL]
     if bad:
         raise Unfit(" ".join(f"{each.sentence(words)} {each.next_step(words)}" for each in bad))

@@ -9,7 +9,7 @@ from pathlib import Path
 from app import settings as settings_module
 from app.cli.prune import prune
 from app.core.errors import Malformed
-from app.store.archive.shelf import Shelf
+from app.store.archive.run_index import RunIndex
 from app.store.archive.summary import RunSummary
 from app.store.archive.trash import Trash
 
@@ -55,7 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _list(runs_dir: Path) -> int:
     """One line per run; a damaged one is named, not hidden."""
-    shelf = Shelf(runs_dir)
+    shelf = RunIndex(runs_dir)
     found = shelf.newest()
     if not found:
         print(f"No runs in {runs_dir}. `siar demo` makes one.")

@@ -35,7 +35,7 @@ class Encryption:
         self._tls.write(data)
         return self.to_send()
 
-    def hear(self, data: bytes) -> bytes:
+    def receive_data(self, data: bytes) -> bytes:
         """What came over the line, decrypted; empty while nothing is whole. Look into `to_send` afterwards."""
         self._incoming.write(data)
         if not self.is_open:

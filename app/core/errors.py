@@ -12,7 +12,7 @@ SiarError
 +-- NotKept               the durable history could not take a notification, which was not published: a 507
 +-- BrokerAway            the shared broker does not answer; whether it published, a repeat with its key finds out: a 503
 +-- TooManyConnections    app/server/wsgi/admission.py: the server's limit, or that of an address: a 503
-+-- TooManyGuesses        app/server/guesses.py: an address gave too many wrong secrets: a 429
++-- TooManyGuesses        app/server/auth_throttle.py: an address gave too many wrong secrets: a 429
 +-- WrongKey              app/server/operators.py: a one-time link that was used before, is too old, or never was: a 403
 +-- SelfTestsFull         app/store/archive/self_tests.py: as many devices have answered the self-test as are kept: a 507
 +-- SpoolFull             app/server/deliveries.py: a run has taken as many deliveries as it may: a 507

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from app.core.conduct import Conduct
-from app.core.course import Course
 from app.core.delivery import Delivery
 from app.core.instrument import InstrumentRecord
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Plan, TrialSpec
+from app.core.timeline import TrialTimeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class TrialRecord:
     """Whether the trial ran to its end."""
     instrument: InstrumentRecord | None = None
     """What the server recorded of its connections; `None` when that was not asked for."""
-    course: Course | None = None
+    course: TrialTimeline | None = None
     """How it went second by second; `None` where that was not recorded."""
     participants: tuple[int, ...] = ()
     """Phones that took part, by `Delivery.client`; empty for built-in clients, which are 0 to the count."""
-    conducts: tuple[Conduct, ...] = ()
+    conducts: tuple[LifecycleReport, ...] = ()
     """What the participants said of themselves, by client; one that said nothing is not there."""
     display_ms: Sequence[float] = field(default=(), compare=False)
     """From receipt to paint of each measured arrival that a visible page showed; empty for built-in clients. What phones

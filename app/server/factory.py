@@ -13,9 +13,9 @@ from app import settings as settings_module
 from app.paths import ROOT
 from app.server.services import Services, build
 from app.server.web import errors, shared_broker
+from app.server.web.current import KEY
 from app.server.web.devices import assignment, deliveries, devices, participants, self_test
 from app.server.web.guard import Guard
-from app.server.web.here import KEY
 from app.server.web.one_process import OneProcess
 from app.server.web.operator import operator_pages, sessions
 from app.server.web.policy import Policy
@@ -23,7 +23,7 @@ from app.server.web.publish import events, notifications, receipts
 from app.server.web.publish.quick_publish import QuickPublish
 from app.server.web.room import room, screen_data, screen_downloads
 from app.server.web.runs import comparisons, presets, runs, trials
-from app.server.web.service import assets, authority, numbers, openapi, pages, probes
+from app.server.web.service import assets, authority, metrics, openapi, pages, probes
 from app.server.wsgi import gunicorn_master
 from app.settings import Settings
 
@@ -99,7 +99,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         prefix=settings.prefix,
     )
     app.wsgi_app = OneProcess(app.wsgi_app, workers=settings.workers, refused=refused)  # type: ignore[method-assign]
-    numbers.put_up(services)
+    metrics.put_up(services)
     return app
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from app import clock
 from app.core.errors import SiarError
 from app.i18n import refusal
-from app.server.guesses import Guesses
+from app.server.auth_throttle import AuthThrottle
 from app.server.tickets import Tickets
 
 COOKIE = "siar_operator"
@@ -48,7 +48,7 @@ class Operators:
         """For the runner that this server starts: it shares its address with whoever guesses on this machine."""
         self._links = Tickets(count_max=LINKS_MAX, age_s=LINK_S, now_us=now_us)
         self._sessions = Tickets(count_max=SESSIONS_MAX, age_s=SESSION_S, now_us=now_us)
-        self._guesses = Guesses(now_us)
+        self._guesses = AuthThrottle(now_us)
         if first_key:
             self._links.add(first_key)
 

@@ -13,14 +13,14 @@ from werkzeug.sansio.http import parse_cookie
 from app import clock
 from app.core.rate import Rate, SharedRate
 from app.core.units import ServerUs
+from app.server.auth_throttle import AuthThrottle
 from app.server.broker.base import Broker
 from app.server.broker.history_cache import HistoryCache
 from app.server.broker.make import make_broker, make_history_cache
 from app.server.deliveries import COOKIE, Devices, Spool
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.batch_sender import Sender
 from app.server.fanout.fanout import Fanout
-from app.server.fanout.sending import Sender
-from app.server.guesses import Guesses
+from app.server.fanout.flusher import Flusher
 from app.server.operators import Operators
 from app.server.practice import Practice
 from app.server.receipts import Receipts
@@ -37,7 +37,7 @@ from app.server.wsgi.descriptors import room_for
 from app.server.wsgi.loop import Loop
 from app.server.wsgi.takeover import SocketOptions, can_take_over
 from app.settings import Settings
-from app.store.archive.shelf import Shelf
+from app.store.archive.run_index import RunIndex
 from app.store.archive.trash import Trash
 
 FORGET_PER_S = 0.5
@@ -94,14 +94,14 @@ class Services:
     publish_rate: Rate
     room: Room
     invitation: Invitation
-    join_guesses: Guesses
+    join_guesses: AuthThrottle
     """Wrong codes, by address."""
     practice: Practice
     receipts: Receipts
     forget_rate: SharedRate
     """Of requests to delete what was recorded: each looks through all runs."""
     operators: Operators
-    archive: Shelf
+    archive: RunIndex
     trash: Trash
     runners: Runners
     draining: bool = False
@@ -127,7 +127,7 @@ class Services:
 def build(app: flask.Flask, settings: Settings) -> Services:
     """Everything that `settings` ask for, on `app`."""
     broker = make_broker(settings)
-    broadcaster = Broadcaster(
+    broadcaster = Flusher(
         Loop(),
         frames_max=settings.queue_notifications_max,
         bytes_max=settings.queue_bytes_max,
@@ -169,7 +169,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         publish_rate=Rate(per_s=settings.publish_per_s_max, burst=settings.publish_per_s_max),
         room=room,
         invitation=Invitation(settings.operator_key.encode() or secrets.token_bytes(32)),
-        join_guesses=Guesses(clock.now_us),
+        join_guesses=AuthThrottle(clock.now_us),
         practice=Practice(room, trials),
         receipts=Receipts(),
         forget_rate=SharedRate(
@@ -181,7 +181,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         operators=Operators(
             token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
         ),
-        archive=Shelf(settings.runs_dir),
+        archive=RunIndex(settings.runs_dir),
         trash=Trash(settings.runs_dir),
         runners=Runners(on_end=lambda runner: _tidy_up_behind(runner, room, trials)),
     )

@@ -21,15 +21,15 @@ from app.core.plan.scenario import plan_from_json, plan_sha256, plan_to_json
 from app.core.trial import CpuUse, RunRecord, TrialRecord
 from app.i18n import refusal
 from app.store import (
-    conduct_rows,
-    course_rows,
     database,
     delivery_rows,
     display_rows,
     instrument_rows,
+    integrity,
+    lifecycle_rows,
     rows,
     schema,
-    sound,
+    timeline_rows,
 )
 from app.store.stored import (
     BATCH_COLUMNS,
@@ -124,10 +124,10 @@ class Store:
                 for table, found in instrument_rows.values(trial, record.instrument):
                     self._insert(table, found)
             if record.course is not None:
-                for table, found in course_rows.values(trial, record.course):
+                for table, found in timeline_rows.values(trial, record.course):
                     self._insert(table, found)
             self._insert("participant", [(trial, client) for client in record.participants])
-            self._insert("conduct", (conduct_rows.values(trial, each) for each in record.conducts))
+            self._insert("conduct", (lifecycle_rows.values(trial, each) for each in record.conducts))
 
     def add_probes(self, probes: Iterable[StampedProbe]) -> None:
         """Append clock probes, as they were taken."""
@@ -160,7 +160,7 @@ class Store:
     def load(self) -> RunRecord:
         """Everything the analysis takes. Raises `StoreError` when the database is damaged."""
         with database.in_words(self.folder / FILE_NAME):
-            sound.check(self._database)
+            integrity.check(self._database)
             head = self._database.execute("SELECT * FROM run").fetchone()
             if head is None:
                 raise StoreError(refusal("run_without_word", folder=self.folder))
@@ -239,13 +239,13 @@ class Store:
         for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
             trial = row["trial"]
             record = rows.trial_record(row, delivery_rows.read(self._database, trial), self._cpu(trial))
-            participants, conducts = conduct_rows.read(self._database, trial)
+            participants, conducts = lifecycle_rows.read(self._database, trial)
             yield replace(
                 record,
                 instrument=instrument_rows.read(self._database, trial),
                 participants=participants,
                 conducts=conducts,
-                course=course_rows.read(self._database, trial),
+                course=timeline_rows.read(self._database, trial),
                 display_ms=display_rows.read(self._database, trial),
             )
 

@@ -19,17 +19,17 @@ from pathlib import Path
 
 import pytest
 
-from app.core.client import SPEECHES, Subscription
+from app.core.client import PROTOCOLS, Subscription
 from app.core.errors import MalformedFrame
 from app.core.wire import TRANSPORTS
 from tests.support import toy
+from tests.support.client_talk import MakeProtocol, Speaker, speaking
 from tests.support.fanouts import FANOUTS, fanout_settings
 from tests.support.metrics import subscribed
 from tests.support.server import ROOT, RunningServer, ServerSettings, running_server
-from tests.support.speaking import MakeSpeech, Speaker, speaking
-from tests.support.toy.speech import LinesSpeech
+from tests.support.toy.client_protocol import LinesProtocol
 
-MAKERS: dict[str, MakeSpeech] = {**{name: SPEECHES[name] for name in TRANSPORTS}, toy.NAME: LinesSpeech}
+MAKERS: dict[str, MakeProtocol] = {**{name: PROTOCOLS[name] for name in TRANSPORTS}, toy.NAME: LinesProtocol}
 
 APP = ("-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "tests.support.toy.app:app")
 
@@ -100,7 +100,7 @@ def test_who_broke_off_before_the_first_notification_resumes_too(
     server: RunningServer, transport: str
 ) -> None:
     with speaking(server.port, MAKERS[transport]) as client:
-        position = client.speech.position
+        position = client.protocol.position
     server.publish("missed")
 
     with speaking(server.port, MAKERS[transport], last_event_id=position) as client:
@@ -117,7 +117,7 @@ def test_a_foreign_position_is_let_in(server: RunningServer, transport: str, pos
 
 def test_a_filter_holds_for_what_was_missed_and_what_is_live(server: RunningServer, transport: str) -> None:
     with speaking(server.port, MAKERS[transport]) as client:
-        position = client.speech.position
+        position = client.protocol.position
     server.publish("wanted 1", topic="wanted")
     server.publish("other 1", topic="other")
 
@@ -151,7 +151,7 @@ def test_a_server_that_ends_ends_every_stream(tmp_path: Path, fanout: str) -> No
     with running_server(tmp_path, command=APP, recorder=0, fanout=fanout) as server:
         clients = [Speaker(server.port, make(Subscription(server.url))) for make in MAKERS.values()]
         for client in clients:
-            client.hear_until(lambda client=client: client.speech.position is not None)  # type: ignore[misc]
+            client.hear_until(lambda client=client: client.protocol.position is not None)  # type: ignore[misc]
 
         server.process.terminate()
 

@@ -105,7 +105,7 @@ class Member:
                 self._herd.reads(self._sock)
                 return
             data = self._sock.recv(65_536)
-            if not data or not self._talk.hear(data):
+            if not data or not self._talk.receive_data(data):
                 self.end("ended")
                 return
             self._say(self._sock, self._talk)

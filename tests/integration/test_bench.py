@@ -18,12 +18,12 @@ import pytest
 from app.core.errors import Unfit
 from app.core.protocol.event_stream import encode_prelude
 from app.core.wire import TRANSPORT_SSE, TRANSPORTS
-from app.tools.bench import subject, wire
+from app.tools.bench import server_under_test, wire
 from app.tools.bench.cells import paced_cell
-from app.tools.bench.crowd import Member, crowd
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import DIRECT, FLOOR, SEND, STOCK, Level
-from app.tools.bench.visit import Visit, publisher_of
+from app.tools.bench.session import Session, publisher_of
+from app.tools.bench.subscriber_pool import Member, crowd
 from tests.components import require_tool
 from tests.support.kernel_ring import OFFERED
 
@@ -136,11 +136,11 @@ def row_of(document: dict[str, Any], kind: str, subscribers: int, metric: str) -
 @pytest.mark.parametrize("server", [FLOOR, STOCK, DIRECT, SEND])
 def test_every_delivery_is_accounted_for_on_every_server(server: str, transport: str) -> None:
     with (
-        subject.running(server, ANYWHERE, {}) as running,
+        server_under_test.running(server, ANYWHERE, {}) as running,
         crowd([Member(transport)], running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
-        cell = paced_cell(Visit(running, transport, 0, subscribers, publisher), Level(20, 0.05, 4))
+        cell = paced_cell(Session(running, transport, 0, subscribers, publisher), Level(20, 0.05, 4))
 
     assert cell.problems == []
     assert cell.values["deliveries"] == 80

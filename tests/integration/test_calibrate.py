@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from app.cli import main as cli
-from app.lab.run.pretence import Pretence
+from app.lab.run.simulated_clock import SimulatedClock
 from app.tools.calibrate import checks
 from app.tools.calibrate.case import WARMUP, Case, Part
 from app.tools.calibrate.proxy import Impairment
 from app.tools.calibrate.rig import set_up
-from app.tools.calibrate.row import State
+from app.tools.calibrate.row import CheckResult
 from tests.support.server import ROOT
 
 NOTIFICATIONS = 20
@@ -33,7 +33,7 @@ LOST_DOUBLED_SWAPPED = Impairment(
 def test_what_was_taken_out_doubled_or_swapped_is_counted_and_wrong_clocks_keep_their_bound(
     tmp_path: Path,
 ) -> None:
-    wrong_clock = Pretence(offset_us=3_600_000_000.0, skew_ppm=120.0)
+    wrong_clock = SimulatedClock(offset_us=3_600_000_000.0, skew_ppm=120.0)
     case = Case(Part.COUNT, "counts", "sse", LOST_DOUBLED_SWAPPED, wrong_clock)
 
     with set_up(tmp_path, notifications=NOTIFICATIONS) as rig:
@@ -57,7 +57,7 @@ def test_a_cut_costs_nothing_and_a_clock_that_jumps_leaves_no_wrong_delay(
     tmp_path: Path, transport: str
 ) -> None:
     cut = Case(Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + 10, away_us=300_000))
-    step = Case(Part.CLOCK, "step", transport, pretence=Pretence(step_us=30_000.0), step_in_trial=True)
+    step = Case(Part.CLOCK, "step", transport, pretence=SimulatedClock(step_us=30_000.0), step_in_trial=True)
 
     with set_up(tmp_path, notifications=NOTIFICATIONS) as rig:
         rows = checks.rows([rig.run(cut), rig.run(step)])
@@ -76,7 +76,7 @@ def test_the_command_shows_every_row_and_its_exit_code_is_the_verdict(tmp_path: 
     assert done.returncode == {"right": 0, "wrong": 1, "wide": 3}[found["verdict"]], done.stdout + done.stderr
     assert {row["part"] for row in found["rows"]} == {part.value for part in Part}
     exact = [row for row in found["rows"] if row["unit"] == "notifications"]
-    assert {row["state"] for row in exact} == {State.RIGHT.value}
+    assert {row["state"] for row in exact} == {CheckResult.RIGHT.value}
     stamps = [row for row in found["rows"] if row["inside"]]
     assert all(row["inside"]["count"] == row["inside"]["of"] > 0 for row in stamps)
     assert found["sentences"][-1] in done.stdout

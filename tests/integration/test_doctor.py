@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from app.tools.doctor import ask, examine, first_byte, origin, page_files, reach, upgrade
-from app.tools.doctor.finding import State
+from app.tools.doctor.finding import FindingState
 from tests.support.nginx import bare_nginx, nginx_below_a_prefix
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, free_port, running_server
@@ -121,7 +121,7 @@ def test_a_proxy_that_holds_the_first_byte_back_is_found() -> None:
     with answering(lambda client: client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")) as url:
         finding = first_byte.look(url)
 
-    assert (finding.state, finding.code) == (State.FAIL, "held_back")
+    assert (finding.state, finding.code) == (FindingState.FAIL, "held_back")
 
 
 def collected(piece: bytes) -> list[bytes]:
@@ -178,7 +178,7 @@ def test_a_proxy_that_compresses_and_holds_back_is_found() -> None:
         finding = first_byte.look(url, heartbeat_within_s=1)
 
     assert began
-    assert (finding.state, finding.code) == (State.FAIL, "held_back")
+    assert (finding.state, finding.code) == (FindingState.FAIL, "held_back")
 
 
 def only_the_beginning(piece: bytes) -> list[bytes]:
@@ -194,8 +194,8 @@ def test_a_proxy_that_holds_back_what_comes_after_the_first_event_is_found(tmp_p
         held = first_byte.look(proxy.url, heartbeat_within_s=2)
         direct = first_byte.look(server.url, heartbeat_within_s=PATIENCE_S)
 
-    assert (held.state, held.code) == (State.FAIL, "later_held_back")
-    assert direct.state is not State.FAIL
+    assert (held.state, held.code) == (FindingState.FAIL, "later_held_back")
+    assert direct.state is not FindingState.FAIL
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_a_post_that_does_not_get_through_is_found(answer: bytes, code: str) -> 
     with answering(lambda client: client.sendall(answer)) as url:
         finding = origin.look(url)
 
-    assert (finding.state, finding.code) == (State.FAIL, code)
+    assert (finding.state, finding.code) == (FindingState.FAIL, code)
 
 
 def test_a_page_in_the_place_of_every_file_is_found() -> None:

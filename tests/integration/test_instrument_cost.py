@@ -21,11 +21,11 @@ from typing import Any, cast
 
 import pytest
 
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
-from app.server.fanout.recording import Recording
-from app.server.fanout.sending import Pause
+from app.server.fanout.flusher import Flusher
+from app.server.fanout.recorder import Recorder
 from tests.unit.test_outlet import FakeLoop, Probe
 
 pytestmark = pytest.mark.alone
@@ -55,10 +55,10 @@ def read_for_ever(port: int, count: int) -> None:
 
 
 @contextmanager
-def audience_of(count: int) -> Iterator[tuple[Broadcaster, Audience]]:
+def audience_of(count: int) -> Iterator[tuple[Flusher, Channel]]:
     broadcaster, audience = (
-        Broadcaster(cast(Any, FakeLoop()), frames_max=1000, bytes_max=10_000_000),
-        Audience(),
+        Flusher(cast(Any, FakeLoop()), frames_max=1000, bytes_max=10_000_000),
+        Channel(),
     )
     with socket.create_server(("127.0.0.1", 0), backlog=count) as listener:
         program = f"from {__name__} import *; read_for_ever({listener.getsockname()[1]}, {count})"
@@ -79,7 +79,7 @@ def audience_of(count: int) -> Iterator[tuple[Broadcaster, Audience]]:
 def test_recording_costs_a_fraction_of_a_send() -> None:
     cpu_us: dict[bool, list[float]] = {False: [], True: []}
     with audience_of(CONNECTIONS) as (broadcaster, audience):
-        recording = Recording(notifications=BROADCASTS, connections=CONNECTIONS)
+        recording = Recorder(notifications=BROADCASTS, connections=CONNECTIONS)
         for outlet in audience.members:
             recording.joined(audience, outlet)
         gc.collect()

@@ -18,7 +18,7 @@ from websockets.typing import Origin
 
 from app.server.tls import keep
 from app.tools.doctor import examine, page_files
-from app.tools.doctor.finding import State
+from app.tools.doctor.finding import FindingState
 from tests.support.haproxy import haproxy
 from tests.support.nginx import bare_nginx, nginx_before_one, nginx_below_a_prefix
 from tests.support.node_proxy import node_proxy
@@ -110,7 +110,7 @@ def front(
 def test_the_page_comes_with_every_file_that_it_refers_to(front: Front) -> None:
     finding = page_files.look(front.url)
 
-    assert (finding.state, finding.code) == (State.OK, "whole"), finding.places
+    assert (finding.state, finding.code) == (FindingState.OK, "whole"), finding.places
     assert int(str(finding.places["count"])) > 15
 
 
@@ -235,6 +235,8 @@ def test_the_clock_is_read_over_http(front: Front) -> None:
 def test_the_doctor_finds_nothing_wrong(front: Front) -> None:
     findings = examine.of_running([front.url], heartbeat_within_s=PATIENCE_S)
 
-    wrong = {each.name: each.code for each in findings if each.state is State.FAIL or each.name == "upgrade"}
+    wrong = {
+        each.name: each.code for each in findings if each.state is FindingState.FAIL or each.name == "upgrade"
+    }
     assert {each.name for each in findings} >= {"page", "origin", "first_byte", "upgrade"}
     assert wrong == {"upgrade": "open" if front.upgrades else "refused"}

@@ -22,7 +22,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from app import clock
-from app.server.wsgi.companions import Keeper
+from app.server.wsgi.supervisor import Supervisor
 from app.store.own import MARK_FILE, make_folder
 from tests.support.followers import wait_for
 from tests.support.orphans import end_with_us
@@ -107,8 +107,8 @@ def test_a_server_puts_old_runs_away_soon_after_its_start_and_leaves_the_new_one
 
 
 @contextlib.contextmanager
-def keeper(said: list[str]) -> Iterator[Keeper]:
-    kept = Keeper(said.append, pause_s=0.01)
+def keeper(said: list[str]) -> Iterator[Supervisor]:
+    kept = Supervisor(said.append, pause_s=0.01)
     yield kept
     kept.close()
 

@@ -1,4 +1,4 @@
-"""Slowness as a weapon, in every phase of a request, and many connections of one address (server/wsgi/door.py)."""
+"""Slowness as a weapon, in every phase of a request, and many connections of one address (server/wsgi/connection_limiter.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app.server.wsgi.answer_socket import SEND_IDLE_S
-from app.server.wsgi.door import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE
+from app.server.wsgi.connection_limiter import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE
 from app.server.wsgi.timed_body import BODY_S
 from app.server.wsgi.worker import FIRST_REQUEST_S
 from tests.support.patience import PATIENCE_S

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from app.tools.bench.crowd import Member, crowd
 from app.tools.bench.publisher import Publisher
+from app.tools.bench.subscriber_pool import Member, crowd
 from tests.support.patience import PATIENCE_S
 from tests.support.server import RunningServer, ServerSettings, running_server
 from tests.support.swarm import Subscriber, Swarm

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from app.core.notification import Notification
 from app.server.broker.base import Filter, Replay
 from app.server.broker.memory import MemoryBroker
-from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, Closed
+from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.fanout import Connection, Fanout
-from app.server.fanout.outlet import Outlet
+from app.server.fanout.flusher import Flusher
 from app.server.wsgi.loop import Loop
 from app.server.wsgi.takeover import RawSocket
 from tests.support.patience import PATIENCE_S
@@ -60,7 +60,7 @@ class Stock:
         self.ended.append(reason)
 
 
-class Direct(Outlet):
+class Direct(DetachedConnection):
     """A connection that was taken over, and its peer."""
 
     __slots__ = ("_fanout", "_read", "leaves_at_start", "peer", "reasons", "replays", "wanted")
@@ -108,7 +108,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.broker = MemoryBroker(count_max=1000, bytes_max=10**9, age_max_us=10**12)
-        self.fanout = Fanout(self.broker, Broadcaster(Loop(), frames_max=1000, bytes_max=10**6))
+        self.fanout = Fanout(self.broker, Flusher(Loop(), frames_max=1000, bytes_max=10**6))
         self.sse, self.socketio = Framing(), Framing()
         self.fanout.register("sse", self.sse)
         self.fanout.register("socketio", self.socketio)

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app import clock
-from app.core.client import SPEECHES, Speech, Subscription
+from app.core.client import PROTOCOLS, ClientProtocol, Subscription
 from app.core.clocksync.sync import ClockSync, Probe
 from app.core.errors import MalformedFrame
 from app.core.position import parse_position
@@ -83,7 +83,7 @@ class SimulatedPhone(threading.Thread):
         self._clock: ClockChannel | None = None
         self._trial: OpenTrial | None = None
         self._link: Link | None = None
-        self._speech: Speech | None = None
+        self._protocol: ClientProtocol | None = None
         self._last_id: str | None = None
         self._replay_until = -1
         self._report: dict[str, Any] = {}
@@ -191,12 +191,14 @@ class SimulatedPhone(threading.Thread):
         if trial is None or trial.is_closing:
             return
         parts = urlsplit(self.stream_url)
-        self._speech = speech = SPEECHES[trial.transport](Subscription(self.stream_url, (), self._last_id))
+        self._protocol = protocol = PROTOCOLS[trial.transport](
+            Subscription(self.stream_url, (), self._last_id)
+        )
         try:
             self._link = link = Link(
                 parts.hostname or "",
                 parts.port or 80,
-                on_open=lambda: self._loop.send(link, speech.opening()),
+                on_open=lambda: self._loop.send(link, protocol.opening()),
                 on_chunk=self._hear,
             )
         except OSError:
@@ -207,28 +209,28 @@ class SimulatedPhone(threading.Thread):
     def _close_stream(self) -> None:
         if self._link is not None:
             self._loop.remove(self._link)
-        self._link = self._speech = None
+        self._link = self._protocol = None
 
     def _hear(self, chunk: Chunk) -> None:
-        trial, speech, link = self._trial, self._speech, self._link
-        if trial is None or speech is None or link is None:
+        trial, protocol, link = self._trial, self._protocol, self._link
+        if trial is None or protocol is None or link is None:
             return
-        was_ready = speech.position is not None
+        was_ready = protocol.position is not None
         try:
-            heard = speech.hear(chunk.data) if chunk.data else None
+            heard = protocol.receive_data(chunk.data) if chunk.data else None
         except MalformedFrame:
             heard = None
-        if heard is None or speech.ended:
+        if heard is None or protocol.ended:
             trial.disconnects += was_ready
             self._close_stream()
             self._loop.call_later(RECONNECT_US, self._open_stream)
             return
-        if speech.outgoing:
-            self._loop.send(link, bytes(speech.outgoing))
-            speech.outgoing.clear()
-        if speech.position is not None and not was_ready:
-            self._replay_until = parse_position(speech.position).offset if self._last_id else -1
-            self._last_id = self._last_id or speech.position
+        if protocol.outgoing:
+            self._loop.send(link, bytes(protocol.outgoing))
+            protocol.outgoing.clear()
+        if protocol.position is not None and not was_ready:
+            self._replay_until = parse_position(protocol.position).offset if self._last_id else -1
+            self._last_id = self._last_id or protocol.position
             self._report |= {"trial_ready": trial.index, "connected": True}
             self._ask_in(1)
         for notification in heard:

@@ -20,7 +20,7 @@ import flask
 import flask_socketio
 from flask_socketio import SocketIO
 
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.flusher import Flusher
 from app.server.transports.socket_io.engine.direct_websocket import WebSocketOutlet, direct_websocket
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.socket_io.engine.server import EngineServer, never
@@ -39,7 +39,7 @@ def _websocket(fanout: str, *, max_payload: int) -> ServeWebSocket:
     stock = stock_websocket(compresses=never, options=OPTIONS)
     if fanout == "stock":
         return stock
-    broadcaster = Broadcaster(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
+    broadcaster = Flusher(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
     return direct_websocket(
         lambda taken, entry: WebSocketOutlet(broadcaster, taken, entry, message_bytes_max=max_payload),
         compresses=never,

@@ -10,21 +10,21 @@ import time
 from collections.abc import Hashable
 from typing import Any
 
-from app.server.wsgi.door import Door
+from app.server.wsgi.connection_limiter import ConnectionLimiter
 from wsgi import app
 
 __all__ = ["app"]
 
 MOMENT_S = 0.005
 
-_begin_idle = Door.begin_idle
+_begin_idle = ConnectionLimiter.begin_idle
 
 
-def _begin_late(self: Door, address: str, who: Hashable, sock: Any) -> None:
+def _begin_late(self: ConnectionLimiter, address: str, who: Hashable, sock: Any) -> None:
     until_s = time.perf_counter() + MOMENT_S
     while time.perf_counter() < until_s:
         pass
     _begin_idle(self, address, who, sock)
 
 
-Door.begin_idle = _begin_late  # type: ignore[method-assign]
+ConnectionLimiter.begin_idle = _begin_late  # type: ignore[method-assign]

@@ -178,7 +178,7 @@ class Subscriber:
             return
         except ConnectionError:
             data = b""
-        stands = bool(data) and self._talk.hear(data)
+        stands = bool(data) and self._talk.receive_data(data)
         self.on_bytes()
         if stands:
             self._say()

@@ -66,11 +66,11 @@ def offset_of(position: str) -> int:
 
 
 class Talk(Protocol):
-    """One connection's side. `hear` raises `Refused`, or `MalformedFrame` for what is no protocol."""
+    """One connection's side. `receive_data` raises `Refused`, or `MalformedFrame` for what is no protocol."""
 
     outgoing: bytes
 
-    def hear(self, data: bytes) -> bool:
+    def receive_data(self, data: bytes) -> bool:
         """Whether the connection still stands."""
         ...
 
@@ -90,7 +90,7 @@ class SseTalk:
         """How long the server wants it to wait before it comes back."""
         return self._events.retry_ms
 
-    def hear(self, data: bytes) -> bool:
+    def receive_data(self, data: bytes) -> bool:
         body = self._response.feed(data)
         head = self._response.head
         if head is not None and head.status != 200:
@@ -117,7 +117,7 @@ class SocketIoTalk:
         self._response = ResponseDecoder()
         self._frames = FrameDecoder()
 
-    def hear(self, data: bytes) -> bool:
+    def receive_data(self, data: bytes) -> bool:
         body = self._response.feed(data)
         head = self._response.head
         if head is not None and head.status != 101:

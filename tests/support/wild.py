@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from app.core.conduct import Conduct
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Plan
 from app.core.trial import TrialRecord
 from app.core.units import ServerUs
@@ -35,7 +35,7 @@ def _wild(record: TrialRecord, rng: random.Random) -> TrialRecord:
         record,
         deliveries=tuple(rows),
         participants=tuple(clients),
-        conducts=tuple(Conduct(client, received_count=rng.choice([10, 42])) for client in clients),
+        conducts=tuple(LifecycleReport(client, received_count=rng.choice([10, 42])) for client in clients),
         instrument=_recorded(record, rng),
     )
 

@@ -40,7 +40,7 @@ ABUSERS = 1_000
 SOURCES = [f"127.0.9.{number}" for number in range(1, 5)]
 PAUSE_S = 0.1
 SETTLE_S = 20.0
-"""Until the addresses have used up what they may ask at once (server/wsgi/door.py), also on a slow machine."""
+"""Until the addresses have used up what they may ask at once (server/wsgi/connection_limiter.py), also on a slow machine."""
 
 FACTOR_MAX = 2.0
 MORE_MS_MAX = 10.0

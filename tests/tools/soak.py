@@ -104,7 +104,7 @@ def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) 
         for number in range(HISTORY_COUNT):
             server.publish(f"before {number}")
         rehearse(swarm, server, clients)
-        before, objects_before = at_rest(swarm, server)
+        before, objects_before = is_idle(swarm, server)
         crowd = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
         crowd.gather(timeout_s=GATHER_TIMEOUT_S)
         crowd.begin()
@@ -220,7 +220,7 @@ def sampled(
     return samples
 
 
-def at_rest(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
+def is_idle(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
     """What lives in the server, and its objects by class, when nothing of it has become less for a while."""
     found, objects = census(server)
     least_s = time.monotonic()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.core.trial import TrialRecord
-from app.lab.analysis.across import across, regressions
 from app.lab.analysis.analyse import Analysis, analyse
+from app.lab.analysis.compare_runs import across, regressions
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from app.core.course import Course, Upload
 from app.core.delivery import Delivery, SampleState
 from app.core.instrument import ConnectionRecord, InstrumentRecord
+from app.core.timeline import TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.arrivals import arrival_figures, pooled
+from app.lab.analysis.descriptive import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
 from app.lab.analysis.display import display_ms, display_rows
-from app.lab.analysis.further import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
 from app.lab.analysis.positions import position_figures, slope_us
 from app.lab.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
 from app.lab.report.display_text import print_display
@@ -144,7 +144,7 @@ def test_a_second_begins_with_its_first_microsecond_and_ends_before_the_next_one
 
 def test_what_a_client_sent_before_the_first_second_or_behind_the_last_is_in_none() -> None:
     moments_us = (-1, 0, 999_999, 1_000_000, 3_999_999, 4_000_000)
-    course = Course(uploads=tuple(Upload(0, CLIENT_CLOCK_US + each, 250) for each in moments_us))
+    course = TrialTimeline(uploads=tuple(Upload(0, CLIENT_CLOCK_US + each, 250) for each in moments_us))
 
     (found,) = telemetry(a_trial(arrivals(1.0, 1.0, 1.0, 1.0), plan=SLOW, course=course), SLOW)
 
@@ -153,7 +153,7 @@ def test_what_a_client_sent_before_the_first_second_or_behind_the_last_is_in_non
 
 def test_when_a_client_without_a_clock_sent_something_nobody_knows() -> None:
     rows = [a_delivery(seq=seq, due_ms=seq * 1000.0, bound_ms=None) for seq in range(4)]
-    course = Course(uploads=(Upload(0, CLIENT_CLOCK_US, 9),))
+    course = TrialTimeline(uploads=(Upload(0, CLIENT_CLOCK_US, 9),))
 
     (found,) = telemetry(a_trial(rows, plan=SLOW, course=course), SLOW)
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.core.conduct import Conduct
 from app.core.delivery import Delivery
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Arm
 from app.core.trial import TrialRecord
 from app.lab.analysis.factors import Trial, contributions, factor_names, factor_table
@@ -228,7 +228,7 @@ def test_a_block_in_which_one_arm_has_no_arrival_is_no_block_of_the_study() -> N
 def told(record: TrialRecord, *, late_ms: tuple[float, float]) -> TrialRecord:
     """The same trial of phones whose wall clocks are so much too far on."""
     conducts = tuple(
-        Conduct(client, wall_ahead_us=EPOCH_US - CLIENT_CLOCK_US + wrong_ms * 1000)
+        LifecycleReport(client, wall_ahead_us=EPOCH_US - CLIENT_CLOCK_US + wrong_ms * 1000)
         for client, wrong_ms in enumerate(late_ms)
     )
     return replace(record, participants=(0, 1), conducts=conducts)
@@ -268,7 +268,7 @@ def test_with_one_wall_clock_unknown_all_clocks_are_set_once() -> None:
         told(record(name, 0, place, delays=(1.0, 1.0), drift_ppm=0.0), late_ms=(0.0, 9000.0))
         for place, name in enumerate(NAMES)
     ]
-    silent = replace(both[1], conducts=(both[1].conducts[0], Conduct(1)))
+    silent = replace(both[1], conducts=(both[1].conducts[0], LifecycleReport(1)))
 
     (found,) = study_methods([both[0], silent], *NAMES, counting={(2, 0)})
 

@@ -22,7 +22,7 @@ from app.lab.report.unpack import FILE_BYTES_MAX
 from app.store.archive import retention, sweep_process
 from app.store.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
 from app.store.archive.folders import folder_of, read_file, replace_file
-from app.store.archive.shelf import Shelf
+from app.store.archive.run_index import RunIndex
 from app.store.archive.summary import TEXT_CHARS_MAX
 from app.store.archive.trash import DAY_S, KEPT_DAYS, Trash
 from app.store.own import make_folder
@@ -43,7 +43,7 @@ def make_old(folder: Path, *, days: float) -> None:
 def test_a_finished_run_is_one_line(tmp_path: Path) -> None:
     store_run(tmp_path, RUN)
 
-    (line,) = Shelf(tmp_path).newest()
+    (line,) = RunIndex(tmp_path).newest()
 
     assert (line.id, line.state, line.complete, line.simulated) == (RUN, "complete", True, False)
     assert (line.phones, line.profile, line.started) == (2, "demo", "2026-01-01T00:00:00Z")
@@ -57,7 +57,7 @@ def test_a_run_without_a_result_is_incomplete_and_one_without_a_store_damaged(tm
     (tmp_path / "2026-01-01T00-00-00-0002").mkdir()
     (tmp_path / "live-2026-01-02T03-04-05-abcd").mkdir()
 
-    found = {each.id: each for each in Shelf(tmp_path).newest()}
+    found = {each.id: each for each in RunIndex(tmp_path).newest()}
 
     assert found[RUN].state == "incomplete"
     assert found["2026-01-01T00-00-00-0002"].state == "damaged"
@@ -72,8 +72,8 @@ def test_the_newest_come_first_and_no_more_than_are_asked_for(tmp_path: Path) ->
     for name in names:
         (tmp_path / name).mkdir()
 
-    assert [each.id for each in Shelf(tmp_path).newest()] == names[::-1]
-    assert [each.id for each in Shelf(tmp_path).newest(1)] == names[-1:]
+    assert [each.id for each in RunIndex(tmp_path).newest()] == names[::-1]
+    assert [each.id for each in RunIndex(tmp_path).newest(1)] == names[-1:]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_result_that_is_none_makes_a_damaged_run_and_no_failure(tmp_path: Path
     (tmp_path / RUN).mkdir()
     (tmp_path / RUN / "result.json").write_bytes(text.encode(errors="surrogateescape"))
 
-    (line,) = Shelf(tmp_path).newest()
+    (line,) = RunIndex(tmp_path).newest()
 
     assert line.state == "damaged"
 
@@ -110,7 +110,7 @@ def test_what_is_wrong_with_a_damaged_run_has_a_code_and_tells_no_path(
     (tmp_path / RUN).mkdir()
     (tmp_path / RUN / name).write_bytes(content)
 
-    (line,) = Shelf(tmp_path).newest()
+    (line,) = RunIndex(tmp_path).newest()
 
     assert isinstance(line.problem, Sentence)
     assert line.problem.code == REFUSAL + code
@@ -129,7 +129,7 @@ def test_what_a_hostile_result_says_is_cut(tmp_path: Path) -> None:
     }
     (tmp_path / RUN / "result.json").write_text(json.dumps(result))
 
-    (line,) = Shelf(tmp_path).newest()
+    (line,) = RunIndex(tmp_path).newest()
 
     assert line.verdict
     texts = (line.started, line.profile, line.verdict.sentence_en)
@@ -149,7 +149,7 @@ def test_links_pipes_and_strange_names_are_no_runs(tmp_path: Path) -> None:
     (runs / "lured").mkdir()
     (runs / "lured" / "result.json").symlink_to(elsewhere / RUN / "result.json")
 
-    found = {each.id: each.state for each in Shelf(runs).newest()}
+    found = {each.id: each.state for each in RunIndex(runs).newest()}
 
     assert found == {"piped": "damaged", "lured": "damaged"}
     with pytest.raises(Unknown):
@@ -164,7 +164,7 @@ def test_links_pipes_and_strange_names_are_no_runs(tmp_path: Path) -> None:
     "run", ["", ".", "..", "../runs", "a/b", "/etc", ".trash", "a\0b", "x" * 65, "-rf", "a\n"]
 )
 def test_no_id_leads_anywhere_else(tmp_path: Path, run: str) -> None:
-    for use in (Trash(tmp_path).throw, Trash(tmp_path).restore, Shelf(tmp_path).one):
+    for use in (Trash(tmp_path).throw, Trash(tmp_path).restore, RunIndex(tmp_path).one):
         with pytest.raises(Unknown):
             use(run)
 
@@ -184,7 +184,7 @@ def test_a_file_that_several_replace_at_once_is_one_of_theirs_whole(tmp_path: Pa
 
 def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
     folder = store_run(tmp_path, RUN)
-    shelf = Shelf(tmp_path)
+    shelf = RunIndex(tmp_path)
     assert shelf.one(RUN).complete
     result = json.loads((folder / "result.json").read_text())
     result["run"]["complete"] = False
@@ -196,7 +196,7 @@ def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
 def test_a_deleted_run_can_be_brought_back_whole(tmp_path: Path) -> None:
     folder = store_run(tmp_path, RUN)
     before = sorted(path.name for path in folder.rglob("*"))
-    trash, shelf = Trash(tmp_path), Shelf(tmp_path)
+    trash, shelf = Trash(tmp_path), RunIndex(tmp_path)
 
     trash.throw(RUN)
     assert shelf.newest() == []
@@ -288,7 +288,7 @@ def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_p
     assert (swept.thrown, swept.nameless, swept.purged) == ((live,), (RUN,), ())
     assert not [name for name in NAMES if name in (experiment / "participants.json").read_text()]
     assert (tmp_path / fresh / "participants.json").exists()
-    assert Shelf(tmp_path).one(RUN).complete
+    assert RunIndex(tmp_path).one(RUN).complete
     assert (tmp_path / now).exists()
     assert retention.old_runs(tmp_path, days=30) == [RUN, now], "nobody's names make a run any younger"
     assert retention.sweep(tmp_path, days=30, keep=now).nameless == (), "what is gone is not deleted again"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import Malformed
-from app.store.archive.shelf import LISTED_MAX, Shelf
+from app.store.archive.run_index import LISTED_MAX, RunIndex
 from app.store.archive.sizes import (
     StoredRun,
     bytes_from_text,
@@ -87,6 +87,6 @@ def test_more_runs_than_are_listed_are_counted(tmp_path: Path) -> None:
     for number in range(LISTED_MAX + 3):
         (tmp_path / f"run-{number:04}").mkdir()
 
-    shelf = Shelf(tmp_path)
+    shelf = RunIndex(tmp_path)
 
     assert (len(shelf.newest()), shelf.count()) == (LISTED_MAX, LISTED_MAX + 3)

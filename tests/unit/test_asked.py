@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import Malformed
-from app.server.transports.socket_io.asked import Asked, read_auth
+from app.server.transports.socket_io.connect_request import ConnectRequest, read_auth
 
 
-def asked(auth: object, *query_topics: str) -> Asked:
+def asked(auth: object, *query_topics: str) -> ConnectRequest:
     return read_auth(auth, None, topics_max=3, query_topics=query_topics)
 
 

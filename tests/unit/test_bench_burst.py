@@ -11,19 +11,19 @@ from app.tools.bench.burst import SUMS, burst_cells, sum_up
 from app.tools.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan
 from app.tools.bench.publisher import Publication
 from app.tools.bench.record import RESOLUTION_US, WindowResult
-from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, SWARM, Cell, Visit
+from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, SWARM, BenchCell, Session
 
-Rounds = list[dict[str, Cell]]
+Rounds = list[dict[str, BenchCell]]
 
 
-def window(server: str, p99_ms: float | None, **others: float) -> Cell:
+def window(server: str, p99_ms: float | None, **others: float) -> BenchCell:
     values: dict[str, float | None] = {**dict.fromkeys(SUMS, 0.0), "p50_ms": p99_ms, "p99_ms": p99_ms}
     values |= {"read_p99_ms": 9.0, "deliveries_per_s": 1e5, "cpu_us": 5.0, "swarm_busy": 0.8, **others}
-    return Cell(BURST_HTTP, server, "sse", 1_000, 0, values)
+    return BenchCell(BURST_HTTP, server, "sse", 1_000, 0, values)
 
 
-def summed_up(server: str, rounds: Rounds) -> Cell:
-    cell = Cell(BURST_HTTP, server, "sse", 1_000, 0)
+def summed_up(server: str, rounds: Rounds) -> BenchCell:
+    cell = BenchCell(BURST_HTTP, server, "sse", 1_000, 0)
     sum_up(cell, rounds)
     return cell
 
@@ -130,13 +130,13 @@ class Bench:
     blast = burst
 
 
-class BenchVisit(Visit):
+class BenchVisit(Session):
     """A visit that has nothing to settle and no path to look at."""
 
     def settle(self) -> int:
         return self.publisher.publish().offset
 
-    def check_path(self, cell: Cell) -> None:
+    def check_path(self, cell: BenchCell) -> None:
         cell.values["path_is_checked"] = 1.0
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from app.tools.bench.session import PACED, BenchCell
 from app.tools.bench.several import SeveralPlan
 from app.tools.bench.several_summary import Ratio, median_of, ratios
-from app.tools.bench.visit import PACED, Cell
 
 PLAN = SeveralPlan(transports=("sse",))
 
 
-def paced(server: str, repetition: int, cpu_us: float) -> Cell:
-    return Cell(PACED, server, "sse", 1_000, repetition, {"cpu_us": cpu_us})
+def paced(server: str, repetition: int, cpu_us: float) -> BenchCell:
+    return BenchCell(PACED, server, "sse", 1_000, repetition, {"cpu_us": cpu_us})
 
 
-def ratio_of(cells: list[Cell], of: str, to: str) -> Ratio:
+def ratio_of(cells: list[BenchCell], of: str, to: str) -> Ratio:
     return next(
         each
         for each in ratios(cells, PLAN)

@@ -12,18 +12,18 @@ from app.tools.bench import criteria, summary
 from app.tools.bench.fit import exponent
 from app.tools.bench.plan import DIRECT, FLOOR, STOCK, BenchPlan, quick
 from app.tools.bench.run import check_swarm
+from app.tools.bench.session import BURST_HTTP, MEMORY, PACED, SWARM, BenchCell
 from app.tools.bench.show import METRIC_WORDS, print_criteria
-from app.tools.bench.visit import BURST_HTTP, MEMORY, PACED, SWARM, Cell
 
 PLAN = BenchPlan(transports=("sse",))
 
 
-def paced(server: str, cpu_us: float, *, subscribers: int = 1_000, repetition: int = 0) -> Cell:
+def paced(server: str, cpu_us: float, *, subscribers: int = 1_000, repetition: int = 0) -> BenchCell:
     values: dict[str, float | None] = {"cpu_us": cpu_us, "p50_ms": 1.0, "p99_ms": 2.0}
-    return Cell(PACED, server, "sse", subscribers, repetition, values)
+    return BenchCell(PACED, server, "sse", subscribers, repetition, values)
 
 
-def row_of(cells: list[Cell], metric: str) -> summary.Row:
+def row_of(cells: list[BenchCell], metric: str) -> summary.SummaryRow:
     return next(row for row in summary.rows(cells, PLAN) if row.metric == metric)
 
 
@@ -64,19 +64,19 @@ def test_a_server_that_was_not_measured_has_no_ratio() -> None:
 
 
 def test_beside_a_burst_stands_how_busy_its_readers_were() -> None:
-    cell = Cell(
+    cell = BenchCell(
         BURST_HTTP, DIRECT, "sse", 1_000, 0, {"deliveries_per_s": 1e5, "p99_ms": 8.0, "swarm_busy": 0.97}
     )
 
     assert row_of([cell], "swarm_busy").medians == {DIRECT: 0.97}
 
 
-def in_windows(server: str, repetition: int, rates: dict[int, float | None]) -> Cell:
+def in_windows(server: str, repetition: int, rates: dict[int, float | None]) -> BenchCell:
     """A burst whose windows, by round, had these rates."""
     windows: list[dict[str, float | None]] = [
         {"round": number, "deliveries_per_s": rate} for number, rate in rates.items()
     ]
-    return Cell(BURST_HTTP, server, "sse", 1_000, repetition, {"deliveries_per_s": 1.0}, windows=windows)
+    return BenchCell(BURST_HTTP, server, "sse", 1_000, repetition, {"deliveries_per_s": 1.0}, windows=windows)
 
 
 def test_a_bursts_ratio_is_of_windows_of_the_same_round() -> None:
@@ -143,9 +143,9 @@ def test_fewer_than_five_repetitions_are_no_verdict() -> None:
     assert not any(each.judged for each in found)
 
 
-def bursts(server: str, p99_ms: float, *, swarm_busy: float) -> list[Cell]:
+def bursts(server: str, p99_ms: float, *, swarm_busy: float) -> list[BenchCell]:
     values: dict[str, float | None] = {"deliveries_per_s": 1e5, "p99_ms": p99_ms, "swarm_busy": swarm_busy}
-    return [Cell(BURST_HTTP, server, "sse", 1_000, each, dict(values)) for each in range(5)]
+    return [BenchCell(BURST_HTTP, server, "sse", 1_000, each, dict(values)) for each in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_the_growth_is_judged_by_the_repetitions_that_count_at_every_level() -> 
     assert (whole, judged()) == ([True], [False])
 
 
-def idle(plan: BenchPlan) -> list[Cell]:
+def idle(plan: BenchPlan) -> list[BenchCell]:
     return [
-        Cell(MEMORY, DIRECT, "sse", 5_000, repetition, {"bytes_per_connection": 2_000.0})
+        BenchCell(MEMORY, DIRECT, "sse", 5_000, repetition, {"bytes_per_connection": 2_000.0})
         for repetition in range(plan.idle_count())
     ]
 
@@ -211,8 +211,8 @@ def test_memory_of_a_single_start_is_no_verdict() -> None:
     assert not found.judged
 
 
-def burst(kind: str, server: str, rate: float) -> Cell:
-    return Cell(kind, server, "sse", 1_000, 0, {"deliveries_per_s": rate})
+def burst(kind: str, server: str, rate: float) -> BenchCell:
+    return BenchCell(kind, server, "sse", 1_000, 0, {"deliveries_per_s": rate})
 
 
 @pytest.mark.parametrize(("shown", "is_valid"), [(149_000.0, False), (151_000.0, True)])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.tools.bench.plan import DIRECT
 from app.tools.bench.record import RESOLUTION_US, UNKNOWN_ARRIVAL, Record, WindowResult, quantile_ms
-from app.tools.bench.tally import Tally
-from app.tools.bench.visit import BURST_HTTP, Cell
+from app.tools.bench.sequence_check import SequenceCheck
+from app.tools.bench.session import BURST_HTTP, BenchCell
 from app.tools.bench.window import take_window
 
 
@@ -32,7 +32,7 @@ from app.tools.bench.window import take_window
 def test_every_kind_of_fault_is_counted_as_what_it_is(
     arrived: list[int], lost: int, duplicates: int, out_of_order: int
 ) -> None:
-    tally = Tally(0)
+    tally = SequenceCheck(0)
 
     tally.take(arrived)
 
@@ -41,7 +41,7 @@ def test_every_kind_of_fault_is_counted_as_what_it_is(
 
 @given(st.lists(st.integers(1, 30)))
 def test_lost_and_duplicates_are_those_of_the_multiset(arrived: list[int]) -> None:
-    tally = Tally(0)
+    tally = SequenceCheck(0)
 
     new = tally.take(arrived)
 
@@ -51,7 +51,7 @@ def test_lost_and_duplicates_are_those_of_the_multiset(arrived: list[int]) -> No
 
 
 def test_a_new_window_forgets_the_faults_of_the_one_before() -> None:
-    tally = Tally(0)
+    tally = SequenceCheck(0)
     tally.take([1, 3, 3])
 
     tally.restart()
@@ -191,7 +191,7 @@ def test_a_window_of_which_too_much_came_unseen_has_no_delay_and_is_valid(
 ) -> None:
     known = Counter({round(2_000 / RESOLUTION_US): 100 - shared})
     result = WindowResult(reads=100, delays=known, read_delays=Counter({round(9_000 / RESOLUTION_US): 100}))
-    cell = Cell(BURST_HTTP, DIRECT, "sse", 100, 0)
+    cell = BenchCell(BURST_HTTP, DIRECT, "sse", 100, 0)
 
     take_window(cell, result, 0, expected=100)
 

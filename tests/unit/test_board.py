@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.core.totals import of_the_ended, total
-from app.server.wsgi.board import HALF_BYTES, Board
+from app.server.wsgi.shared_counters import HALF_BYTES, SharedCounters
 
 
 def test_numbers_of_processes_add_up_by_their_labels() -> None:
@@ -33,7 +33,7 @@ def test_of_processes_that_ended_only_their_counters_stay() -> None:
 
 
 def test_what_one_puts_up_another_reads_the_newest_of() -> None:
-    board = Board(2)
+    board = SharedCounters(2)
 
     for count in range(5):
         board.write(1, {"siar_deliveries": [[["sse"], count]]})
@@ -43,7 +43,7 @@ def test_what_one_puts_up_another_reads_the_newest_of() -> None:
 
 
 def test_a_worker_that_ended_leaves_its_counters_and_its_place() -> None:
-    board = Board(1)
+    board = SharedCounters(1)
     for count in (3, 4):
         slot = board.free_slot([])
         board.write(slot, {"siar_deliveries": [[["sse"], count]], "siar_connections": [[["sse"], 1]]})
@@ -53,7 +53,7 @@ def test_a_worker_that_ended_leaves_its_counters_and_its_place() -> None:
 
 
 def test_two_workers_never_share_a_place() -> None:
-    board = Board(2)
+    board = SharedCounters(2)
 
     first = board.free_slot([])
 
@@ -62,7 +62,7 @@ def test_two_workers_never_share_a_place() -> None:
 
 
 def test_what_does_not_fit_leaves_what_was_there() -> None:
-    board = Board(1)
+    board = SharedCounters(1)
     board.write(1, {"short": []})
 
     board.write(1, {"long": ["x" * HALF_BYTES]})

@@ -7,16 +7,16 @@ from typing import Any, cast
 import pytest
 
 from app import clock
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import (
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
+from app.server.fanout.flusher import (
     HELP_SHARE,
     LOOK_EVERY,
     MERGE_US_MAX,
     TURN_SHARE,
-    Broadcaster,
+    Flusher,
 )
 from app.server.fanout.ring import LOT_MAX
-from app.server.fanout.sending import Pause
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 NO_END = Pause(lambda: False)
@@ -41,8 +41,8 @@ class Stage:
     """An audience that reads all, and of whose writing every turn is the test's."""
 
     def __init__(self, members: int) -> None:
-        self.broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
-        self.audience = Audience()
+        self.broadcaster = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.audience = Channel()
         self.sockets = [FakeSocket(number) for number in range(members)]
         for sock in self.sockets:
             sock.room = 10**6
@@ -235,11 +235,11 @@ def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
 
 def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
     """Clients may choose topics of their own, which makes an audience of each."""
-    broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10, bytes_max=1_000)
+    broadcaster = Flusher(cast(Any, FakeLoop()), frames_max=10, bytes_max=1_000)
     sockets = [FakeSocket(number) for number in range(3)]
     for sock in sockets:
         sock.room = 1_000
-        outlet, audience = Probe(broadcaster, sock), Audience()
+        outlet, audience = Probe(broadcaster, sock), Channel()
         outlet.open()
         outlet.join(audience)
         with broadcaster.lock:

@@ -19,29 +19,29 @@ from app.i18n import LANGUAGES, Words
 from app.tools.calibrate import show
 from app.tools.calibrate.case import WARMUP, Case, Part, cases
 from app.tools.calibrate.proxy import Impairment, Proxy
-from app.tools.calibrate.row import BOUND_MS_MAX, Row, State
+from app.tools.calibrate.row import BOUND_MS_MAX, CheckResult, CheckRow
 from app.tools.calibrate.verdict import Judgement, verdict
 
-RIGHT = Row(Part.DELAY, "held", "sse", "ms", true=50.0, measured=50.1, bound=0.2, places={"ms": 50})
-COUNTED = Row(Part.COUNT, "lost", "sse", "notifications", true=20, measured=20, bound=0.0)
+RIGHT = CheckRow(Part.DELAY, "held", "sse", "ms", true=50.0, measured=50.1, bound=0.2, places={"ms": 50})
+COUNTED = CheckRow(Part.COUNT, "lost", "sse", "notifications", true=20, measured=20, bound=0.0)
 
 
 @pytest.mark.parametrize(
     ("row", "state"),
     [
-        (RIGHT, State.RIGHT),
-        (replace(RIGHT, measured=49.85), State.RIGHT),
-        (replace(RIGHT, measured=50.3), State.WRONG),
-        (replace(RIGHT, measured=None), State.WRONG),
-        (replace(RIGHT, bound=BOUND_MS_MAX + 0.1), State.WIDE),
-        (replace(RIGHT, bound=BOUND_MS_MAX + 0.1, measured=90.0), State.WRONG),
-        (replace(RIGHT, inside=(219, 220)), State.WRONG),
-        (replace(RIGHT, inside=(220, 220)), State.RIGHT),
-        (COUNTED, State.RIGHT),
-        (replace(COUNTED, measured=19), State.WRONG),
+        (RIGHT, CheckResult.RIGHT),
+        (replace(RIGHT, measured=49.85), CheckResult.RIGHT),
+        (replace(RIGHT, measured=50.3), CheckResult.WRONG),
+        (replace(RIGHT, measured=None), CheckResult.WRONG),
+        (replace(RIGHT, bound=BOUND_MS_MAX + 0.1), CheckResult.WIDE),
+        (replace(RIGHT, bound=BOUND_MS_MAX + 0.1, measured=90.0), CheckResult.WRONG),
+        (replace(RIGHT, inside=(219, 220)), CheckResult.WRONG),
+        (replace(RIGHT, inside=(220, 220)), CheckResult.RIGHT),
+        (COUNTED, CheckResult.RIGHT),
+        (replace(COUNTED, measured=19), CheckResult.WRONG),
     ],
 )
-def test_a_row_is_right_only_inside_its_own_bound(row: Row, state: State) -> None:
+def test_a_row_is_right_only_inside_its_own_bound(row: CheckRow, state: CheckResult) -> None:
     assert row.state is state
 
 
@@ -55,7 +55,7 @@ def test_a_row_is_right_only_inside_its_own_bound(row: Row, state: State) -> Non
     ],
 )
 def test_one_broken_word_is_enough_and_nothing_shown_is_no_tick(
-    rows: list[Row], judgement: Judgement
+    rows: list[CheckRow], judgement: Judgement
 ) -> None:
     assert verdict(rows).judgement is judgement
 
@@ -80,7 +80,7 @@ def test_every_verdict_can_be_said(language: str, judgement: Judgement) -> None:
 
 
 def test_an_error_that_was_injected_is_told_apart_from_the_clocks_own() -> None:
-    own = Row(Part.CLOCK, "skewed", "sse", "ms", true=0.0, measured=0.02, bound=0.1, inside=(9, 9))
+    own = CheckRow(Part.CLOCK, "skewed", "sse", "ms", true=0.0, measured=0.02, bound=0.1, inside=(9, 9))
     slower_back = replace(own, code="asymmetric", measured=2.0, bound=2.2)
 
     found = verdict([own, slower_back])
@@ -99,7 +99,7 @@ def test_indonesian_has_commas() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_figure_is_cut_off_on_a_terminal_of_80_columns(language: str) -> None:
-    wrong_clock = Row(
+    wrong_clock = CheckRow(
         Part.CLOCK,
         "skewed",
         "sse",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.core.course import Course, CpuSecond, Opening, Upload
+from app.core.timeline import CpuSecond, Opening, TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.further import FurtherRow, further
+from app.lab.analysis.descriptive import FurtherRow, further
 from app.lab.measure.cpu import CpuSampler
 from app.lab.measure.cpu_seconds import cpu_seconds
 from app.lab.report.csv_files import write_trials
@@ -25,7 +25,7 @@ from tests.unit.test_store import head
 
 SECONDS = (CpuSecond(0, 1.0, 0.1, 0.06, 0.3), CpuSecond(1, 1.0, 0.3, 0.02, 0.4))
 
-COURSE = Course(
+COURSE = TrialTimeline(
     cpu_seconds=SECONDS,
     openings=(
         Opening(0, 0, 1_000.0, 1_500.0, 3_000.0, 4_000.0, None),
@@ -38,7 +38,7 @@ COURSE = Course(
 def test_a_course_comes_back_the_same(tmp_path: Path) -> None:
     trials = tuple(
         replace(records.trial(index), course=course)
-        for index, course in enumerate((COURSE, Course(uploads_known=False), None))
+        for index, course in enumerate((COURSE, TrialTimeline(uploads_known=False), None))
     )
 
     with Store.create(tmp_path / "run", head()) as store:
@@ -68,7 +68,7 @@ def test_without_processes_in_reach_there_are_no_seconds() -> None:
     assert found == []
 
 
-def run_with(course: Course, *, uploads: bool = True) -> Analysis:
+def run_with(course: TrialTimeline, *, uploads: bool = True) -> Analysis:
     """Two arms with one client, 20 notifications a second for a second; the same course in each trial."""
 
     def with_course(record: TrialRecord) -> TrialRecord:

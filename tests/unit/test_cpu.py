@@ -15,7 +15,7 @@ from app.core.companion import COMPANION
 from app.core.units import MonotonicUs
 from app.lab.measure import host
 from app.lab.measure.cpu import CpuSampler, CpuSnapshot, ProcessKey, ProcessUse, difference
-from app.server.wsgi import companions
+from app.server.wsgi import supervisor
 
 BURN = "import sys, time\nfor line in sys.stdin:\n    end = time.process_time() + float(line)\n" + (
     "    while time.process_time() < end: pass\n    print('done', flush=True)"
@@ -134,9 +134,9 @@ def test_conditions_name_what_can_change_a_figure_and_no_path() -> None:
 
 
 COMPANIONS: dict[str, Callable[[Path], subprocess.Popen[bytes]]] = {
-    "recorder": companions.start_recorder,
-    "sweep": lambda folder: companions.start_sweep(folder, days=30, keep=""),
-    "self-check": lambda _folder: companions.start_self_check(),
+    "recorder": supervisor.start_recorder,
+    "sweep": lambda folder: supervisor.start_sweep(folder, days=30, keep=""),
+    "self-check": lambda _folder: supervisor.start_self_check(),
 }
 
 

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from app.server.factory import SiarApp, create_app
 from app.server.room.phases import Experiment, Phase
 from app.server.runners import Order
-from app.server.web.runs import desk_work
+from app.server.web.runs import background_jobs
 from app.settings import Settings
 
 OPERATOR = {"Authorization": "Bearer t"}
@@ -60,7 +60,7 @@ def test_while_built_in_clients_are_measured_nothing_heavy_is_begun(app: SiarApp
 def test_while_a_run_is_being_packed_no_experiment_begins_beside_it(app: SiarApp) -> None:
     """Its work takes a core: what is measured meanwhile would not be the server's own."""
     body = {"preset": "hundred_clients", "clients": "built-in"}
-    with desk_work._busy:
+    with background_jobs._busy:
         answer = app.test_client().post("/api/runs", json=body, headers=OPERATOR)
 
     assert (answer.status_code, answer.get_json()["code"]) == (409, "work_under_way")

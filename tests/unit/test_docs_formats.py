@@ -14,7 +14,7 @@ from app.lab.report import archive
 from app.server.broker.redis import scripts as redis_scripts
 from app.server.broker.sqlite import journal_file
 from app.server.web.devices import deliveries
-from app.server.web.service import numbers
+from app.server.web.service import metrics
 from app.settings import Settings, environment_name
 from app.store import schema
 
@@ -60,7 +60,7 @@ def test_every_event_is_described() -> None:
 def test_every_member_of_a_posted_batch_is_described() -> None:
     members = {
         name
-        for kind in (deliveries.Batch, deliveries.Sample, deliveries.Conduct)
+        for kind in (deliveries.Batch, deliveries.Sample, deliveries.LifecycleBody)
         for name in kind.__struct_fields__
     }
 
@@ -113,6 +113,6 @@ def test_every_setting_that_operators_are_told_of_exists() -> None:
 def test_every_metric_is_listed_and_no_other() -> None:
     part = text_of("operations").split("## Metrics")[1].split("\nAlerts")[0]
     listed = set(re.findall(r"`(siar_\w+)`", "".join(re.findall(r"^\| (`siar.+?) \|", part, re.MULTILINE))))
-    families = {family.name + ("_total" if family.is_counter else "") for family in numbers.FAMILIES}
+    families = {family.name + ("_total" if family.is_counter else "") for family in metrics.FAMILIES}
 
     assert listed == families

@@ -27,7 +27,7 @@ from app.tools.doctor import (
     show,
     steady_clock,
 )
-from app.tools.doctor.finding import Finding, State, fail, ok, warn
+from app.tools.doctor.finding import Finding, FindingState, fail, ok, warn
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject
 
@@ -112,7 +112,7 @@ def test_a_free_port_is_free_and_0_becomes_one() -> None:
     chosen, finding = port.look("127.0.0.1", 0)
 
     assert chosen != 0
-    assert (finding.state, finding.code) == (State.OK, "free")
+    assert (finding.state, finding.code) == (FindingState.OK, "free")
 
 
 def test_a_port_that_somebody_listens_on_is_taken_even_if_shared_by_them() -> None:
@@ -126,7 +126,7 @@ def test_a_port_that_somebody_listens_on_is_taken_even_if_shared_by_them() -> No
         for host in ("127.0.0.1", "0.0.0.0"):
             finding = port.look(host, number)[1]
 
-            assert finding.state is State.FAIL
+            assert finding.state is FindingState.FAIL
             assert finding.code == "taken_by"
             assert "--port" in str(finding.next_step(Words("en")))
             assert f"process {finding.places['pid']}" in finding.sentence(Words("en"))
@@ -144,7 +144,7 @@ def test_another_program_on_the_same_port_of_ipv6_is_seen() -> None:
 
         finding = port.look("0.0.0.0", listener.getsockname()[1])[1]
 
-    assert (finding.state, finding.code) == (State.WARN, "shared")
+    assert (finding.state, finding.code) == (FindingState.WARN, "shared")
 
 
 @pytest.mark.parametrize("host", ["203.0.113.9", "no-such-host.invalid", "x" * 70])
@@ -193,8 +193,8 @@ def test_a_firewall_is_named_when_it_is_on(tmp_path: Path, name: str, text: str,
 @pytest.mark.parametrize(
     ("said", "code"),
     [
-        ("Firewall is enabled. (State = 1)", "macos"),
-        ("Firewall is disabled. (State = 0)", "none"),
+        ("Firewall is enabled. (FindingState = 1)", "macos"),
+        ("Firewall is disabled. (FindingState = 0)", "none"),
     ],
 )
 def test_the_firewall_of_macos_is_asked(tmp_path: Path, said: str, code: str) -> None:
@@ -330,5 +330,5 @@ def test_findings_are_lines_with_a_next_step_and_json_with_codes() -> None:
     assert [each["state"] for each in document["checks"]] == ["ok", "warn", "fail"]
     assert document["checks"][0]["next_step"] is None
     assert "SIAR_RUNS_DIR" in document["checks"][2]["next_step"]
-    assert examine.worst(found) is State.FAIL
-    assert examine.worst([]) is State.OK
+    assert examine.worst(found) is FindingState.FAIL
+    assert examine.worst([]) is FindingState.OK

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from app.core.network_of import network_of
 from app.server.wsgi.admission import Admission, TooManyConnections
-from app.server.wsgi.door import AT_ONCE_S, PENALTY_S_MAX, REQUESTS_PER_S_OF_A_PLACE, Door
+from app.server.wsgi.connection_limiter import (
+    AT_ONCE_S,
+    PENALTY_S_MAX,
+    REQUESTS_PER_S_OF_A_PLACE,
+    ConnectionLimiter,
+)
 from app.server.wsgi.worker import PLACES_OF_A_CONNECTION, make_door
 from app.settings import Settings
 
@@ -28,8 +33,10 @@ class Stopped:
         return self.now_us
 
 
-def door_of(count_max: int = 100, per_address_max: int = 2, now_us: Stopped | None = None) -> Door:
-    return Door(
+def door_of(
+    count_max: int = 100, per_address_max: int = 2, now_us: Stopped | None = None
+) -> ConnectionLimiter:
+    return ConnectionLimiter(
         count_max=count_max,
         per_address_max=per_address_max,
         is_exempt=lambda address: address == FREE,
@@ -136,18 +143,18 @@ def test_an_operators_requests_count_for_nothing_and_pay_for_nobody_else() -> No
     door = door_of(per_address_max=1)
     for _ in range(10_000):
         assert door.wait_s(STRANGER) == 0.0
-        door.refund(STRANGER)
+        door.credit(STRANGER)
 
     waits_s = [door.wait_s(STRANGER) for _ in range(50)]
 
     assert max(waits_s) > 10
-    door.refund(OTHER)  # Never seen, as behind a proxy: nothing to give back.
+    door.credit(OTHER)  # Never seen, as behind a proxy: nothing to give back.
 
 
 def test_whoever_breaks_the_protocol_again_and_again_waits_but_not_for_ever() -> None:
     door = door_of(per_address_max=100)
     for _ in range(1_000):
-        door.charge(STRANGER)
+        door.penalise(STRANGER)
 
     assert 5 < door.wait_s(STRANGER) <= PENALTY_S_MAX
     assert door.wait_s(OTHER) == 0.0

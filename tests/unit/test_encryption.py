@@ -26,7 +26,7 @@ class Peer:
             self.tls.do_handshake()
         return self._out.read()
 
-    def hear(self, data: bytes) -> bytes:
+    def receive_data(self, data: bytes) -> bytes:
         self._in.write(data)
         return self.tls.read(65_536)
 
@@ -53,16 +53,16 @@ def opened(files: keep.Files) -> tuple[Encryption, Peer]:
     """Both sides, the handshake being over."""
     client, peer = Encryption("127.0.0.1", trusting(files)), Peer(files)
     while not client.is_open:
-        assert client.hear(peer.shake_hands(client.to_send())) == b""
-    client.hear(peer.shake_hands(client.to_send()))
+        assert client.receive_data(peer.shake_hands(client.to_send())) == b""
+    client.receive_data(peer.shake_hands(client.to_send()))
     return client, peer
 
 
 def test_what_is_said_is_heard_in_both_directions(files: keep.Files) -> None:
     client, peer = opened(files)
 
-    assert peer.hear(client.say(b"GET")) == b"GET"
-    assert client.hear(peer.say(b"data")) == b"data"
+    assert peer.receive_data(client.say(b"GET")) == b"GET"
+    assert client.receive_data(peer.say(b"data")) == b"data"
     assert not client.ended
 
 
@@ -70,20 +70,20 @@ def test_half_a_record_means_nothing_until_the_rest_has_come(files: keep.Files) 
     client, peer = opened(files)
     record = peer.say(b"data")
 
-    assert client.hear(record[:7]) == b""
-    assert client.hear(record[7:]) == b"data"
+    assert client.receive_data(record[:7]) == b""
+    assert client.receive_data(record[7:]) == b"data"
 
 
 def test_several_records_of_one_read_are_heard_together(files: keep.Files) -> None:
     client, peer = opened(files)
 
-    assert client.hear(peer.say(b"a" * 40_000) + peer.say(b"b")) == b"a" * 40_000 + b"b"
+    assert client.receive_data(peer.say(b"a" * 40_000) + peer.say(b"b")) == b"a" * 40_000 + b"b"
 
 
 def test_an_end_in_order_is_told_with_what_came_before_it(files: keep.Files) -> None:
     client, peer = opened(files)
 
-    assert client.hear(peer.say(b"last") + peer.end()) == b"last"
+    assert client.receive_data(peer.say(b"last") + peer.end()) == b"last"
     assert client.ended
 
 
@@ -91,18 +91,18 @@ def test_a_peer_that_nobody_vouches_for_is_refused(files: keep.Files) -> None:
     client, peer = Encryption("127.0.0.1", ssl.create_default_context()), Peer(files)
 
     with pytest.raises(ssl.SSLCertVerificationError):
-        client.hear(peer.shake_hands(client.to_send()))
+        client.receive_data(peer.shake_hands(client.to_send()))
 
 
 def test_a_peer_of_another_name_is_refused(files: keep.Files) -> None:
     client, peer = Encryption("127.0.0.2", trusting(files)), Peer(files)
 
     with pytest.raises(ssl.SSLCertVerificationError, match=r"127\.0\.0\.2"):
-        client.hear(peer.shake_hands(client.to_send()))
+        client.receive_data(peer.shake_hands(client.to_send()))
 
 
 def test_what_speaks_no_tls_is_refused(files: keep.Files) -> None:
     client = Encryption("127.0.0.1", trusting(files))
 
     with pytest.raises(ssl.SSLError):
-        client.hear(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        client.receive_data(b"HTTP/1.1 400 Bad Request\r\n\r\n")

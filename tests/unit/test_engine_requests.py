@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
 from app.server.transports.socket_io.engine.server import EngineServer
 
 HANDSHAKE = {
@@ -51,7 +51,7 @@ def test_of_a_transport_that_is_named_twice_the_first_counts(transports: str) ->
 
     endpoint.request(f"EIO=4&{transports}", **HANDSHAKE)
 
-    assert [entry.state for entry in endpoint.entries] == [State.NEW]
+    assert [entry.state for entry in endpoint.entries] == [UpgradeState.NEW]
     assert endpoint.statuses == [], "who asks for a WebSocket is given no poll"
 
 

@@ -12,7 +12,7 @@ from engineio.packet import Packet
 
 from app import clock
 from app.core.errors import MalformedFrame
-from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
 from app.server.transports.socket_io.engine.limits import POLL_BYTES_MAX, IncomingLimits
 from app.server.transports.socket_io.engine.packets import message
 from app.server.transports.socket_io.engine.server import EngineServer
@@ -188,21 +188,21 @@ def test_an_upgrade_that_does_not_end_is_ended(server: Server) -> None:
 @pytest.mark.parametrize(
     ("messages", "sent", "state"),
     [
-        (["2probe", "5"], ["3probe"], State.OPEN),
-        (["2probe", "2probe", "5"], ["3probe", "3probe"], State.OPEN),
-        (["2probe"], ["3probe"], State.PROBING),
-        (["5"], [], State.ENDED),
-        (["2"], [], State.ENDED),
-        (["4hello"], [], State.ENDED),
-        ([b"2probe"], [], State.ENDED),
-        (["nonsense"], [], State.ENDED),
-        (["2probe", "4hello"], ["3probe"], State.ENDED),
-        (["2probe", "1"], ["3probe"], State.ENDED),
-        (["4hello", "2probe", "5"], [], State.ENDED),
+        (["2probe", "5"], ["3probe"], UpgradeState.OPEN),
+        (["2probe", "2probe", "5"], ["3probe", "3probe"], UpgradeState.OPEN),
+        (["2probe"], ["3probe"], UpgradeState.PROBING),
+        (["5"], [], UpgradeState.ENDED),
+        (["2"], [], UpgradeState.ENDED),
+        (["4hello"], [], UpgradeState.ENDED),
+        ([b"2probe"], [], UpgradeState.ENDED),
+        (["nonsense"], [], UpgradeState.ENDED),
+        (["2probe", "4hello"], ["3probe"], UpgradeState.ENDED),
+        (["2probe", "1"], ["3probe"], UpgradeState.ENDED),
+        (["4hello", "2probe", "5"], [], UpgradeState.ENDED),
     ],
 )
 def test_an_upgrade_goes_one_way(
-    server: Server, messages: list[str | bytes], sent: list[str], state: State
+    server: Server, messages: list[str | bytes], sent: list[str], state: UpgradeState
 ) -> None:
     session, channel = server.open(), ListChannel()
     entry = server.engine._enter(session, {})
@@ -213,9 +213,9 @@ def test_an_upgrade_goes_one_way(
 
     assert channel.sent == sent
     assert entry.state is state
-    assert channel.closed is (state is State.ENDED)
-    assert session.upgraded is (state is State.OPEN)
-    assert (session.entry is entry) is (state is State.PROBING)
+    assert channel.closed is (state is UpgradeState.ENDED)
+    assert session.upgraded is (state is UpgradeState.OPEN)
+    assert (session.entry is entry) is (state is UpgradeState.PROBING)
     assert server.heard == []
     assert server.ended == {}
 
@@ -227,14 +227,14 @@ def test_a_session_tries_one_websocket_at_a_time(server: Server) -> None:
 
     second.begin(channel)
 
-    assert (first.state, second.state, channel.closed) == (State.PROBING, State.ENDED, True)
+    assert (first.state, second.state, channel.closed) == (UpgradeState.PROBING, UpgradeState.ENDED, True)
     first.lost()
-    assert server.engine._enter(session, {}).state is State.PROBING
+    assert server.engine._enter(session, {}).state is UpgradeState.PROBING
 
 
 def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:
     session, channel = server.open(), ListChannel()
-    entry = WebSocketEntry(session, State.NEW)
+    entry = WebSocketEntry(session, UpgradeState.NEW)
     entry.begin(channel)
 
     for _ in range(3):

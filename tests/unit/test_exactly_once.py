@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
-from app.server.fanout.sending import Pause
+from app.server.fanout.flusher import Flusher
 from app.server.fanout.stream import Stream
 from app.server.wsgi import epoll
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
@@ -47,8 +47,8 @@ class Stage:
 
     def __init__(self, readers: int) -> None:
         self.loop = FakeLoop()
-        self.broadcaster = Broadcaster(cast(Any, self.loop), frames_max=10_000, bytes_max=10**7)
-        self.audience = Audience()
+        self.broadcaster = Flusher(cast(Any, self.loop), frames_max=10_000, bytes_max=10**7)
+        self.audience = Channel()
         self.published = 0
         self.readers: list[Reader] = []
         for _ in range(readers):

@@ -19,7 +19,7 @@ from app.server.fanout.closed import (
     CLOSED_SLOW,
     Closed,
 )
-from app.server.fanout.recording import Recording
+from app.server.fanout.recorder import Recorder
 from tests.support.audience import END, Direct, Stage, Stock
 from tests.support.brokers import publish
 
@@ -321,7 +321,7 @@ def test_bytes_for_one_group_reach_only_that_group(stage: Stage) -> None:
 
 
 def test_a_recording_sees_connections_of_its_transport_from_before_and_after_it_began(stage: Stage) -> None:
-    recording = Recording(notifications=10, connections=4)
+    recording = Recorder(notifications=10, connections=4)
     before, foreign = stage.direct(SSE), stage.direct(SOCKETIO)
 
     stage.fanout.record("sse", recording)
@@ -339,7 +339,7 @@ def test_a_recording_sees_connections_of_its_transport_from_before_and_after_it_
 
 
 def test_the_newest_recording_is_the_one_that_is_kept(stage: Stage) -> None:
-    old, new = (Recording(notifications=10, connections=4) for _ in range(2))
+    old, new = (Recorder(notifications=10, connections=4) for _ in range(2))
     peer = stage.direct(SSE)
 
     stage.fanout.record("sse", old)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.conduct import Conduct
 from app.core.errors import StoreError
+from app.core.lifecycle import LifecycleReport
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.store.archive import retention
@@ -45,7 +45,10 @@ def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
         replace(first.deliveries[0], client=client, seq=seq) for client in (0, 1) for seq in (0, 1)
     )
     trial = replace(
-        first, deliveries=deliveries, participants=(0, 1), conducts=(Conduct(client=0), Conduct(client=1))
+        first,
+        deliveries=deliveries,
+        participants=(0, 1),
+        conducts=(LifecycleReport(client=0), LifecycleReport(client=1)),
     )
     with Store.create(folder, head) as store:
         store.add_trial(trial)

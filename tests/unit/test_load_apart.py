@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.lab.run.api import Server
-from app.tools.load.apart import Sharing, cores_of, cores_of_servers, sharing
+from app.tools.load.cpu_isolation import Sharing, cores_of, cores_of_servers, sharing
 from tests.support.server import free_port
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="cores are given to processes on Linux only")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from app.tools.load.arrivals import Stamps, arrived
-from app.tools.load.generators import REPLAYED, SHARED, Row
+from app.tools.load.generators import REPLAYED, SHARED, GeneratorRow
 
 
 def row(
     seq: int = 0, *, client: int = 0, read_us: int = 1_500, kernel_us: int = 1_000, flags: int = 0
-) -> Row:
+) -> GeneratorRow:
     """One arrival that its kernel received half a millisecond before it was read."""
-    return Row(client, seq, seq + 100, 1000 * read_us, 1000 * kernel_us, flags)
+    return GeneratorRow(client, seq, seq + 100, 1000 * read_us, 1000 * kernel_us, flags)
 
 
 def test_an_arrival_with_a_stamp_of_its_own_was_received_when_its_kernel_received_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from app.core.trial import Severity, TrialWarning
 from app.lab.report.translation import known, translator
-from app.tools.load.apart import Sharing
+from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Gathered, Handshakes
 from app.tools.load.void_rules import GENERATOR_CODES, is_believable, rules
 from app.tools.load.watch import Seen

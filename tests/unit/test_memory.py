@@ -10,7 +10,7 @@ import pytest
 
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.further import further
+from app.lab.analysis.descriptive import further
 from app.lab.analysis.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
 from app.lab.report.further_tables import further_json
 from app.lab.report.translation import known

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.delivery import Delivery
 from app.core.trial import TrialRecord
-from app.lab.analysis.further import SECONDS_DELIVERIES_MAX, thinned
+from app.lab.analysis.descriptive import SECONDS_DELIVERIES_MAX, thinned
 from app.lab.analysis.signatures import CHECKED_MAX, signatures
 from tests.unit.support_run import a_delivery, a_plan, a_trial
 

@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from app.server.guesses import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
+from app.server.auth_throttle import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
 from app.server.operators import (
     LINK_S,
     LINKS_MAX,

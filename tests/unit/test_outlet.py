@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW
-from app.server.fanout.outlet import PUSH_US, Outlet
-from app.server.fanout.sending import Pause
+from app.server.fanout.connection import PUSH_US, DetachedConnection
+from app.server.fanout.flusher import Flusher
 from app.server.wsgi import epoll
 from app.server.wsgi.loop import Loop
 
@@ -81,12 +81,12 @@ class FakeLoop:
         self.later.append(function)
 
 
-class Probe(Outlet):
+class Probe(DetachedConnection):
     """An outlet that notes what it is told."""
 
     __slots__ = ("closed", "received")
 
-    def __init__(self, broadcaster: Broadcaster, sock: FakeSocket) -> None:
+    def __init__(self, broadcaster: Flusher, sock: FakeSocket) -> None:
         super().__init__(broadcaster, cast(Any, sock))
         self.closed: list[str] = []
         self.received = b""
@@ -103,8 +103,8 @@ class Bench:
 
     def __init__(self, *, frames_max: int = 1000, bytes_max: int = 10**6, room: int = 0) -> None:
         self.loop = FakeLoop()
-        self.broadcaster = Broadcaster(cast(Loop, self.loop), frames_max=frames_max, bytes_max=bytes_max)
-        self.audience = Audience()
+        self.broadcaster = Flusher(cast(Loop, self.loop), frames_max=frames_max, bytes_max=bytes_max)
+        self.audience = Channel()
         self.sock = FakeSocket()
         self.sock.room = room
         self.outlet = Probe(self.broadcaster, self.sock)

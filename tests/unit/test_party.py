@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.core.plan.scenario import BlockSpec, arms_from_names
-from app.lab.run.party import MISSED_MAX, Party, Phone, phones_of
+from app.lab.run.participant_pool import MISSED_MAX, ParticipantPool, Phone, phones_of
 
 ARMS = arms_from_names(["sse", "socketio"])
 
@@ -31,8 +31,8 @@ def room(*rows: dict[str, Any]) -> dict[str, Any]:
     return {"server_us": NOW_US, "participants": list(rows)}
 
 
-def party(*seats: int) -> Party:
-    return Party(phones_of(room(*map(row, seats))), seed=1)
+def party(*seats: int) -> ParticipantPool:
+    return ParticipantPool(phones_of(room(*map(row, seats))), seed=1)
 
 
 def block(clients: int, number: int = 0) -> BlockSpec:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.core.conduct import Conduct
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Arm
 from app.lab.run.matching import Expected
 from app.lab.run.phone_deliveries import Sample, conducts_of, phone_deliveries
@@ -113,4 +113,4 @@ def test_the_last_word_of_a_phone_counts_and_a_stranger_s_does_not() -> None:
         {"d-1": 2},
     )
 
-    assert found == (Conduct(2, frozen_ms=20.0, received_count=5, events=((7.5, "freeze"),)),)
+    assert found == (LifecycleReport(2, frozen_ms=20.0, received_count=5, events=((7.5, "freeze"),)),)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.conduct import Conduct
 from app.core.delivery import Delivery, SampleState
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import TrialSpec
 from app.core.trial import RunRecord, Severity, TrialRecord
 from app.lab.analysis.analyse import analyse
@@ -27,8 +27,8 @@ PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan"
 VOID, NOTE = Severity.VOID, Severity.NOTE
 
 
-def conduct(client: int, **changes: object) -> Conduct:
-    return Conduct(**{"client": client, "expected_count": 4, "received_count": 4, **changes})  # type: ignore[arg-type]
+def conduct(client: int, **changes: object) -> LifecycleReport:
+    return LifecycleReport(**{"client": client, "expected_count": 4, "received_count": 4, **changes})  # type: ignore[arg-type]
 
 
 def rows(*clients: int, **changes: object) -> list[Delivery]:
@@ -40,7 +40,10 @@ def rows(*clients: int, **changes: object) -> list[Delivery]:
 
 
 def phones_trial(
-    deliveries: list[Delivery], *conducts: Conduct, participants: tuple[int, ...] = (1, 4), **changes: object
+    deliveries: list[Delivery],
+    *conducts: LifecycleReport,
+    participants: tuple[int, ...] = (1, 4),
+    **changes: object,
 ) -> TrialRecord:
     return a_trial(
         deliveries,

@@ -6,7 +6,7 @@ from app.core.clocksync.sync import Probe
 from app.core.plan.classroom import classroom_plan
 from app.core.plan.scenario import TrialSpec, schedule
 from app.lab.run.api import Server
-from app.lab.run.party import Party, Phone
+from app.lab.run.participant_pool import ParticipantPool, Phone
 from app.lab.run.phones import Phones
 from app.lab.run.room_api import ServerTime
 from app.store.store import StampedProbe
@@ -24,7 +24,7 @@ class KnownTime(ServerTime):
 def phones_of_which_one_is_missing() -> Phones:
     """As `connect` leaves them when a phone did not get ready; the store is not reached."""
     server = Server("http://127.0.0.1:1", admin_token="t", clock_port=None, version={})
-    party = Party([Phone(0, "d-1", "", None)], seed=1)
+    party = ParticipantPool([Phone(0, "d-1", "", None)], seed=1)
     found = Phones("run-1", classroom_plan(1, seed=1), server, party, store=None, note=print)  # type: ignore[arg-type]
     found._time = KnownTime(server.url)
     found._chosen = found._missing = (0,)

@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import clock
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
-from app.server.fanout.recording import ROWS_SPARE, Recording
-from app.server.fanout.sending import Pause
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
+from app.server.fanout.flusher import Flusher
+from app.server.fanout.recorder import ROWS_SPARE, Recorder
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 
@@ -43,11 +43,11 @@ class Stage:
     """An audience that is recorded."""
 
     def __init__(self, *, notifications: int, members: int) -> None:
-        self.broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
-        self.audience = Audience()
+        self.broadcaster = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.audience = Channel()
         self.sockets: list[LoggedSocket] = []
         self.outlets: list[Probe] = []
-        self.recording = Recording(notifications=notifications, connections=members)
+        self.recording = Recorder(notifications=notifications, connections=members)
         for _ in range(members):
             self.join()
         for outlet in self.outlets:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.server.wsgi.handled import HANDLED
+from app.server.wsgi.detached import DETACHED
 from tests.support.blocking_worker import PEER, BlockingWorker, undated
 
 HEAD = b"POST /api/x?y=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nAuthorization: Bearer t\r\n\r\n"
@@ -204,7 +204,7 @@ def test_an_application_that_closes_its_input_spoils_nothing() -> None:
 
 
 def test_a_connection_that_is_taken_over_on_a_repeat_is_left_alone() -> None:
-    answers: list[Any] = [None, HANDLED]
+    answers: list[Any] = [None, DETACHED]
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         environ["wsgi.input"].read()

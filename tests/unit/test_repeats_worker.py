@@ -11,9 +11,9 @@ import pytest
 
 from app import clock
 from app.server.wsgi.answer_socket import SEND_IDLE_S
-from app.server.wsgi.door import Door
-from app.server.wsgi.turns import ALONE_US_MAX
+from app.server.wsgi.connection_limiter import ConnectionLimiter
 from app.server.wsgi.worker import FIRST_REQUEST_S
+from app.server.wsgi.yield_timer import ALONE_US_MAX
 from tests.support.blocking_worker import REQUEST, BlockingWorker, Noting, Start, undated
 
 OTHER = REQUEST.replace(b"localhost", b"localhost:80")
@@ -25,9 +25,11 @@ def fine(start: Start) -> list[bytes]:
     return [b"hello"]
 
 
-def strict_door() -> Door:
+def strict_door() -> ConnectionLimiter:
     """One request in eight seconds, three at once, on a day on which no time passes."""
-    return Door(count_max=10, per_address_max=1, is_exempt=lambda address: False, now_us=lambda: 1_000_000)
+    return ConnectionLimiter(
+        count_max=10, per_address_max=1, is_exempt=lambda address: False, now_us=lambda: 1_000_000
+    )
 
 
 @pytest.mark.parametrize(

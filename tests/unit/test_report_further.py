@@ -9,12 +9,12 @@ import pytest
 
 from app.core.columns import DeliveryColumns
 from app.core.trial import TrialRecord
+from app.lab.analysis.alternative_methods import POOLED_MAX, beside, once_sentences
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.beside import POOLED_MAX, beside, once_sentences
 from app.lab.analysis.characteristics import FIGURES, Characteristic, of
 from app.lab.analysis.comparison import Verdict
-from app.lab.analysis.further import further
-from app.lab.analysis.within import within_trials
+from app.lab.analysis.descriptive import further
+from app.lab.analysis.within_trial_ci import within_trials
 from app.lab.report.further_tables import characteristic_tables, methods_table, study_table
 from app.lab.report.html import report_html
 from app.lab.report.result import result_json

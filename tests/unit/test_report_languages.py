@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.core.conduct import Conduct
 from app.core.delivery import SampleState
+from app.core.lifecycle import LifecycleReport
 from app.core.trial import RunRecord, TrialRecord
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis, analyse
@@ -32,7 +32,7 @@ from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 APP = Path(__file__).resolve().parents[2] / "app"
 
 WARNERS = (
-    "lab/analysis/validity_conduct.py",
+    "lab/analysis/validity_lifecycle.py",
     "lab/analysis/validity_machine.py",
     "lab/analysis/validity_samples.py",
     "lab/analysis/signatures.py",
@@ -66,7 +66,7 @@ def with_phones(run: RunRecord) -> RunRecord:
             return record
         count = len(record.deliveries)
         ahead_us = EPOCH_US - CLIENT_CLOCK_US + 2_000_000
-        conduct = Conduct(0, expected_count=count, received_count=count, wall_ahead_us=ahead_us)
+        conduct = LifecycleReport(0, expected_count=count, received_count=count, wall_ahead_us=ahead_us)
         return replace(record, participants=(0,), conducts=(conduct,))
 
     return replace(

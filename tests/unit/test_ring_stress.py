@@ -24,8 +24,8 @@ from typing import Any
 
 import pytest
 
+from app.server.fanout.batch_sender import ROW_MAX
 from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
-from app.server.fanout.sending import ROW_MAX
 from app.tools.bench.messages import Messages
 from tests.support.kernel_ring import needs_ring
 

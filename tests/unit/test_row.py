@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.server.fanout.row import Row
+from app.server.fanout.cursor_runs import CursorRuns
 
 MEMBERS = 12
 
@@ -27,7 +27,7 @@ def test_a_row_knows_what_its_members_would(
     begins: list[int], moves: list[tuple[int, int, int]], caught_up: set[int]
 ) -> None:
     readers = [Reader(number, begin) for number, begin in enumerate(begins)]
-    row = Row(cast(Any, readers))
+    row = CursorRuns(cast(Any, readers))
     expected = list(begins)
 
     for number, (begin, count, cursor) in enumerate(moves):
@@ -44,7 +44,7 @@ def test_a_row_knows_what_its_members_would(
     assert [each.stands_at for each in readers] == expected
 
 
-def _told(row: Row) -> list[int]:
+def _told(row: CursorRuns) -> list[int]:
     places: list[int] = []
     while len(places) < MEMBERS:
         cursor, end = row.run_at(len(places))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree
 
-from app.core.course import Course, CpuSecond
+from app.core.timeline import CpuSecond, TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.seconds import seconds
@@ -16,7 +16,7 @@ from app.lab.report.seconds_figure import seconds_figure
 from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan
 
-CPU = Course(cpu_seconds=tuple(CpuSecond(at, 1.0, 0.02 * (at + 1), 0.01, 0.1) for at in range(4)))
+CPU = TrialTimeline(cpu_seconds=tuple(CpuSecond(at, 1.0, 0.02 * (at + 1), 0.01, 0.1) for at in range(4)))
 
 
 @cache

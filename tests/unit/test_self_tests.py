@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from app.server.factory import create_app
 from app.server.web.devices.self_test import STEPS_MAX
-from app.server.web.texts import LANGUAGES, catalogue
+from app.server.web.locale import LANGUAGES, catalogue
 from app.settings import Settings
 from app.store.archive import self_tests
 from app.store.archive.self_tests import FOLDER, RECORDS_MAX, SelfTestsFull

@@ -15,14 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import clock
-from app.server.fanout import sending
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout import batch_sender
+from app.server.fanout.batch_sender import (
+    AT_ONCE,
+    ONE_BY_ONE,
+    ROOM_BYTES,
+    ROW_MAX,
+    STAMPED_LOT,
+    Pause,
+    Sender,
+)
+from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
-from app.server.fanout.recording import Recording
+from app.server.fanout.cursor_runs import CursorRuns
+from app.server.fanout.flusher import Flusher
+from app.server.fanout.recorder import Recorder
 from app.server.fanout.ring import LOT_MAX
-from app.server.fanout.row import Row
-from app.server.fanout.sending import AT_ONCE, ONE_BY_ONE, ROOM_BYTES, ROW_MAX, STAMPED_LOT, Pause, Sender
 from tests.support.kernel_ring import OFFERED, needs_ring
 from tests.unit.test_outlet import FakeLoop, Probe
 
@@ -38,10 +46,10 @@ class Room:
 
     def __init__(self, members: int, *, at_once: bool) -> None:
         self.sender = Sender(at_once=at_once)
-        self.broadcaster = Broadcaster(
+        self.broadcaster = Flusher(
             cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000, sender=self.sender
         )
-        self.audience = Audience()
+        self.audience = Channel()
         self.peers: list[socket.socket] = []
         self.members: list[Probe] = []
         for _ in range(members):
@@ -106,7 +114,7 @@ FATES = st.sampled_from(["reads", "is full", "is gone", "leaves", "reads"])
 @given(fates=st.lists(FATES, min_size=1, max_size=12), is_recorded=st.booleans())
 def test_who_does_not_take_it_hurts_nobody(at_once: bool, fates: list[str], is_recorded: bool) -> None:
     with room_of(len(fates), at_once=at_once) as room:
-        recording = Recording(notifications=3, connections=len(fates))
+        recording = Recorder(notifications=3, connections=len(fates))
         if is_recorded:
             room.audience.recording = recording
         room.publish(b"<one>")
@@ -158,7 +166,7 @@ def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_ticks")
 def test_stamps_come_before_the_bytes_and_at_most_so_many_connections_share_one() -> None:
     with room_of(20, at_once=True) as room:
-        done, results, stamps_ns = room.sender.send_stamped(Row(room.members), 0, 20, b"data")
+        done, results, stamps_ns = room.sender.send_stamped(CursorRuns(room.members), 0, 20, b"data")
 
         assert (done, results) == (20, None)
         assert stamps_ns == [index // STAMPED_LOT for index in range(20)]
@@ -169,7 +177,7 @@ def test_one_by_one_each_has_a_stamp_of_its_own_also_behind_one_that_fails() -> 
     with room_of(5, at_once=False) as room:
         room.peers[2].close()
 
-        done, results, stamps_ns = room.sender.send_stamped(Row(room.members), 0, 5, b"data")
+        done, results, stamps_ns = room.sender.send_stamped(CursorRuns(room.members), 0, 5, b"data")
 
         assert done == 5
         assert results is not None
@@ -204,7 +212,7 @@ def test_without_a_ring_each_has_a_send_of_its_own_and_why_is_said(
     def refuse(_operation: int, _places: int) -> None:
         raise PermissionError(1, "not for you")
 
-    monkeypatch.setattr(sending, "Ring", refuse)
+    monkeypatch.setattr(batch_sender, "Ring", refuse)
     with room_of(3, at_once=True) as room, caplog.at_level(logging.INFO, logger="siar.sending"):
         room.publish(b"<one>")
 
@@ -227,7 +235,7 @@ def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
 ) -> None:
     members = 3 * LOT_MAX + 5
     with room_of(members, at_once=at_once) as room:
-        row = Row(room.members)
+        row = CursorRuns(room.members)
         countdown = itertools.count(1)
         pause = Pause(lambda: next(countdown) >= looks, every)
 
@@ -255,7 +263,7 @@ def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
             assert member.sock is not None
             member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * ROOM_BYTES)
         for data in (b"short", long, b"short again"):
-            assert room.sender.send(Row(room.members), 0, 3, data) == (3, None)
+            assert room.sender.send(CursorRuns(room.members), 0, 3, data) == (3, None)
 
         assert [room.received(index) for index in range(3)] == [b"short" + long + b"short again"] * 3
 

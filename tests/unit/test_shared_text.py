@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from app.server.transports.socket_io.kept_environ import kept
+from app.server.transports.socket_io.trim_environ import kept
 from app.server.wsgi.shared_text import CHARS_MAX, TEXTS_MAX, shared
 
 

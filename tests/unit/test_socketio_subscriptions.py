@@ -13,8 +13,8 @@ from werkzeug.test import Client
 from app.core.position import Position
 from app.server.broker.base import Filter, Replay
 from app.server.broker.memory import MemoryBroker
-from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.fanout import Fanout
+from app.server.fanout.flusher import Flusher
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.socket_io.engine.server import never
 from app.server.transports.socket_io.transport import SocketIoTransport
@@ -48,7 +48,7 @@ class Stage:
     def __init__(self) -> None:
         app = flask.Flask("stage")
         self.broker = WaitingBroker()
-        self.fanout = Fanout(self.broker, Broadcaster(Loop(), frames_max=1000, bytes_max=10**6))
+        self.fanout = Fanout(self.broker, Flusher(Loop(), frames_max=1000, bytes_max=10**6))
         self.transport = SocketIoTransport(
             app,
             self.fanout,

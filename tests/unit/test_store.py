@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from app.core.clocksync.sync import Probe
-from app.core.conduct import Conduct
 from app.core.delivery import Lifecycle
 from app.core.errors import Conflict, StoreError
 from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
+from app.core.lifecycle import LifecycleReport
 from app.store import schema
 from app.store.schema import VERSION
 from app.store.store import FILE_NAME, ClientBatch, Published, RunHead, StampedProbe, Store
@@ -77,8 +77,8 @@ def test_who_took_part_and_how_each_behaved_comes_back_the_same(tmp_path: Path) 
         records.trial(),
         participants=(4, 1),
         conducts=(
-            Conduct(1),
-            Conduct(4, 2, 3.5, 4.5, 5.5, 1, 12, 11, ((7.25, "freeze"), (9.0, "resume")), 1.5e15),
+            LifecycleReport(1),
+            LifecycleReport(4, 2, 3.5, 4.5, 5.5, 1, 12, 11, ((7.25, "freeze"), (9.0, "resume")), 1.5e15),
         ),
         deliveries=(records.delivery(client=4, visible=False, lifecycle=Lifecycle.HIDDEN),),
     )
@@ -121,7 +121,7 @@ def test_how_phones_behaved_before_they_told_their_wall_clock_is_read(tmp_path: 
     with Store.open(tmp_path / "run") as store:
         (trial,) = store.load().trials
 
-    assert trial.conducts == (Conduct(3, 1, 2.0, 0.0, 0.0, 0, 12, 11, ((7.5, "hidden"),)),)
+    assert trial.conducts == (LifecycleReport(3, 1, 2.0, 0.0, 0.0, 0, 12, 11, ((7.5, "hidden"),)),)
 
 
 def make_old(folder: Path, version: int) -> None:

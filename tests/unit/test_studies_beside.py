@@ -10,18 +10,18 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from app.core.course import Course
 from app.core.plan.scenario import Arm
+from app.core.timeline import TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.further import further
+from app.lab.analysis.descriptive import further
 from app.lab.report.contents import document_of
 from app.lab.report.markdown import markdown_of
 from app.lab.report.result import result_json
 from app.lab.report.study_tables import print_published
 from app.lab.studies.published import studies
-from app.lab.studies.studies_beside import studies_beside
-from app.lab.studies.study_beside import BesideRow, StudyBeside
+from app.lab.studies.registry import studies_beside
+from app.lab.studies.row import BesideRow, StudyBeside
 from tests.unit.support_run import RunMaker, a_plan
 from tests.unit.test_course import COURSE
 
@@ -189,7 +189,7 @@ def test_an_arm_whose_name_looks_like_markup_heads_its_column_as_it_is() -> None
 
 def test_phones_say_nothing_of_what_they_send() -> None:
     def silent(record: TrialRecord) -> TrialRecord:
-        return replace(record, course=Course(uploads_known=False))
+        return replace(record, course=TrialTimeline(uploads_known=False))
 
     analysis = analyse(RunMaker(a_plan(client_counts=(1,), blocks=2), alter=silent).run())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.server.web.texts import CATALOGUES, LANGUAGES
+from app.server.web.locale import CATALOGUES, LANGUAGES
 
 PARTS = sorted(path.stem for path in (CATALOGUES / LANGUAGES[0]).glob("*.json"))
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from app import clock
-from app.server.wsgi.turns import ALONE_US_MAX, WAITED_US, Turns
+from app.server.wsgi.yield_timer import ALONE_US_MAX, WAITED_US, YieldTimer
 
 
 class Now:
@@ -29,7 +29,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Now:
 
 
 def test_at_first_nobody_has_waited(now: Now) -> None:
-    turns = Turns()
+    turns = YieldTimer()
     now.us += ALONE_US_MAX - 1
 
     assert not turns.is_due()
@@ -37,7 +37,7 @@ def test_at_first_nobody_has_waited(now: Now) -> None:
 
 def test_a_thread_that_is_never_seen_to_have_been_asked_again_is_not_alone_for_long(now: Now) -> None:
     """A request of 300 us after the other, each of which comes between the look and the reading."""
-    turns = Turns()
+    turns = YieldTimer()
     given_us = [now.us]
 
     for _ in range(1_000):
@@ -51,7 +51,7 @@ def test_a_thread_that_is_never_seen_to_have_been_asked_again_is_not_alone_for_l
 
 
 def test_who_gives_way_for_another_reason_starts_the_time_anew(now: Now) -> None:
-    turns = Turns()
+    turns = YieldTimer()
     now.us += ALONE_US_MAX
     turns.give()
 
@@ -61,7 +61,7 @@ def test_who_gives_way_for_another_reason_starts_the_time_anew(now: Now) -> None
 
 
 def test_who_waited_for_a_request_had_the_others_run_and_who_found_it_there_had_not(now: Now) -> None:
-    turns = Turns()
+    turns = YieldTimer()
     now.us += ALONE_US_MAX
     turns.waited(now.us - WAITED_US + 1)
     assert turns.is_due()

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_BY_SERVER, CLOSED_LOST
-from app.server.fanout.outlet import WRITE_BYTES_MAX
-from app.server.fanout.recording import Recording
-from app.server.fanout.row import Row
-from app.server.fanout.sending import Pause
-from app.server.fanout.writing import write_to
+from app.server.fanout.connection import WRITE_BYTES_MAX
+from app.server.fanout.cursor_runs import CursorRuns
+from app.server.fanout.flusher import Flusher
+from app.server.fanout.flushing import flush_runs
+from app.server.fanout.recorder import Recorder
 from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
 
 FRAMES = (b"<one>", b"<two, which is longer>", b"<three>")
@@ -74,8 +74,8 @@ class Stage:
     """An audience whose stream has three frames, and a lot of it."""
 
     def __init__(self, *fates: tuple[int | Fate, int]) -> None:
-        self.broadcaster = Broadcaster(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
-        self.audience = Audience()
+        self.broadcaster = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.audience = Channel()
         self.members: list[Member] = []
         for frame in FRAMES:
             self.audience.stream.append(frame)
@@ -84,7 +84,7 @@ class Stage:
 
     def write(self) -> None:
         with self.broadcaster.lock:
-            write_to(self.audience, self.broadcaster.sender, Row(self.members), 0, len(self.members))
+            flush_runs(self.audience, self.broadcaster.sender, CursorRuns(self.members), 0, len(self.members))
 
 
 BOUNDARIES = (0, len(FRAMES[0]), len(FRAMES[0] + FRAMES[1]), len(STREAM))
@@ -96,7 +96,7 @@ def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
     fates: list[tuple[int | Fate, int]], is_recorded: bool
 ) -> None:
     stage = Stage(*fates)
-    recording = Recording(notifications=len(FRAMES), connections=len(fates))
+    recording = Recorder(notifications=len(FRAMES), connections=len(fates))
     stage.audience.recording = recording if is_recorded else None
 
     stage.write()
@@ -128,13 +128,13 @@ def test_a_row_whose_members_stand_at_several_places_gets_all_of_it_once_however
 ) -> None:
     stage = Stage(*((len(STREAM), begin) for begin in begins))
     if is_recorded:
-        stage.audience.recording = Recording(notifications=len(FRAMES), connections=len(begins))
+        stage.audience.recording = Recorder(notifications=len(FRAMES), connections=len(begins))
     looks = itertools.cycle([*dues, True])
     row, at = stage.audience.in_turn()
 
     while at < len(begins):
         with stage.broadcaster.lock:
-            done = write_to(
+            done = flush_runs(
                 stage.audience,
                 stage.broadcaster.sender,
                 row,
@@ -150,7 +150,7 @@ def test_a_row_whose_members_stand_at_several_places_gets_all_of_it_once_however
     assert [member.kernel.send_count for member in stage.members] == [begin < len(STREAM) for begin in begins]
 
 
-def _rows(recording: Recording) -> list[tuple[object, int]]:
+def _rows(recording: Recorder) -> list[tuple[object, int]]:
     return [(recording._outlets[row], recording._cursors[row]) for row in range(recording.count)]
 
 

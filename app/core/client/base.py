@@ -46,8 +46,8 @@ class Subscription:
         return urlsplit(self.url).path.rstrip("/") + path + (f"?{text}" if text else "")
 
 
-class Speech(Protocol):
-    """One connection's side of a conversation. `hear` raises `MalformedFrame` when the peer breaks the protocol."""
+class ClientProtocol(Protocol):
+    """One connection's side of a conversation. `receive_data` raises `MalformedFrame` when the peer breaks the protocol."""
 
     position: str | None
     """The server's position when it let this client in; `None` until then."""
@@ -60,7 +60,7 @@ class Speech(Protocol):
         ...
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the client is in, and what comes next begins a new notification: nothing is half decoded."""
         ...
 
@@ -68,7 +68,7 @@ class Speech(Protocol):
         """The first bytes to send."""
         ...
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """The notifications that `data` completes, as JSON objects."""
         ...
 

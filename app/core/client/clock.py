@@ -38,12 +38,12 @@ class Clock(Protocol):
         """A probe, to be sent at once: its stamp is taken just before."""
         ...
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """Answers: `probe`, `received_us`, `sent_us`, `timebase`. Raises `MalformedFrame`."""
         ...
 
 
-class ClockSpeech:
+class ClockProtocol:
     """The clock channel: a WebSocket that answers `{"probe": n}` with two stamps of the server."""
 
     is_numbered = True
@@ -65,7 +65,7 @@ class ClockSpeech:
         """A probe, to be sent at once: its stamp is taken just before."""
         return encode_frame(Opcode.TEXT, b'{"probe":%d}' % number, mask=os.urandom(4))
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """Answers: `probe`, `received_us`, `sent_us`, `timebase`."""
         body = self._response.feed(data)
         if not self.ready:
@@ -84,7 +84,7 @@ class ClockSpeech:
         return answers
 
 
-class HttpClockSpeech:
+class HttpClockProtocol:
     """`GET /api/clock` on one connection that is kept: slower, and answered by the measured server itself."""
 
     is_numbered = False
@@ -108,7 +108,7 @@ class HttpClockSpeech:
         self._number = number
         return self._request
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """The answer, once it is whole."""
         self._body += self._response.feed(data)
         head = self._response.head

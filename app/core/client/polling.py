@@ -19,10 +19,10 @@ _SEPARATOR = "\x1e"
 """Engine.IO 4: between the packets of one payload."""
 
 
-class PollingSpeech(PacketTalk):
+class PollingProtocol(PacketTalk):
     """Socket.IO 5 that never becomes a WebSocket. Ready with the CONNECT answer."""
 
-    at_rest = False
+    is_idle = False
     """Each answer is followed by another request: nothing may be passed over."""
 
     def __init__(self, subscription: Subscription) -> None:
@@ -36,7 +36,7 @@ class PollingSpeech(PacketTalk):
         """The first poll, which opens a session."""
         return self._request("GET")
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """Notifications out of the packets of an answer; the next request then is in `outgoing`."""
         self._body += self._response.feed(data)
         if not self._response.finished:

@@ -21,7 +21,7 @@ from app.core.protocol.websocket import (
 )
 
 
-class SocketIoSpeech(PacketTalk):
+class SocketIoProtocol(PacketTalk):
     """Socket.IO 5 over a WebSocket from the first byte: no polling before it. Ready with the CONNECT answer."""
 
     def __init__(self, subscription: Subscription) -> None:
@@ -32,9 +32,9 @@ class SocketIoSpeech(PacketTalk):
         self._upgraded = False
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the client is in, and what comes next begins a new message."""
-        return self.position is not None and self._response.at_rest and self._frames.at_rest
+        return self.position is not None and self._response.is_idle and self._frames.is_idle
 
     def opening(self) -> bytes:
         """The WebSocket handshake."""
@@ -46,7 +46,7 @@ class SocketIoSpeech(PacketTalk):
             headers={"User-Agent": self._subscription.user_agent},
         )
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """Notifications out of event packets; pings are answered, CONNECT is asked for."""
         body = self._response.feed(data)
         if not self._upgraded:

@@ -11,7 +11,7 @@ from app.core.protocol.event_stream import CONTENT_TYPE, EventStreamDecoder
 from app.core.protocol.http_response import ResponseDecoder
 
 
-class SseSpeech:
+class SseProtocol:
     """`GET /events`. Ready with the first block of the stream, which carries the position."""
 
     def __init__(self, subscription: Subscription) -> None:
@@ -27,9 +27,9 @@ class SseSpeech:
         return self._response.finished
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the client is in, and what comes next begins a new event."""
-        return self.position is not None and self._response.at_rest and self._stream.at_rest
+        return self.position is not None and self._response.is_idle and self._stream.is_idle
 
     def opening(self) -> bytes:
         """The request."""
@@ -46,7 +46,7 @@ class SseSpeech:
         lines = [f"GET {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
-    def hear(self, data: bytes) -> list[dict[str, Any]]:
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
         """Notifications out of events."""
         body = self._response.feed(data)
         head = self._response.head

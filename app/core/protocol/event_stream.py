@@ -50,7 +50,7 @@ class EventStreamDecoder:
         self._failed = False
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether what comes next begins a new event."""
         return not (self._line or self._data or self._type or self._after_cr or self._at_start)
 

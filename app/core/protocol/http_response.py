@@ -47,7 +47,7 @@ class ResponseDecoder:
         next(self._steps)
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether what comes next begins something new: a load client then knows bytes that it has decoded before."""
         return self.head is not None and not self._buffer and not self._inside_chunk
 

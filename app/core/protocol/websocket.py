@@ -131,7 +131,7 @@ class FrameDecoder:
         return len(self._held or b"") + len(self._parts or b"")
 
     @property
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether what comes next begins a new message."""
         return self._held is None and self._opcode is None and not self.closed
 

@@ -16,7 +16,7 @@ BlockName = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BandCell:
     """One arm at one count, of the blocks so far that are not void."""
 
     delay_ms_p50: float | None
@@ -88,7 +88,7 @@ class Bands:
                 found.setdefault(arm.name, {})[str(clients)] = asdict(self._cell(arm.name, clients))
         return found
 
-    def _cell(self, arm: str, clients: int) -> Cell:
+    def _cell(self, arm: str, clients: int) -> BandCell:
         blocks = {name: trials for name, trials in self._trials.items() if name[0] == clients}
         every = [each for trials in blocks.values() for each in trials if each.arm == arm]
         valid = [
@@ -101,7 +101,7 @@ class Bands:
         own = [each for _, each in valid]
         cpus_us = [per_delivery_us(each.cpu, self._idle.get(name), each.in_window) for name, each in valid]
         delays_ms = sorted(delay for each in own for delay in each.delays_ms)
-        return Cell(
+        return BandCell(
             delay_ms_p50=quantile_of_ascending(delays_ms, 0.5),
             delay_ms_p25=quantile_of_ascending(delays_ms, 0.25),
             delay_ms_p75=quantile_of_ascending(delays_ms, 0.75),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.lab.analysis.further import FurtherRow
+from app.lab.analysis.descriptive import FurtherRow
 from app.lab.analysis.summary import SummaryRow
 
 

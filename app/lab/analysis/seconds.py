@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.course import kernel_percent, process_percent
-from app.lab.analysis.further import thinned
-from app.lab.analysis.kept import kept
+from app.lab.analysis.cached import kept
+from app.lab.analysis.descriptive import thinned
 from app.lab.analysis.statistics import mean
 from app.lab.analysis.telemetry import Series, telemetry
+from app.lab.analysis.timeline import kernel_percent, process_percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.cached import kept
 from app.lab.analysis.columns import Columns, Floats, columns_of
 from app.lab.analysis.groups import Groups
-from app.lab.analysis.kept import kept
 from app.lab.analysis.metrics import is_supported
 from app.lab.analysis.positions import PositionFigures, position_figures
 from app.lab.analysis.statistics import quantile_of_ascending

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor
 
-from app.core.course import Course, Upload
 from app.core.delivery import Delivery
 from app.core.plan.scenario import Plan, arm_plan
+from app.core.timeline import TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.arrivals import GAP_S_LIMITS, intervals_of, share
 from app.lab.analysis.columns import ARRIVED, columns_of
@@ -171,7 +171,7 @@ def _of_client(
     )
 
 
-def _uploads_by_client(course: Course | None) -> dict[int, list[Upload]] | None:
+def _uploads_by_client(course: TrialTimeline | None) -> dict[int, list[Upload]] | None:
     """`None` where clients did not say what they sent; one that is not in it sent nothing."""
     if course is None or not course.uploads_known:
         return None

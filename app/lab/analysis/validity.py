@@ -21,7 +21,7 @@ from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.lab.analysis.signatures import CODES as SIGNATURES
 from app.lab.analysis.signatures import signatures
 from app.lab.analysis.trial_figures import TrialFigures, figures_of
-from app.lab.analysis.validity_conduct import conduct_warnings, phone_warnings
+from app.lab.analysis.validity_lifecycle import conduct_warnings, phone_warnings
 from app.lab.analysis.validity_machine import machine_warnings
 from app.lab.analysis.validity_samples import instrument_warnings, result_warnings, sample_warnings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.core.trial import CpuUse, TrialRecord, TrialWarning
-from app.lab.analysis.warned import note, void
+from app.lab.analysis.trial_warnings import note, void
 from app.lab.analysis.words import number
 
 OTHER_LOAD_CORES_NOTE = 0.02

@@ -13,7 +13,7 @@ from app.lab.analysis.columns import Columns, columns_of
 from app.lab.analysis.metrics import TrialMetrics
 from app.lab.analysis.split import Split
 from app.lab.analysis.trial_figures import TrialFigures
-from app.lab.analysis.warned import note, void
+from app.lab.analysis.trial_warnings import note, void
 from app.lab.analysis.words import count_of, listing, number, states
 
 SOURCE_LAG_MS_MAX = 5.0

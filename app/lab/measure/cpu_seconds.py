@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import psutil
 
 from app import clock
-from app.core.course import CpuSecond
+from app.core.timeline import CpuSecond
 from app.core.units import MonotonicUs
 from app.lab.measure.cpu import CpuSnapshot, clock_ns
 

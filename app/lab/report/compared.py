@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from app.lab.analysis.across import AcrossRow, Change, across, regressions
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import SettingDifference, Weight, objections, setting_differences
+from app.lab.analysis.compare_runs import AcrossRow, Change, across, regressions
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, number
 from app.lab.report.terminal import plain
 

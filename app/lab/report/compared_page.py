@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from app.i18n import Words
 from app.lab.analysis import words
-from app.lab.analysis.across import AcrossRow, Change, across, regressions
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import SettingDifference, Weight, objections, setting_differences
+from app.lab.analysis.compare_runs import AcrossRow, Change, across, regressions
 from app.lab.report.compared import change_word, subject
 from app.paths import TEMPLATES
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from app.lab.analysis.alternative_methods import Beside
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.beside import Beside
 from app.lab.analysis.characteristics import COUNTED, Characteristic, Figure, of
-from app.lab.analysis.further import FurtherRow
+from app.lab.analysis.descriptive import FurtherRow
 from app.lab.analysis.sentences import difference_title
 from app.lab.analysis.study_method import Stamps
 from app.lab.analysis.summary import SummaryRow

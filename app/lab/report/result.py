@@ -12,20 +12,20 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from app.core.conduct import Conduct
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
+from app.lab.analysis.alternative_methods import beside
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.beside import beside
 from app.lab.analysis.comparison import Comparison
-from app.lab.analysis.course import trial_course
 from app.lab.analysis.cpu import idle_rate
-from app.lab.analysis.further import further
+from app.lab.analysis.descriptive import further
 from app.lab.analysis.sentences import sentence
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
+from app.lab.analysis.timeline import trial_course
 from app.lab.analysis.verdict import run_verdict
-from app.lab.analysis.within import within_trials
+from app.lab.analysis.within_trial_ci import within_trials
 from app.lab.analysis.words import pseudonym
 from app.lab.report.factor_effects import factors_json
 from app.lab.report.further_tables import beside_json, further_json
@@ -135,7 +135,7 @@ def _trial(trial: AnalysedTrial) -> Json:
     }
 
 
-def _conduct(conduct: Conduct) -> Json:
+def _conduct(conduct: LifecycleReport) -> Json:
     values = asdict(conduct)
     del values["client"], values["events"]
     return {"participant": pseudonym(conduct.client), **values}

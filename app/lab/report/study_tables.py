@@ -15,8 +15,8 @@ from app.lab.report.document import Block, Folded, Heading, Kind, Listing, Numbe
 from app.lab.report.tables import Table
 from app.lab.report.terminal import Page
 from app.lab.report.translation import translator
-from app.lab.studies.studies_beside import studies_beside
-from app.lab.studies.study_beside import BesideRow, BesideTable, StudyBeside
+from app.lab.studies.registry import studies_beside
+from app.lab.studies.row import BesideRow, BesideTable, StudyBeside
 
 INTRODUCTION = (
     "Each study's figures as they were published, and this run's own in the same rows where it measured them. They were found "

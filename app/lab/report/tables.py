@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.conduct import Conduct
+from app.core.lifecycle import LifecycleReport
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison import Comparison
@@ -111,7 +111,7 @@ def _is_void_by(client: int, record: TrialRecord) -> bool:
     return record.published > 0 if said is None else _is_at_fault(said)
 
 
-def _is_at_fault(conduct: Conduct) -> bool:
+def _is_at_fault(conduct: LifecycleReport) -> bool:
     return bool(conduct.asleep_ms > 0 or conduct.reload_count or conduct.clock_steps or conduct.disconnects)
 
 

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from app.core.trial import RunRecord, Severity
 from app.i18n import LANGUAGES
+from app.lab.analysis.alternative_methods import once_sentences
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.beside import once_sentences
 from app.lab.analysis.comparison import Comparison, Verdict
 from app.lab.analysis.live import LiveRow
 from app.lab.analysis.sentences import sentence

@@ -10,8 +10,8 @@ from app import clock
 from app.core.client import CLOCKS
 from app.core.errors import MalformedFrame
 from app.core.units import MonotonicUs
+from app.lab.run.client_tls import address_of, encryption_for
 from app.lab.run.links import Chunk, Link, Loop
-from app.lab.run.trust import address_of, encryption_for
 
 SPACING_US = (1_500, 4_000)
 """Between probes of a burst. On Wi-Fi 15 to 40 ms are needed, to see the radio asleep and awake; there is no radio
@@ -52,7 +52,7 @@ class ClockChannel:
         """Why there is no channel any more."""
         self._loop = loop
         self._on_ready = on_ready
-        self._speech = CLOCKS[channel](url)
+        self._protocol = CLOCKS[channel](url)
         self._random = random.Random()
         self._number = 0
         self._sent_us: MonotonicUs | None = None
@@ -80,7 +80,7 @@ class ClockChannel:
         self._loop.remove(self._link)
 
     def _open(self) -> None:
-        self._loop.send(self._link, self._speech.opening())
+        self._loop.send(self._link, self._protocol.opening())
 
     def _ask(self) -> None:
         if self._left == 0 or self.trouble is not None:
@@ -91,7 +91,7 @@ class ClockChannel:
         self._left -= 1
         self._number += 1
         number = self._number
-        question = self._speech.question(number)
+        question = self._protocol.question(number)
         self._sent_us = clock.monotonic_us()
         self._loop.send(self._link, question)
         self._loop.call_later(ANSWER_TIMEOUT_US, lambda: self._give_up(number))
@@ -100,27 +100,27 @@ class ClockChannel:
         if self._sent_us is None or self._number != number:
             return
         self._sent_us = None
-        if self._speech.is_numbered:
+        if self._protocol.is_numbered:
             self._ask()
         else:
             # A late answer would be taken for that of the next question, which is a wrong stamp.
             self._fail("the server did not tell its time soon enough")
 
     def _hear(self, chunk: Chunk) -> None:
-        was_ready = self._speech.ready
+        was_ready = self._protocol.ready
         try:
             if not chunk.data:
                 raise MalformedFrame(self._link.trouble or "The clock channel was closed.")
-            answers = self._speech.hear(chunk.data)
-            if self._speech.outgoing:
-                self._loop.send(self._link, bytes(self._speech.outgoing))
-                self._speech.outgoing.clear()
+            answers = self._protocol.receive_data(chunk.data)
+            if self._protocol.outgoing:
+                self._loop.send(self._link, bytes(self._protocol.outgoing))
+                self._protocol.outgoing.clear()
             for answer in answers:
                 self._take(answer, chunk.read_us)
         except (MalformedFrame, KeyError, TypeError, ValueError) as error:
             self._fail(str(error))
             return
-        if self._speech.ready and not was_ready:
+        if self._protocol.ready and not was_ready:
             self._on_ready()
 
     def _fail(self, why: str) -> None:

@@ -14,12 +14,12 @@ from typing import Any, Self
 
 from app import clock
 from app.core.clocksync.sync import Probe
-from app.core.course import Opening, Upload
 from app.core.errors import Unfit
+from app.core.timeline import Opening, Upload
 from app.i18n import ending
 from app.lab.run import processes
 from app.lab.run.clients import Arrival
-from app.lab.run.pretence import Pretence
+from app.lab.run.simulated_clock import SimulatedClock
 from app.store.store import StampedProbe
 
 READY_TIMEOUT_S = 15.0
@@ -91,7 +91,7 @@ class ClientLink:
         if answer["is"] == "trouble":
             raise Unfit(ending("clock_unreachable", host=host, port=port))
 
-    def pretend(self, pretence: Pretence) -> None:
+    def pretend(self, pretence: SimulatedClock) -> None:
         """Have the clients' clock be wrong from now on, in all that they hand over."""
         self._command({"do": "pretend", **asdict(pretence)})
 

@@ -4,7 +4,7 @@ Commands come as JSON lines on standard input, answers go as JSON lines to stand
 While a trial runs nothing is written but the one line that says that it is complete.
 
     {"do": "clock", "host", "port", "channel", "secure"}   {"is": "clock_ready"}
-    {"do": "pretend", "offset_us", ...}              no answer; `Pretence` has the names
+    {"do": "pretend", "offset_us", ...}              no answer; `SimulatedClock` has the names
     {"do": "connect", "clients": [{...}, ...]}       {"is": "ready"}
     {"do": "burst", "count"}                         {"is": "probes", "answered", "rows": [[timebase, t1, t2, t3, t4], ...]}
     {"do": "expect", "run", "trial", "count"}        {"is": "complete"}, once every client has everything
@@ -30,9 +30,9 @@ from typing import Any
 from app import clock
 from app.lab.run.client_clock import ClockChannel, ProbeStamps
 from app.lab.run.clients import Arrival, Clients, ClientSpec, Expectation
-from app.lab.run.lines import Lines
+from app.lab.run.line_reader import LineReader
 from app.lab.run.links import Loop
-from app.lab.run.pretence import TRUE_CLOCK, Pretence
+from app.lab.run.simulated_clock import TRUE_CLOCK, SimulatedClock
 from app.lab.run.ticker import Ticker
 
 KERNEL_CLOCK_PERIOD_US = 1_000_000
@@ -83,7 +83,7 @@ class ClientProcess:
 
     def do_pretend(self, **wrong: float) -> None:
         """Hand over stamps as a clock that is wrong by intent would have shown them."""
-        self._pretence = Pretence(**wrong)
+        self._pretence = SimulatedClock(**wrong)
 
     def do_connect(self, clients: list[dict[str, Any]]) -> None:
         """Connect clients, in the given order."""
@@ -211,7 +211,7 @@ def main() -> None:
         output.flush()
 
     process = ClientProcess(write)
-    commands = Lines(sys.stdin.fileno(), process.command)
+    commands = LineReader(sys.stdin.fileno(), process.command)
     process.loop.watch(sys.stdin.fileno(), commands.read)
     while not commands.ended:
         process.loop.turn()

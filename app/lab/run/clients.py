@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app import clock
-from app.core.client import SPEECHES, Speech, Subscription
+from app.core.client import PROTOCOLS, ClientProtocol, Subscription
 from app.core.client.base import ENDED, TORN
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
+from app.lab.run.client_tls import address_of, encryption_for
 from app.lab.run.links import Chunk, Link, Loop
-from app.lab.run.trust import address_of, encryption_for
 
 RECONNECT_US = 200_000
 """How long a client that lost its connection waits before it comes back to resume."""
@@ -81,7 +81,7 @@ class Client:
 
     spec: ClientSpec
     link: Link | None = None
-    speech: Speech | None = None
+    protocol: ClientProtocol | None = None
     last_event_id: str | None = None
     was_ready: bool = False
     disconnects: int = 0
@@ -101,7 +101,7 @@ class Client:
     @property
     def is_ready(self) -> bool:
         """Whether the server has let it in."""
-        return self.speech is not None and self.speech.position is not None
+        return self.protocol is not None and self.protocol.position is not None
 
 
 class Clients:
@@ -146,7 +146,7 @@ class Clients:
         if client not in self._clients:
             return  # A reconnect that was planned before the clients were let go.
         spec = client.spec
-        client.speech = SPEECHES[spec.transport](
+        client.protocol = PROTOCOLS[spec.transport](
             Subscription(spec.url, spec.topics, client.last_event_id, spec.fanout)
         )
         client.openings.append(Connecting(clock.monotonic_us()))
@@ -166,13 +166,13 @@ class Clients:
     def _begin(self, client: Client) -> None:
         """TCP, and TLS where there is any, stands: ask for what it was opened for."""
         client.openings[-1].connected_us = clock.monotonic_us()
-        if client.speech is not None:
-            self._say(client, client.speech.opening())
+        if client.protocol is not None:
+            self._say(client, client.protocol.opening())
 
     def _close(self, client: Client) -> None:
         if client.link is not None:
             self._loop.remove(client.link)
-        client.link = client.speech = None
+        client.link = client.protocol = None
 
     def _lose(self, client: Client, why: str) -> None:
         """The connection is gone: count it, and come back to where the client left off."""
@@ -189,8 +189,8 @@ class Clients:
             self._loop.send(client.link, data)
 
     def _hear(self, client: Client, chunk: Chunk) -> None:
-        speech = client.speech
-        if speech is None:
+        protocol = client.protocol
+        if protocol is None:
             return
         if not chunk.data:
             why = client.link.trouble if client.link is not None else None
@@ -201,19 +201,19 @@ class Clients:
             opening.first_byte_us = chunk.read_us
         was_ready = client.is_ready
         try:
-            notifications = speech.hear(chunk.data)
+            notifications = protocol.receive_data(chunk.data)
             if client.is_ready and not was_ready:
                 opening.ready_us = chunk.read_us
-                self._let_in(client, speech.position or "")
+                self._let_in(client, protocol.position or "")
             for place, notification in enumerate(notifications):
                 self._keep(client, notification, chunk, place, alone=len(notifications) == 1)
         except MalformedFrame as error:
             self._lose(client, str(error))
             return
-        if speech.outgoing:
-            self._say(client, bytes(speech.outgoing))
-            speech.outgoing.clear()
-        if speech.ended:
+        if protocol.outgoing:
+            self._say(client, bytes(protocol.outgoing))
+            protocol.outgoing.clear()
+        if protocol.ended:
             self._lose(client, ENDED)
 
     def _let_in(self, client: Client, position: str) -> None:

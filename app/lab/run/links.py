@@ -106,7 +106,7 @@ class Link:
         """What the read meant, with its stamps; `None` while nothing is whole."""
         was_open = encryption.is_open
         try:
-            data = encryption.hear(chunk.data)
+            data = encryption.receive_data(chunk.data)
         except OSError as error:
             self.trouble = str(error)
             return replace(chunk, data=b"")

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, Protocol
 
 from app.core.clocksync.sync import BOUND_MAX_US
 from app.core.columns import DeliveryColumns
-from app.core.conduct import Conduct
 from app.core.delivery import Lifecycle, Outcome, SampleState
 from app.core.errors import MalformedPosition
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Arm
 from app.core.position import parse_position
 from app.lab.run.matching import Expected
 
 
-class Row(Protocol):
+class PhoneRow(Protocol):
     """A batch as the store gives it."""
 
     def __getitem__(self, name: str, /) -> Any:
@@ -87,9 +87,9 @@ def _rows(
                 yield from ((*head, *_judged(each, again, arm, None)) for again in others)
 
 
-def conducts_of(batches: Iterable[Row], clients: Mapping[str, int]) -> tuple[Conduct, ...]:
+def conducts_of(batches: Iterable[PhoneRow], clients: Mapping[str, int]) -> tuple[LifecycleReport, ...]:
     """What each participant said of itself, the last word of each; `clients` by device."""
-    last: dict[int, Conduct] = {}
+    last: dict[int, LifecycleReport] = {}
     for batch in batches:
         client = clients.get(batch["device"])
         if client is not None and batch["conduct"] is not None:
@@ -97,7 +97,7 @@ def conducts_of(batches: Iterable[Row], clients: Mapping[str, int]) -> tuple[Con
     return tuple(last[client] for client in sorted(last))
 
 
-def devices_of(batches: Iterable[Row], clients: Mapping[str, int]) -> dict[int, dict[str, Any]]:
+def devices_of(batches: Iterable[PhoneRow], clients: Mapping[str, int]) -> dict[int, dict[str, Any]]:
     """What each participant said of its device."""
     said = [
         (client, json.loads(batch["conduct"]).get("device"))
@@ -107,9 +107,9 @@ def devices_of(batches: Iterable[Row], clients: Mapping[str, int]) -> dict[int, 
     return {client: dict(device) for client, device in said if isinstance(device, dict)}
 
 
-def _conduct(client: int, said: Mapping[str, Any]) -> Conduct:
+def _conduct(client: int, said: Mapping[str, Any]) -> LifecycleReport:
     events = [(float(at_us), str(kind)) for at_us, kind in (said.get("events") or [])[:EVENTS_MAX]]
-    return Conduct(
+    return LifecycleReport(
         client=client,
         disconnects=int(said.get("disconnects") or 0),
         hidden_ms=float(said.get("hidden_ms") or 0.0),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.conduct import Conduct
+from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Plan, TrialSpec, arm_plan
 from app.core.trial import TrialRecord
 from app.lab.run import matching
@@ -42,7 +42,7 @@ class Posted:
 
     samples: Mapping[int, Sequence[Sample]]
     """By participant, in the order in which they came."""
-    conducts: tuple[Conduct, ...]
+    conducts: tuple[LifecycleReport, ...]
     devices: Mapping[int, Mapping[str, Any]]
     """What each said of its device."""
 

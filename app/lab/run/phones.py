@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.core.course import Course
 from app.core.errors import Conflict
 from app.core.plan.classroom import OVERHEAD_S
 from app.core.plan.scenario import BlockSpec, Plan, TrialSpec, arm_plan
+from app.core.timeline import TrialTimeline
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.core.wire import TRIAL_TOPIC_PREFIX
 from app.i18n import remark
@@ -24,11 +24,11 @@ from app.lab.measure.cpu import CpuChange, CpuSampler, CpuSnapshot
 from app.lab.measure.cpu_seconds import cpu_seconds
 from app.lab.run.api import Server, TrialOnServer
 from app.lab.run.laboratory import Finished
-from app.lab.run.orders import order_of, source_record
-from app.lab.run.party import Party
+from app.lab.run.participant_pool import ParticipantPool
 from app.lab.run.phone_records import phone_record, posted
 from app.lab.run.room_api import RoomOperator, ServerTime
 from app.lab.run.room_watch import RoomWatch
+from app.lab.run.trial_requests import order_of, source_record
 from app.lab.run.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
 from app.lab.run.trial_warnings import late_edge, process_warnings
 from app.store import spool
@@ -52,7 +52,7 @@ class Phones:
     run: str
     plan: Plan
     server: Server
-    party: Party
+    party: ParticipantPool
     store: Store
     note: Callable[[str], None]
     """Takes a sentence for people."""
@@ -68,7 +68,7 @@ class Phones:
     """Those of the chosen that are missing in the present trial."""
     _probes: tuple[StampedProbe, ...] = field(init=False, default=())
     _spec: TrialSpec | None = field(init=False, default=None)
-    _course: Course | None = field(init=False, default=None)
+    _course: TrialTimeline | None = field(init=False, default=None)
     _ordered: TrialOnServer | None = field(init=False, default=None)
     _devices: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
@@ -138,7 +138,7 @@ class Phones:
         before, started_us = self._edge(), self._time.now_us()
         with cpu_seconds(before) as seconds:
             self._pause_until(ordered.last_due_us + EDGE_LAG_US)
-        self._course = Course(tuple(seconds), uploads_known=False)
+        self._course = TrialTimeline(tuple(seconds), uploads_known=False)
         change, ended_us = change_of(before, self._edge()), self._time.now_us()
         self._missing = self._collect(ordered)
         return self._finished(spec, ordered, change, started_us, ended_us)

@@ -26,7 +26,7 @@ from app.lab.report.phone_results import write_participants, write_phone_results
 from app.lab.run.api import Server
 from app.lab.run.client_link import Stopped
 from app.lab.run.laboratory import Laboratory
-from app.lab.run.party import Party, phones_of
+from app.lab.run.participant_pool import ParticipantPool, phones_of
 from app.lab.run.phones import Phones
 from app.lab.run.progress import Both, Progress
 from app.lab.run.room_api import Room, RoomOperator
@@ -121,7 +121,7 @@ class RoomRun:
         found = phones_of(room)
         if not found:
             raise Unfit("Everybody left during the countdown: there is no phone to measure with.")
-        party = Party(found, seed=self.plan.seed)
+        party = ParticipantPool(found, seed=self.plan.seed)
         plan = with_phones(self.plan, len(party.phones))
         progress = Both(self.progress, RoomProgress(self.operator, plan))
         try:
@@ -136,7 +136,7 @@ class RoomRun:
             if (self.folder / FILE_NAME).is_file():
                 self._report(party)
 
-    def _head(self, plan: Plan, party: Party) -> RunHead:
+    def _head(self, plan: Plan, party: ParticipantPool) -> RunHead:
         return RunHead(
             id=self.run,
             started=naming.utc_now(),
@@ -152,7 +152,9 @@ class RoomRun:
         )
 
     @contextlib.contextmanager
-    def _laboratory(self, plan: Plan, party: Party, store: Store, progress: Progress) -> Iterator[Laboratory]:
+    def _laboratory(
+        self, plan: Plan, party: ParticipantPool, store: Store, progress: Progress
+    ) -> Iterator[Laboratory]:
         # Before the first trial: who is in it must be findable however the run ends.
         write_participants(self.folder, _with_names(party))
         yield Phones(self.run, plan, self.server, party, store, progress.note, self.stop)
@@ -175,7 +177,7 @@ class RoomRun:
             is_over.set()
             asking.join()
 
-    def _report(self, party: Party) -> None:
+    def _report(self, party: ParticipantPool) -> None:
         """Write everything there is to read, and tell the room."""
         with self._heard_of():
             with Store.open(self.folder) as store:
@@ -221,7 +223,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.4g}")
 
 
-def _with_names(party: Party) -> list[dict[str, object]]:
+def _with_names(party: ParticipantPool) -> list[dict[str, object]]:
     return [
         {
             "client": each.client,

@@ -11,7 +11,7 @@ from app import clock
 from app.core.errors import Unfit
 from app.lab.run.api import Server, find_server
 from app.lab.run.client_link import Stopped
-from app.lab.run.party import Party
+from app.lab.run.participant_pool import ParticipantPool
 from app.lab.run.room_api import Room, RoomOperator
 
 LOOK_S = 0.25
@@ -28,7 +28,7 @@ class RoomWatch:
     run: str
     server: Server
     operator: RoomOperator
-    party: Party
+    party: ParticipantPool
     note: Callable[[str], None]
     """Takes a sentence for people."""
     stopping: Callable[[], bool]

@@ -23,10 +23,10 @@ from app.lab.analysis.validity import check_trial, is_valid
 from app.lab.measure import host
 from app.lab.run.api import Server
 from app.lab.run.client_link import ClientLink, Stopped
+from app.lab.run.client_tls import address_of
 from app.lab.run.laboratory import Finished, Laboratory
 from app.lab.run.progress import Progress
 from app.lab.run.trial_run import BuiltInClients
-from app.lab.run.trust import address_of
 from app.settings import is_loopback
 from app.store import run_ids as naming
 from app.store import spool

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from app.core.clocksync.sync import ClockSync
 from app.core.columns import DeliveryColumns
-from app.core.course import Course
 from app.core.plan.scenario import BlockSpec, Plan, TrialSpec, arm_plan
+from app.core.timeline import TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.measure.cpu import CpuChange, CpuSampler, CpuSnapshot, difference
 from app.lab.measure.cpu_seconds import cpu_seconds
@@ -25,8 +25,8 @@ from app.lab.run.api import Operator, Server
 from app.lab.run.client_link import ClientLink, Collected
 from app.lab.run.instrument import instrument_record
 from app.lab.run.laboratory import Finished
-from app.lab.run.orders import order_of, source_record
 from app.lab.run.runner_clock import CLOCK_AGE_US_MAX, PROBES_AT_START, RunnerClock
+from app.lab.run.trial_requests import order_of, source_record
 from app.lab.run.trial_warnings import SourceRecord, late_edge, process_warnings
 from app.store.store import StampedProbe
 
@@ -177,7 +177,7 @@ class BuiltInClients:
             cpu=change.use if change else None,
             warnings=tuple(warnings),
             instrument=instrument,
-            course=Course(tuple(seconds), collected.openings, collected.uploads),
+            course=TrialTimeline(tuple(seconds), collected.openings, collected.uploads),
         )
         return Finished(record, source.published, (*probes_before, *probes))
 

@@ -22,11 +22,11 @@ from app.core.position import Position
 from app.core.protocol.deflate import DEFLATED, PLAIN
 from app.core.wire import EVENT_SERVICE, TRANSPORTS
 from app.server.broker.base import Broker, Filter, Replay
-from app.server.fanout.audience import Audience
-from app.server.fanout.broadcaster import Broadcaster
+from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED, CLOSED_DRAIN, CLOSED_HISTORY, CLOSED_SLOW, Closed
-from app.server.fanout.outlet import Outlet, Reads
-from app.server.fanout.recording import Recording
+from app.server.fanout.connection import DetachedConnection, JoinedChannel
+from app.server.fanout.flusher import Flusher
+from app.server.fanout.recorder import Recorder
 
 logger = logging.getLogger("siar.fanout")
 
@@ -68,7 +68,7 @@ class Framing(Protocol):
         ...
 
 
-class Group(Audience):
+class FilteredChannel(Channel):
     """The connections that get the same bytes."""
 
     __slots__ = ("form", "wanted")
@@ -84,7 +84,7 @@ class Group(Audience):
 class Fanout:
     """The connections of this process. All methods may be called from any thread."""
 
-    def __init__(self, broker: Broker, broadcaster: Broadcaster) -> None:
+    def __init__(self, broker: Broker, broadcaster: Flusher) -> None:
         self._broker = broker
         self.broadcaster = broadcaster
         self._framings: dict[str, Framing] = {}
@@ -92,8 +92,8 @@ class Fanout:
         """Who is counted, at zero too."""
         self._stock: dict[Connection, int] = {}
         """Since when, in the order in which they came: so they are served."""
-        self._groups: dict[tuple[Filter, str], Group] = {}
-        self._recordings: dict[str, Recording] = {}
+        self._groups: dict[tuple[Filter, str], FilteredChannel] = {}
+        self._recordings: dict[str, Recorder] = {}
         """Where it is noted when the kernel took what, by transport."""
         self._lock = broadcaster.lock
         self._rotation = itertools.count()
@@ -116,13 +116,13 @@ class Fanout:
     def subscribe(self, connection: Connection, since: Position | None, form: str = "") -> None:
         """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
 
-        `form` names the framing where the transport has several. An `Outlet` joins those that get the same bytes.
+        `form` names the framing where the transport has several. An `DetachedConnection` joins those that get the same bytes.
         """
 
         def start(replay: Replay) -> None:
             with self._lock:
                 connection.start(replay)
-                if isinstance(connection, Outlet):
+                if isinstance(connection, DetachedConnection):
                     if not connection.is_open:
                         return  # It left while it was answered: nobody would count it out again.
                     connection.join(self._group(connection.wanted, form))
@@ -131,7 +131,7 @@ class Fanout:
 
         self._broker.attach(since, connection.wanted, start)
 
-    def move(self, connection: Connection, outlet: Outlet, form: str) -> None:
+    def move(self, connection: Connection, outlet: DetachedConnection, form: str) -> None:
         """A subscribed connection has become an `outlet`: nothing is missed and nothing comes twice."""
 
         def change(_replay: Replay) -> None:
@@ -145,7 +145,7 @@ class Fanout:
     def unsubscribe(self, connection: Connection, reason: Closed) -> None:
         """Forget a connection; only the first reason counts."""
         with self._lock:
-            if isinstance(connection, Outlet):
+            if isinstance(connection, DetachedConnection):
                 group = connection.audience
                 connection.leave()
                 if group is None:
@@ -191,17 +191,17 @@ class Fanout:
                     framing.send_notice(EVENT_SERVICE, json, stock)
         self.broadcaster.write()
 
-    def append(self, group: Group, frame: bytes) -> None:
+    def append(self, group: FilteredChannel, frame: bytes) -> None:
         """Bytes that are no notification (a heartbeat) for everyone of a group."""
         with self._lock:
             self.broadcaster.append(group, frame)
 
-    def groups(self, transport: str) -> list[Group]:
+    def groups(self, transport: str) -> list[FilteredChannel]:
         """The groups of a transport."""
         with self._lock:
             return [group for group in self._groups.values() if group.wanted.transport == transport]
 
-    def record(self, transport: str, recording: Recording | None) -> None:
+    def record(self, transport: str, recording: Recorder | None) -> None:
         """Note in `recording` what the kernel takes for a transport's groups, present and future; `None` ends it."""
         with self._lock:
             self._recordings.pop(transport, None)
@@ -255,7 +255,7 @@ class Fanout:
 
     def cut(self, connection: Connection, reason: Closed) -> None:
         """End a connection from our side, behind what waits for it."""
-        if isinstance(connection, Outlet):
+        if isinstance(connection, DetachedConnection):
             connection.end(reason)  # First: who does not read a stream any more gets nothing more of it.
             return  # It has counted itself out, as at every end.
         self.unsubscribe(connection, reason)
@@ -266,16 +266,16 @@ class Fanout:
         self.sent[transport] = 0
         self.closed |= dict.fromkeys(((transport, reason) for reason in CLOSED), 0)
 
-    def _group(self, wanted: Filter, form: str) -> Group:
+    def _group(self, wanted: Filter, form: str) -> FilteredChannel:
         shared = Filter(wanted.transport, wanted.topics)
         found = self._groups.get((shared, form))
         if found is None:
-            found = self._groups[shared, form] = Group(shared, form)
+            found = self._groups[shared, form] = FilteredChannel(shared, form)
             found.recording = self._recordings.get(shared.transport)
         return found
 
-    def _drop_if_empty(self, group: Reads) -> None:
-        assert isinstance(group, Group)
+    def _drop_if_empty(self, group: JoinedChannel) -> None:
+        assert isinstance(group, FilteredChannel)
         if not group.members:
             self._groups.pop((group.wanted, group.form), None)
 

@@ -15,9 +15,9 @@ from typing import Any
 from app import clock
 from app.core.units import ServerUs
 from app.server.fanout import tcp_info
+from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.fanout import Fanout
-from app.server.fanout.outlet import Outlet
-from app.server.fanout.recording import Reader, Recording
+from app.server.fanout.recorder import Reader, Recorder
 
 DELIVERIES_MAX = 1_000_000
 """Notifications times connections: beyond it the rows (30 bytes each) and the answer would grow into the way."""
@@ -25,7 +25,7 @@ DELIVERIES_MAX = 1_000_000
 _MAPPED = "::ffff:"
 """In front of an IPv4 address on an IPv6 socket (RFC 4291, section 2.5.5.2); its packets are IPv4."""
 
-Snapshot = dict[Outlet, tuple[ServerUs, bytes | None]]
+Snapshot = dict[DetachedConnection, tuple[ServerUs, bytes | None]]
 """When TCP_INFO was read, and the kernel's answer, by connection."""
 
 
@@ -36,7 +36,7 @@ class Instrument:
         """Begin to record."""
         self._fanout = fanout
         self._transport = transport
-        self._recording: Recording | None = None
+        self._recording: Recorder | None = None
         self._before: Snapshot = {}
         self._after: Snapshot | None = None
         self.absent: str | None = None
@@ -45,7 +45,7 @@ class Instrument:
             connections = sum(len(group.members) for group in fanout.groups(transport))
             self.absent = self._why_not(connections, notifications)
             if self.absent is None:
-                self._recording = Recording(notifications=notifications, connections=connections)
+                self._recording = Recorder(notifications=notifications, connections=connections)
                 fanout.record(transport, self._recording)
                 self._before = _snapshot(self._recording)
 
@@ -76,7 +76,7 @@ class Instrument:
             connections.append({**self._connection(outlet, reader), "accepted_us": after_sent})
         return {"absent": None, "dropped": self._recording.dropped_count, "connections": connections}
 
-    def _connection(self, outlet: Outlet, reader: Reader) -> dict[str, Any]:
+    def _connection(self, outlet: DetachedConnection, reader: Reader) -> dict[str, Any]:
         address, port = reader.peer
         return {
             "address": address.removeprefix(_MAPPED),
@@ -95,7 +95,7 @@ class Instrument:
         return "No connection was there when the trial began."
 
 
-def _snapshot(recording: Recording) -> Snapshot:
+def _snapshot(recording: Recorder) -> Snapshot:
     """Raw answers only: parsing them has time."""
     return {
         outlet: (clock.now_us(), tcp_info.read_raw(outlet.sock))
@@ -104,7 +104,11 @@ def _snapshot(recording: Recording) -> Snapshot:
     }
 
 
-def _tcp(snapshot: Mapping[Outlet, tuple[ServerUs, bytes | None]], outlet: Outlet, address: str) -> Any:
+def _tcp(
+    snapshot: Mapping[DetachedConnection, tuple[ServerUs, bytes | None]],
+    outlet: DetachedConnection,
+    address: str,
+) -> Any:
     at_us, raw = snapshot.get(outlet, (ServerUs(0), None))
     if raw is None:
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.server.fanout.closed import CLOSED_OPERATOR
+from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.fanout import Fanout
-from app.server.fanout.outlet import Outlet
 
 PATH_DIRECT = "direct"
 PATH_STOCK = "stock"
@@ -36,7 +36,7 @@ def subscribers(fanout: Fanout) -> tuple[list[Subscriber], int]:
         wanted = connection.wanted
         if wanted.device is None:
             continue
-        outlet = connection if isinstance(connection, Outlet) else None
+        outlet = connection if isinstance(connection, DetachedConnection) else None
         found.append(
             Subscriber(
                 wanted.device,

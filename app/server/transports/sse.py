@@ -32,8 +32,8 @@ from app.core.protocol.event_stream import (
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
-from app.server.fanout.fanout import Connection, Fanout, Group
-from app.server.fanout.outlet import Outlet
+from app.server.fanout.connection import DetachedConnection
+from app.server.fanout.fanout import Connection, Fanout, FilteredChannel
 from app.server.transports.base import REPLAY_WRITE_BYTES
 from app.server.wsgi import epoll
 from app.server.wsgi.admission import Admission
@@ -65,7 +65,7 @@ def wrapped(data: bytes, form: str) -> bytes:
     return stored(data) if form == FORM_DEFLATED else data
 
 
-class SseConnection(Outlet):
+class SseConnection(DetachedConnection):
     """A client's stream on a socket of our own."""
 
     __slots__ = ("_address", "_form", "_head", "_transport", "_unread_bytes", "wanted")
@@ -252,7 +252,7 @@ class SseTransport:
         self.fanout.broadcaster.write()
         return next_us
 
-    def _append_heartbeat(self, group: Group) -> None:
+    def _append_heartbeat(self, group: FilteredChannel) -> None:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
         self.fanout.append(group, chunk(coded(heartbeat, group.form)))
 

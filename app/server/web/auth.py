@@ -13,8 +13,8 @@ from werkzeug.exceptions import Forbidden, Unauthorized
 from app.i18n import refusal
 from app.server import operators
 from app.server.deliveries import COOKIE
-from app.server.web.here import services
-from app.server.wsgi import door
+from app.server.web.current import services
+from app.server.wsgi import connection_limiter
 from app.server.wsgi.peer import address_of, is_this_machine
 
 SCRIPT_HEADER = "X-Siar"
@@ -36,7 +36,9 @@ def has_token() -> bool:
     address = address_of(flask.request.environ)
     if not services().operators.is_token(bearer_token(), address=address):
         return False
-    door.refund(address)  # A script may publish as fast as SIAR_PUBLISH_PER_S_MAX allows, from any machine.
+    connection_limiter.credit(
+        address
+    )  # A script may publish as fast as SIAR_PUBLISH_PER_S_MAX allows, from any machine.
     return True
 
 

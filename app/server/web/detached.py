@@ -9,9 +9,9 @@ import flask
 from werkzeug.http import http_date
 
 from app import clock
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.web.policy import headers_for
-from app.server.wsgi.handled import HANDLED
+from app.server.wsgi.detached import DETACHED
 
 
 class DetachedResponse(flask.Response):
@@ -38,4 +38,4 @@ class DetachedResponse(flask.Response):
         ]
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
         self._begin(environ, head)
-        return HANDLED
+        return DETACHED

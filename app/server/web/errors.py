@@ -15,10 +15,10 @@ from werkzeug.http import HTTP_STATUS_CODES
 from app.core.errors import Conflict, Malformed, NotKept, SiarError, StoreError, Unknown
 from app.core.sentence import Sentence
 from app.i18n import recognised, refusal
+from app.server.auth_throttle import TooManyGuesses
 from app.server.deliveries import DeviceFull, NetworkFull, SpoolFull
-from app.server.guesses import TooManyGuesses
 from app.server.operators import WrongKey
-from app.server.web import texts
+from app.server.web import locale
 from app.server.web.publish.publishing import TooFast, TooLong, WouldDisturb
 from app.server.wsgi.admission import TooManyConnections
 from app.server.wsgi.problem import CONTENT_TYPE
@@ -61,7 +61,7 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
 
     `detail`: a sentence of the catalogue; any other text is said as it is, under the code `other`.
     """
-    language = texts.language()
+    language = locale.language()
     if not isinstance(detail, Sentence):
         detail = refusal("other", reason=detail)
     body = members_of(status, HTTP_STATUS_CODES.get(status, "Error"), detail, language) | members

@@ -25,7 +25,7 @@ from app.core.our_host import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.i18n import refusal
 from app.server.services import Requests
-from app.server.web import texts
+from app.server.web import locale
 from app.server.wsgi import problem
 from app.server.wsgi.peer import look_through
 
@@ -137,4 +137,4 @@ def _escaped(query: str) -> str:
 def _refuse(
     start_response: Callable[..., Any], environ: dict[str, Any], status: int, detail: Sentence
 ) -> Iterable[bytes]:
-    return problem.refuse(start_response, status, detail, texts.language_of(environ))
+    return problem.refuse(start_response, status, detail, locale.language_of(environ))

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.core.sentence import Sentence
 from app.i18n import refusal
-from app.server.web import texts
+from app.server.web import locale
 from app.server.wsgi import problem
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -40,7 +40,7 @@ class OneProcess:
             self._decide(environ)
         if self._refused is None:
             return self._app(environ, start_response)
-        return problem.refuse(start_response, 503, self._refused, texts.language_of(environ))
+        return problem.refuse(start_response, 503, self._refused, locale.language_of(environ))
 
     def _decide(self, environ: dict[str, Any]) -> None:
         self._is_decided = True

@@ -11,8 +11,8 @@ import flask
 
 from app.core.errors import BrokerAway, Conflict
 from app.i18n import refusal
+from app.server.web.current import services
 from app.server.web.errors import problem
-from app.server.web.here import services
 
 NEEDS_ONE_PROCESS = frozenset(
     {

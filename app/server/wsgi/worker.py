@@ -1,7 +1,7 @@
 """What our gunicorn workers have in common, whichever green threads they run on.
 
 1. A connection that the application took over leaves the request loop, and is not closed by it.
-2. Idle connections are known, so that a drain ends them at once, and one that is needed makes room (door.py).
+2. Idle connections are known, so that a drain ends them at once, and one that is needed makes room (connection_limiter.py).
 3. A drain stops accepting, tells the application, and waits for its connections within the master's patience.
 """
 
@@ -24,14 +24,14 @@ from gunicorn.workers.base_async import AsyncWorker
 
 from app import clock, settings
 from app.core.forwarded import exempt_from_shares
-from app.server.wsgi import door, plain_request, repeats, unreadable
+from app.server.wsgi import connection_limiter, plain_request, repeats, unreadable
 from app.server.wsgi.answer_socket import SEND_IDLE_S, AnswerSocket
-from app.server.wsgi.door import Door
-from app.server.wsgi.handled import HANDLED
+from app.server.wsgi.connection_limiter import ConnectionLimiter
+from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
 from app.server.wsgi.takeover import offer, withdraw
 from app.server.wsgi.timed_body import TimedReader, has_come, wire_bytes_max
-from app.server.wsgi.turns import Turns
+from app.server.wsgi.yield_timer import YieldTimer
 
 DRAIN_SHARE = 0.7
 """Of the master's patience: what has not ended by then is left to end with the process, before the master kills it."""
@@ -62,7 +62,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._visitors: dict[Any, tuple[Any, str]] = {}
         """By green thread: its connection and the peer's address."""
-        self._turns = Turns()
+        self._turns = YieldTimer()
         self._newcomers: set[Any] = set()
         """Green threads whose connection has not brought a request yet."""
         self._begun: set[Any] = set()
@@ -76,7 +76,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
         """Bound what is read, word what cannot be, and show the application its door."""
         repeats.use(self.cfg)
         unreadable.use()
-        door.use(self.door)
+        connection_limiter.use(self.door)
         super().init_process()
 
     @cached_property
@@ -285,7 +285,7 @@ class SiarWorker(AsyncWorker):  # type: ignore[misc]
 
     def is_already_handled(self, respiter: Iterable[bytes]) -> bool:
         """A connection that was taken over leaves the request loop."""
-        if respiter is HANDLED:
+        if respiter is DETACHED:
             raise StopIteration
         return bool(super().is_already_handled(respiter))
 
@@ -346,9 +346,9 @@ def _read_what_is_there(unreader: Any, sock: Any) -> bytes:
     return posix.read(sock.fileno(), READ_BYTES)
 
 
-def make_door(given: settings.Settings, *, count_max: int) -> Door:
+def make_door(given: settings.Settings, *, count_max: int) -> ConnectionLimiter:
     """By the settings: loopback is no guest unless proxies are named, and proxies that were named never are."""
     places = PLACES_OF_A_CONNECTION * given.connections_per_address_max
-    return Door(
+    return ConnectionLimiter(
         count_max=count_max, per_address_max=places, is_exempt=exempt_from_shares(given.trusted_proxies)
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from app.tools.bench.cpu_window import CpuWindow
 from app.tools.bench.plan import FLOOR, BenchPlan
 from app.tools.bench.record import WindowResult, quantile_ms
-from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, SWARM, Cell, Visit
+from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, SWARM, BenchCell, Session
 from app.tools.bench.window import DRAIN_S, take_window
 
 BLAST_MERGED = 25
@@ -42,13 +42,13 @@ SUMS = (
 class Window:
     """One server's, of one round."""
 
-    cell: Cell
+    cell: BenchCell
     result: WindowResult
     last: int
     """The offset of its last notification."""
 
 
-def burst_cells(visits: Sequence[Visit], plan: BenchPlan) -> Iterator[Cell]:
+def burst_cells(visits: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCell]:
     """Of each server one cell by HTTP and one from inside; of the floor, before them, what its swarm can read."""
     for visit in visits:
         visit.crowd.resize(plan.burst_subscribers)
@@ -67,7 +67,7 @@ def burst_cells(visits: Sequence[Visit], plan: BenchPlan) -> Iterator[Cell]:
             yield cell
 
 
-def burst_cell(visit: Visit, kind: str, count: int, subscribers: int) -> Cell:
+def burst_cell(visit: Session, kind: str, count: int, subscribers: int) -> BenchCell:
     """`count` notifications as fast as they go, in a single window."""
     visit.crowd.resize(subscribers)
     cell = _window(visit, kind, count, visit.settle()).cell
@@ -75,7 +75,7 @@ def burst_cell(visit: Visit, kind: str, count: int, subscribers: int) -> Cell:
     return cell
 
 
-def sum_up(cell: Cell, rounds: Sequence[Mapping[str, Cell]]) -> None:
+def sum_up(cell: BenchCell, rounds: Sequence[Mapping[str, BenchCell]]) -> None:
     """Make `cell` of its server's windows in `rounds`, by server: the medians of their figures, the sums of their counts.
 
     Delays are taken from rounds in which all servers have them that take part in every round. Otherwise a mood in which one
@@ -102,7 +102,7 @@ def sum_up(cell: Cell, rounds: Sequence[Mapping[str, Cell]]) -> None:
     cell.problems += dict.fromkeys(problem for each in own for problem in each.problems)
 
 
-def _by_turns(visits: Sequence[Visit], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
+def _by_turns(visits: Sequence[Session], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
     """By round and server."""
     stands_at = {visit.subject.name: visit.settle() for visit in visits}
     rounds = []
@@ -121,7 +121,7 @@ def _by_turns(visits: Sequence[Visit], kind: str, plan: BenchPlan) -> list[dict[
     return rounds
 
 
-def _window(visit: Visit, kind: str, count: int, stands_at: int, *, warm_up: int = 0) -> Window:
+def _window(visit: Session, kind: str, count: int, stands_at: int, *, warm_up: int = 0) -> Window:
     """`count` notifications behind `warm_up` that are not looked at: by HTTP one POST after the other, or from inside."""
     cell = visit.cell(kind, visit.crowd.count)
     behind = visit.crowd.begin(stands_at)
@@ -138,7 +138,7 @@ def _window(visit: Visit, kind: str, count: int, stands_at: int, *, warm_up: int
     return Window(cell, result, last)
 
 
-def _publish(visit: Visit, kind: str, count: int) -> tuple[list[int], int]:
+def _publish(visit: Session, kind: str, count: int) -> tuple[list[int], int]:
     """When each began, and the last one's offset."""
     if kind == BURST_INSIDE:
         return visit.publisher.burst(count)
@@ -148,7 +148,7 @@ def _publish(visit: Visit, kind: str, count: int) -> tuple[list[int], int]:
     return [each.started_us for each in published], published[-1].offset
 
 
-def _has_delay(cell: Cell) -> bool:
+def _has_delay(cell: BenchCell) -> bool:
     return cell.values["p99_ms"] is not None
 
 

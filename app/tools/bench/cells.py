@@ -14,14 +14,14 @@ from app import clock
 from app.lab.measure.cpu import CpuSampler, difference
 from app.tools.bench.cpu_window import CpuWindow
 from app.tools.bench.plan import BenchPlan, Level
-from app.tools.bench.visit import CONNECT, PACED, Cell, Visit
+from app.tools.bench.session import CONNECT, PACED, BenchCell, Session
 from app.tools.bench.window import DRAIN_S, take_window
 
 CONNECT_WARM_UP = 50
 """The first connections of a server's life load code."""
 
 
-def connect_cell(visit: Visit, count: int) -> Cell:
+def connect_cell(visit: Session, count: int) -> BenchCell:
     """How many connections a second the server accepts, handshake included, until each is ready."""
     cell = visit.cell(CONNECT, count)
     visit.crowd.grow(min(count, CONNECT_WARM_UP))
@@ -36,7 +36,7 @@ def connect_cell(visit: Visit, count: int) -> Cell:
     return cell
 
 
-def paced_cell(visit: Visit, level: Level, kind: str = PACED) -> Cell:
+def paced_cell(visit: Session, level: Level, kind: str = PACED) -> BenchCell:
     """One notification to all each period: CPU per delivery and delays."""
     cell = visit.cell(kind, level.subscribers)
     visit.crowd.resize(level.subscribers)
@@ -65,7 +65,7 @@ def paced_cell(visit: Visit, level: Level, kind: str = PACED) -> Cell:
     return cell
 
 
-def visit_cells(visit: Visit, plan: BenchPlan) -> Iterator[Cell]:
+def visit_cells(visit: Session, plan: BenchPlan) -> Iterator[BenchCell]:
     """Everything that is measured of one server while no other is there."""
     connect = plan.connect_level()
     if connect is not None:

@@ -19,7 +19,7 @@ from app.core.errors import MalformedFrame
 from app.core.protocol.websocket import handshake_key, handshake_request
 from app.core.wire import TRANSPORT_SSE
 from app.tools.bench.decoding import Parsed, parse_events, parse_frames
-from app.tools.bench.tally import Tally
+from app.tools.bench.sequence_check import SequenceCheck
 
 UNKNOWN = -1
 """As `last`: this connection has seen no notification yet, so that any may be its first."""
@@ -55,7 +55,7 @@ class Refused(Exception):
     """The server did not agree to serve this connection."""
 
 
-class Connection(Tally):
+class Connection(SequenceCheck):
     """One subscriber."""
 
     __slots__ = ("fd", "has_head", "is_live", "is_sse", "parse", "rest", "sock")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from app.lab.measure.cpu import CpuChange, CpuSampler, difference
-from app.tools.bench.subject import Subject
+from app.tools.bench.server_under_test import ServerUnderTest
 
 
 class CpuWindow:
     """From when it is made until it is closed."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: ServerUnderTest) -> None:
         pids = [subject.pid] if subject.redis_pid is None else [subject.pid, subject.redis_pid]
         self._samplers = [CpuSampler(pid) for pid in pids]
         self._before = [each.snapshot() for each in self._samplers]

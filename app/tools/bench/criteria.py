@@ -14,8 +14,8 @@ from app.tools.bench.plan import (
     STOCK,
     transport_title,
 )
-from app.tools.bench.summary import Growth, Row
-from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, MEMORY, PACED
+from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, MEMORY, PACED
+from app.tools.bench.summary import Growth, SummaryRow
 
 CPU_MAX = {TRANSPORT_SSE: 1.25}
 CPU_MAX_OTHERS = 1.4
@@ -64,7 +64,7 @@ class Criterion:
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
 
-def criteria(rows: Sequence[Row], growths: Sequence[Growth]) -> list[Criterion]:
+def criteria(rows: Sequence[SummaryRow], growths: Sequence[Growth]) -> list[Criterion]:
     """Those that this run measured."""
     busy = {_place(row): row for row in rows if row.metric == "swarm_busy"}
     found = [criterion for row in rows for criterion in _of_row(row, busy.get(_place(row)))]
@@ -76,11 +76,11 @@ def criteria(rows: Sequence[Row], growths: Sequence[Growth]) -> list[Criterion]:
     return found
 
 
-def _place(row: Row) -> tuple[str, str, int]:
+def _place(row: SummaryRow) -> tuple[str, str, int]:
     return row.transport, row.kind, row.subscribers
 
 
-def _of_row(row: Row, swarm: Row | None) -> list[Criterion]:
+def _of_row(row: SummaryRow, swarm: SummaryRow | None) -> list[Criterion]:
     enough = IDLE_REPETITIONS_JUDGED_MIN if row.kind == MEMORY else REPETITIONS_JUDGED_MIN
     judged = all(count >= enough for count in row.counts.values())
     found = []

@@ -4,7 +4,7 @@
 
 Pure functions of bytes: thousands of connections read the same ones, so the swarm asks once and remembers. A
 notification is known by `"offset":N,` of its JSON, which no text inside a JSON string can imitate: its quotes would
-be escaped. Whether offsets follow each other is the swarm's business (`tally.py`).
+be escaped. Whether offsets follow each other is the swarm's business (`sequence_check.py`).
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from app.core.errors import Malformed
 from app.core.wire import TRANSPORTS
-from app.tools.bench import subject
+from app.tools.bench import server_under_test
 from app.tools.bench.cells import paced_cell
-from app.tools.bench.crowd import Member, crowd
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import DIRECT, Level
 from app.tools.bench.record import ROW_BYTES
-from app.tools.bench.visit import HOLD, Cell, Visit, publisher_of
+from app.tools.bench.session import HOLD, BenchCell, Session, publisher_of
+from app.tools.bench.subscriber_pool import Member, crowd
 
 CONNECTIONS = 18_000
 SECONDS = 120
@@ -45,7 +45,7 @@ def check_length(connections: int, seconds: int) -> None:
         )
 
 
-def hold_cell(connections: int, seconds: int, cores: Cores) -> Cell:
+def hold_cell(connections: int, seconds: int, cores: Cores) -> BenchCell:
     """Hold `connections` for `seconds`. Raises `Unfit` when they do not even connect."""
     cores.go_to_swarm_core()
     members = [
@@ -55,10 +55,10 @@ def hold_cell(connections: int, seconds: int, cores: Cores) -> Cell:
     ]
     settings = {**SETTINGS, "SIAR_CONNECTIONS_MAX": str(connections + 1)}
     with (
-        subject.running(DIRECT, cores, settings) as running,
+        server_under_test.running(DIRECT, cores, settings) as running,
         crowd(members, running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
         subscribers.grow(connections, timeout_s=CONNECT_TIMEOUT_S)
-        visit = Visit(running, BOTH, 0, subscribers, publisher)
+        visit = Session(running, BOTH, 0, subscribers, publisher)
         return paced_cell(visit, Level(connections, PERIOD_S, round(seconds / PERIOD_S)), HOLD)

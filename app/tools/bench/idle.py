@@ -9,7 +9,7 @@ from app.core.errors import Unfit
 from app.lab.measure.cpu import CpuSampler, difference
 from app.tools.bench.plan import FLOOR
 from app.tools.bench.publisher import Publisher
-from app.tools.bench.visit import MEMORY, SETTLE_S, WARM_UP_PAUSE_S, Cell, Visit
+from app.tools.bench.session import MEMORY, SETTLE_S, WARM_UP_PAUSE_S, BenchCell, Session
 
 SETTINGS = {"SIAR_HEARTBEAT_S": "1", "SIAR_PING_INTERVAL_S": "1"}
 """So that every connection has had its heartbeat, or answered its ping, within the measurement."""
@@ -25,7 +25,7 @@ WARM_UP_SHARE = 5
 """Before memory is measured, one for that many come, go, and come again."""
 
 
-def memory_cell(visit: Visit, count: int) -> Cell:
+def memory_cell(visit: Session, count: int) -> BenchCell:
     """Growth of RSS per idle connection, over `count` more of them than there were.
 
     Some are connected at the first look, after as many came and went: the heap that those left behind is in use
@@ -48,7 +48,7 @@ def memory_cell(visit: Visit, count: int) -> Cell:
     return cell
 
 
-def _grow(visit: Visit, count: int, cell: Cell) -> None:
+def _grow(visit: Session, count: int, cell: BenchCell) -> None:
     """More connections, until each has had its heartbeats, or pings, and answered them."""
     visit.crowd.grow(count, at_a_time=AT_A_TIME)
     if visit.subject.name == FLOOR:

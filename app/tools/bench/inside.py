@@ -15,7 +15,7 @@ from app.core.wire import DEFAULT_TOPIC
 from app.server.broker.base import Draft
 from app.server.factory import create_app
 from app.server.web.auth import require_operator
-from app.server.web.service.numbers import of_the_server
+from app.server.web.service.metrics import of_the_server
 from app.tools.bench import wire
 
 app = create_app()

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from app.tools.bench.criteria import Criterion
 from app.tools.bench.machine import Cores
 from app.tools.bench.run import BenchRun
-from app.tools.bench.summary import PAIRS, Growth, Row
+from app.tools.bench.summary import PAIRS, Growth, SummaryRow
 
 SCHEMA = 1
 
 
 def result_text(
     done: BenchRun,
-    rows: Sequence[Row],
+    rows: Sequence[SummaryRow],
     growths: Sequence[Growth],
     found: Sequence[Criterion],
     *,

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from app import clock
 from app.core.errors import SiarError
-from app.tools.bench import burst, cells, idle, subject
-from app.tools.bench.crowd import Member, crowd
+from app.tools.bench import burst, cells, idle, server_under_test
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import BenchPlan, transport_title
-from app.tools.bench.visit import SWARM, Cell, Visit, publisher_of
+from app.tools.bench.session import SWARM, BenchCell, Session, publisher_of
+from app.tools.bench.subscriber_pool import Member, crowd
 
 SWARM_SHARE_MIN = 1.5
 """The swarm must have read that many times what it is said to have measured."""
@@ -31,7 +31,7 @@ class BenchRun:
     """What was measured."""
 
     plan: BenchPlan
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[BenchCell] = field(default_factory=list)
     duration_s: float = 0.0
 
     @property
@@ -96,21 +96,21 @@ def _bursts(done: BenchRun, transport: str, repetition: int, cores: Cores, say: 
 @contextmanager
 def _visiting(
     server: str, transport: str, repetition: int, cores: Cores, settings: Mapping[str, str]
-) -> Iterator[Visit]:
+) -> Iterator[Session]:
     with (
-        subject.running(server, cores, settings) as running,
+        server_under_test.running(server, cores, settings) as running,
         crowd([Member(transport)], running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
-        yield Visit(running, transport, repetition, subscribers, publisher)
+        yield Session(running, transport, repetition, subscribers, publisher)
 
 
-def failed_cell(server: str, transport: str, repetition: int, error: SiarError) -> Cell:
+def failed_cell(server: str, transport: str, repetition: int, error: SiarError) -> BenchCell:
     """Stands for a visit that broke off."""
-    return Cell(FAILED, server, transport, 0, repetition, problems=[str(error)])
+    return BenchCell(FAILED, server, transport, 0, repetition, problems=[str(error)])
 
 
-def note_cell(done: BenchRun, cell: Cell, say: Say) -> None:
+def note_cell(done: BenchRun, cell: BenchCell, say: Say) -> None:
     """Keep it, and say in a line what it came to."""
     done.cells.append(cell)
     values = [
@@ -130,7 +130,7 @@ def note_cell(done: BenchRun, cell: Cell, say: Say) -> None:
     say(f"{where}: {what}: {'; '.join([*values, *cell.problems])}")
 
 
-def check_swarm(found: list[Cell]) -> None:
+def check_swarm(found: list[BenchCell]) -> None:
     """Mark bursts whose rate the swarm has not been shown to read: the figure may be the swarm's."""
     for transport in {cell.transport for cell in found}:
         bursts = [each for each in found if each.transport == transport and "deliveries_per_s" in each.values]

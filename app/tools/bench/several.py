@@ -14,17 +14,17 @@ from app import clock
 from app.core.errors import SiarError, Unfit
 from app.core.wire import TRANSPORTS
 from app.lab.measure.cpu import usable_cores
-from app.tools.bench import subject
+from app.tools.bench import server_under_test
 from app.tools.bench.burst import burst_cell
 from app.tools.bench.cells import paced_cell
-from app.tools.bench.crowd import Member, crowd
 from app.tools.bench.machine import Cores
 from app.tools.bench.own_redis import RedisHere, own_redis
 from app.tools.bench.plan import BenchPlan, Level
 from app.tools.bench.publisher import Publisher
 from app.tools.bench.run import BenchRun, Say, failed_cell, note_cell
-from app.tools.bench.subject import Subject
-from app.tools.bench.visit import BURST_HTTP, Visit, publisher_of
+from app.tools.bench.server_under_test import ServerUnderTest
+from app.tools.bench.session import BURST_HTTP, Session, publisher_of
+from app.tools.bench.subscriber_pool import Member, crowd
 
 PROCESSES = (1, 4)
 PROCESSES_MAX = 64
@@ -130,19 +130,19 @@ def _visit(
     over = None if arm.is_in_memory else redis
     try:
         with (
-            subject.several(arm.name, arm.processes, ANYWHERE, over) as running,
+            server_under_test.several(arm.name, arm.processes, ANYWHERE, over) as running,
             crowd([Member(transport)], running.host, running.port) as subscribers,
             publisher_of(running) as publisher,
         ):
             _wait_for_all(running, publisher)
-            visit = Visit(running, transport, repetition, subscribers, publisher)
+            visit = Session(running, transport, repetition, subscribers, publisher)
             note_cell(done, paced_cell(visit, plan.level()), say)
             note_cell(done, burst_cell(visit, BURST_HTTP, plan.notifications, plan.subscribers), say)
     except SiarError as error:
         note_cell(done, failed_cell(arm.name, transport, repetition, error), say)
 
 
-def _wait_for_all(running: Subject, publisher: Publisher) -> None:
+def _wait_for_all(running: ServerUnderTest, publisher: Publisher) -> None:
     """Until every process answers: whoever comes late would get no subscribers."""
     deadline_us = clock.monotonic_us() + round(BOOT_S * 1e6)
     while clock.monotonic_us() < deadline_us:

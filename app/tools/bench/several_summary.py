@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.lab.analysis.statistics import median, pseudo_median, signed_rank_interval
+from app.tools.bench.session import BURST_HTTP, PACED, BenchCell
 from app.tools.bench.several import SeveralPlan
-from app.tools.bench.visit import BURST_HTTP, PACED, Cell
 
 LEVEL = 0.95
 
@@ -36,7 +36,7 @@ class Ratio:
     """Ends of the exact 95 % interval that belongs to it (signed ranks); `None` below six repetitions."""
 
 
-def ratios(cells: Sequence[Cell], plan: SeveralPlan) -> list[Ratio]:
+def ratios(cells: Sequence[BenchCell], plan: SeveralPlan) -> list[Ratio]:
     """The way over Redis against the memory, and each number of processes against the first, within repetitions."""
     memory, first, *more = (arm.name for arm in plan.arms)
     pairs = [(first, memory), *((each, first) for each in more)]
@@ -48,7 +48,9 @@ def ratios(cells: Sequence[Cell], plan: SeveralPlan) -> list[Ratio]:
     ]
 
 
-def median_of(cells: Sequence[Cell], server: str, transport: str, kind: str, metric: str) -> float | None:
+def median_of(
+    cells: Sequence[BenchCell], server: str, transport: str, kind: str, metric: str
+) -> float | None:
     """Over the repetitions that count."""
     return median(
         [
@@ -61,7 +63,7 @@ def median_of(cells: Sequence[Cell], server: str, transport: str, kind: str, met
     )
 
 
-def _ratio(cells: Sequence[Cell], transport: str, kind: str, metric: str, of: str, to: str) -> Ratio:
+def _ratio(cells: Sequence[BenchCell], transport: str, kind: str, metric: str, of: str, to: str) -> Ratio:
     values = {
         (each.server, each.repetition): value
         for each in cells

@@ -12,8 +12,8 @@ from app.tools.bench.criteria import SWARM_BUSY_MAX, Criterion
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import REPETITIONS_JUDGED_MIN, SEND, SERVERS, SERVERS_TO_NAME, transport_title
 from app.tools.bench.run import BenchRun
-from app.tools.bench.summary import PAIRS, Growth, Row
-from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
+from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, BenchCell
+from app.tools.bench.summary import PAIRS, Growth, SummaryRow
 
 KIND_WORDS = {
     PACED: "paced",
@@ -40,7 +40,7 @@ PROBLEMS_SHOWN_MAX = 20
 
 def print_result(
     done: BenchRun,
-    rows: Sequence[Row],
+    rows: Sequence[SummaryRow],
     growths: Sequence[Growth],
     found: Sequence[Criterion],
     console: Console,
@@ -69,7 +69,7 @@ def print_result(
     print_problems(done, console)
 
 
-def print_hold(cell: Cell, seconds: int, console: Console) -> None:
+def print_hold(cell: BenchCell, seconds: int, console: Console) -> None:
     """What came of holding connections."""
     values = {name: number_text(value) for name, value in cell.values.items()}
     mib = number_text((cell.values.get("rss_bytes") or 0.0) / 2**20)
@@ -126,7 +126,7 @@ def cores_sentence(cores: Cores) -> str:
     return "Server, swarm and publisher share what cores there are: they take each other's time, and ratios suffer."
 
 
-def _cells(row: Row, servers: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def _cells(row: SummaryRow, servers: Sequence[str], pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     medians = (row.medians.get(server) for server in servers)
     return (
         KIND_WORDS[row.kind],

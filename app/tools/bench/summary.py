@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from app.tools.bench.fit import exponent
 from app.tools.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
-from app.tools.bench.visit import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, Cell
+from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, BenchCell
 
 _OF_BURSTS = (
     *("deliveries_per_s", "cpu_us", "p50_ms", "p99_ms", "p99_pooled_ms"),
@@ -29,7 +29,7 @@ PAIRS = ((DIRECT, FLOOR), (STOCK, FLOOR), (STOCK, DIRECT), (DIRECT, SEND))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SummaryRow:
     """One figure of every server, on one transport and level."""
 
     transport: str
@@ -72,7 +72,7 @@ class Growth:
         return statistics.median(self.exponents) if self.exponents else None
 
 
-def rows(cells: Sequence[Cell], plan: BenchPlan) -> list[Row]:
+def rows(cells: Sequence[BenchCell], plan: BenchPlan) -> list[SummaryRow]:
     """Every figure, in the order in which it is read."""
     found = []
     for transport in plan.transports:
@@ -86,7 +86,7 @@ def rows(cells: Sequence[Cell], plan: BenchPlan) -> list[Row]:
     return found
 
 
-def growth(cells: Sequence[Cell], plan: BenchPlan) -> list[Growth]:
+def growth(cells: Sequence[BenchCell], plan: BenchPlan) -> list[Growth]:
     """The cost's growth on each server; none with fewer than two levels."""
     return [
         found
@@ -96,7 +96,7 @@ def growth(cells: Sequence[Cell], plan: BenchPlan) -> list[Growth]:
     ]
 
 
-def _row(cells: Sequence[Cell], metric: str, plan: BenchPlan) -> Row:
+def _row(cells: Sequence[BenchCell], metric: str, plan: BenchPlan) -> SummaryRow:
     medians, counts = {}, {}
     for server in plan.servers:
         values = list(_values(cells, server, metric))
@@ -108,10 +108,10 @@ def _row(cells: Sequence[Cell], metric: str, plan: BenchPlan) -> Row:
         for of, to in PAIRS
         if (ratios := list(_ratios_in_rounds(cells, metric, of, to)))
     }
-    return Row(first.transport, first.kind, first.subscribers, metric, medians, counts, in_rounds)
+    return SummaryRow(first.transport, first.kind, first.subscribers, metric, medians, counts, in_rounds)
 
 
-def _ratios_in_rounds(cells: Sequence[Cell], metric: str, of: str, to: str) -> Iterator[float]:
+def _ratios_in_rounds(cells: Sequence[BenchCell], metric: str, of: str, to: str) -> Iterator[float]:
     """One for each repetition in which both count."""
     counting = {
         (each.repetition, each.server): {window["round"]: window.get(metric) for window in each.windows}
@@ -129,14 +129,14 @@ def _ratios_in_rounds(cells: Sequence[Cell], metric: str, of: str, to: str) -> I
             yield statistics.median(ratios)
 
 
-def _values(cells: Iterable[Cell], server: str, metric: str) -> Iterator[float]:
+def _values(cells: Iterable[BenchCell], server: str, metric: str) -> Iterator[float]:
     for cell in cells:
         value = cell.values.get(metric)
         if cell.is_valid and cell.server == server and value is not None:
             yield value
 
 
-def _growth(cells: Sequence[Cell], transport: str, server: str) -> Growth | None:
+def _growth(cells: Sequence[BenchCell], transport: str, server: str) -> Growth | None:
     paced = [each for each in cells if (each.kind, each.transport, each.server) == (PACED, transport, server)]
     levels = sorted({each.subscribers for each in paced})
     if len(levels) < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.tools.bench.record import WindowResult, quantile_ms
-from app.tools.bench.visit import Cell
+from app.tools.bench.session import BenchCell
 
 DRAIN_S = 60.0
 """How long what was published may take to arrive before it counts as lost."""
@@ -13,7 +13,7 @@ SHARED_MAX = 0.1
 swarm was behind."""
 
 
-def take_window(cell: Cell, result: WindowResult, behind: int, *, expected: int) -> None:
+def take_window(cell: BenchCell, result: WindowResult, behind: int, *, expected: int) -> None:
     """Into `cell`; `behind`: subscribers that did not stand where the window began, `expected`: deliveries."""
     is_known = result.shared <= SHARED_MAX * result.delivered
     cell.values["p50_ms"] = quantile_ms(result.delays, 0.50) if is_known else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.core.wire import TRANSPORTS
-from app.lab.run.pretence import TRUE_CLOCK, Pretence
+from app.lab.run.simulated_clock import TRUE_CLOCK, SimulatedClock
 from app.tools.calibrate.proxy import Impairment
 
 CLIENTS = 2
@@ -46,7 +46,7 @@ class Case:
     """Its words are `row.<code>` of the catalogue."""
     transport: str
     impairment: Impairment = field(default_factory=Impairment)
-    pretence: Pretence = TRUE_CLOCK
+    pretence: SimulatedClock = TRUE_CLOCK
     step_in_trial: bool = False
     """Whether the clock steps, by the pretence's step, in the middle of the trial."""
     channel_delay_us: int = 0
@@ -110,14 +110,18 @@ def _cut(transport: str, notifications: int) -> Case:
 
 
 def _clocks(transport: str, *, quick: bool) -> list[Case]:
-    fast = Case(Part.CLOCK, "skewed", transport, pretence=Pretence(offset_us=_HOUR_US, skew_ppm=120.0))
-    slow = Case(Part.CLOCK, "skewed", transport, pretence=Pretence(offset_us=-24 * _HOUR_US, skew_ppm=-80.0))
+    fast = Case(Part.CLOCK, "skewed", transport, pretence=SimulatedClock(offset_us=_HOUR_US, skew_ppm=120.0))
+    slow = Case(
+        Part.CLOCK, "skewed", transport, pretence=SimulatedClock(offset_us=-24 * _HOUR_US, skew_ppm=-80.0)
+    )
     slower_back = Case(
         Part.CLOCK,
         "asymmetric",
         transport,
-        pretence=Pretence(offset_us=250.0 * _MS),
+        pretence=SimulatedClock(offset_us=250.0 * _MS),
         channel_delay_us=4 * _MS,
     )
-    step = Case(Part.CLOCK, "step", transport, pretence=Pretence(step_us=30.0 * _MS), step_in_trial=True)
+    step = Case(
+        Part.CLOCK, "step", transport, pretence=SimulatedClock(step_us=30.0 * _MS), step_in_trial=True
+    )
     return [fast, step] if quick else [fast, slow, slower_back, step]

@@ -22,7 +22,7 @@ from app.lab.analysis.statistics import median, quantile
 from app.tools.calibrate.case import WARMUP, Part
 from app.tools.calibrate.proxy import Passage
 from app.tools.calibrate.rig import Finished
-from app.tools.calibrate.row import Row
+from app.tools.calibrate.row import CheckRow
 
 LATENESS_SHARE = 0.95
 """A median does not move by more than nearly all of its samples do."""
@@ -31,10 +31,10 @@ CLOCK_STEP_MS = 0.001
 """Stamps are whole microseconds."""
 
 
-def rows(finished: Sequence[Finished]) -> list[Row]:
+def rows(finished: Sequence[Finished]) -> list[CheckRow]:
     """All rows, in the order of the cases."""
     near = {each.case.transport: each for each in finished if each.case.code == "near"}
-    found: list[Row] = []
+    found: list[CheckRow] = []
     for each in finished:
         if each.case.part is Part.DELAY:
             base = near[each.case.transport]
@@ -50,10 +50,10 @@ def rows(finished: Sequence[Finished]) -> list[Row]:
     return found
 
 
-def _delay(far: Finished, near: Finished) -> Row:
+def _delay(far: Finished, near: Finished) -> CheckRow:
     """How much longer notifications took than without being held: by the clients, and by when the proxy let them go."""
     far_ms, near_ms = far.metrics.delay_ms.p50, near.metrics.delay_ms.p50
-    return Row(
+    return CheckRow(
         part=Part.DELAY,
         code="held",
         transport=far.case.transport,
@@ -65,9 +65,9 @@ def _delay(far: Finished, near: Finished) -> Row:
     )
 
 
-def _jitter(finished: Finished) -> Row:
+def _jitter(finished: Finished) -> CheckRow:
     """RFC 3550's J of what clients saw, beside J of what the proxy let go."""
-    return Row(
+    return CheckRow(
         part=Part.JITTER,
         code="jitter",
         transport=finished.case.transport,
@@ -79,7 +79,7 @@ def _jitter(finished: Finished) -> Row:
     )
 
 
-def _counts(finished: Finished) -> Iterator[Row]:
+def _counts(finished: Finished) -> Iterator[CheckRow]:
     """What was taken out, sent twice and swapped, beside what the analysis counted; both clients together."""
     went = [[each.seq for each in own] for own in _by_connection(finished)]
     own = finished.metrics
@@ -91,7 +91,7 @@ def _counts(finished: Finished) -> Iterator[Row]:
         yield _count(finished, Part.COUNT, code, true, measured)
 
 
-def _recovery(finished: Finished) -> Iterator[Row]:
+def _recovery(finished: Finished) -> Iterator[CheckRow]:
     """Connections that broke cost nothing but time; each notification comes once, and how long it took is known."""
     yield _count(finished, Part.RECOVERY, "cut_lost", 0, finished.metrics.lost)
     yield _count(finished, Part.RECOVERY, "cut_twice", 0, finished.metrics.duplicates)
@@ -99,17 +99,17 @@ def _recovery(finished: Finished) -> Iterator[Row]:
     yield _count(finished, Part.RECOVERY, "cut_connections", broken, finished.record.disconnects)
 
 
-def _stamps(finished: Finished, code: str) -> Row:
+def _stamps(finished: Finished, code: str) -> CheckRow:
     """Every stamp's correction beside the true one: the one that is furthest off, and how many keep their bound."""
     known = [each for each in finished.record.deliveries if each.clock_offset_us is not None]
     worst = max(known, key=lambda each: abs(_offset_error_us(finished, each)), default=None)
     pretence = finished.truth.pretence
     places = {"skew_ppm": f"{pretence.skew_ppm:+g}", "ms": finished.case.channel_delay_us // 1000}
     if worst is None:
-        return Row(Part.CLOCK, code, finished.case.transport, "ms", 0.0, None, 0.0, places)
+        return CheckRow(Part.CLOCK, code, finished.case.transport, "ms", 0.0, None, 0.0, places)
     # The server's stamps begin elsewhere than the clients': what is told apart is how wrong the clients' clock is.
     wrong_ms = (_read_us(worst) - finished.truth.pretence.true_us(_read_us(worst))) / 1000
-    return Row(
+    return CheckRow(
         part=Part.CLOCK,
         code=code,
         transport=finished.case.transport,
@@ -122,7 +122,7 @@ def _stamps(finished: Finished, code: str) -> Row:
     )
 
 
-def _stepped(finished: Finished) -> Row:
+def _stepped(finished: Finished) -> CheckRow:
     """A clock that jumps in mid-trial: how many delays were used that are wrong by more than their bound."""
     used = [each for each in finished.record.deliveries if each.state is SampleState.OK]
     wrong = sum(not _is_inside(finished, each) for each in used if each.clock_offset_us is not None)
@@ -137,8 +137,8 @@ def _stepped(finished: Finished) -> Row:
     )
 
 
-def _count(finished: Finished, part: Part, code: str, true: int, measured: int, **places: object) -> Row:
-    return Row(part, code, finished.case.transport, "notifications", true, measured, 0.0, places)
+def _count(finished: Finished, part: Part, code: str, true: int, measured: int, **places: object) -> CheckRow:
+    return CheckRow(part, code, finished.case.transport, "notifications", true, measured, 0.0, places)
 
 
 def _offset_error_us(finished: Finished, delivery: Delivery) -> float:

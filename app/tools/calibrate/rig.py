@@ -17,10 +17,10 @@ from app.lab.analysis.metrics import TrialMetrics, measure
 from app.lab.run import matching, server_process
 from app.lab.run.api import Operator, Server
 from app.lab.run.client_link import ClientLink
-from app.lab.run.orders import order_of, source_record
-from app.lab.run.pretence import Pretence
 from app.lab.run.runner import QUANTUM_US, SHARED_CLOCK_WANDER_US
 from app.lab.run.runner_clock import PROBES_AT_START
+from app.lab.run.simulated_clock import SimulatedClock
+from app.lab.run.trial_requests import order_of, source_record
 from app.lab.run.trial_run import PROBES_AFTER_TRIAL
 from app.tools.calibrate.case import CLIENTS, RATE_HZ, WARMUP, Case
 from app.tools.calibrate.proxy import Impairment, Passage, Proxy
@@ -45,7 +45,7 @@ class Truth:
 
     anchor_us: int
     """Server stamp minus true clock."""
-    pretence: Pretence
+    pretence: SimulatedClock
     """What was wrong with the clients' clock."""
     passages: tuple[Passage, ...]
     cut_us: float | None

@@ -13,7 +13,7 @@ BOUND_MS_MAX = BOUND_MAX_US / 1000
 """U_max (measurement.md, section 1): with a wider bound a run leaves its delays out, so it is no instrument here either."""
 
 
-class State(StrEnum):
+class CheckResult(StrEnum):
     """Whether the instrument kept its word."""
 
     RIGHT = "right"
@@ -24,7 +24,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CheckRow:
     """One thing that was injected and measured."""
 
     part: Part
@@ -49,10 +49,10 @@ class Row:
         return None if self.measured is None else self.measured - self.true
 
     @property
-    def state(self) -> State:
+    def state(self) -> CheckResult:
         """Wrong before wide: what breaks its word is wrong however wide that was."""
         if self.error is None or abs(self.error) > self.bound:
-            return State.WRONG
+            return CheckResult.WRONG
         if self.inside is not None and self.inside[0] < self.inside[1]:
-            return State.WRONG
-        return State.WIDE if self.unit == "ms" and self.bound > BOUND_MS_MAX else State.RIGHT
+            return CheckResult.WRONG
+        return CheckResult.WIDE if self.unit == "ms" and self.bound > BOUND_MS_MAX else CheckResult.RIGHT

@@ -12,19 +12,19 @@ from rich.text import Text
 
 from app.i18n import Words
 from app.lab.analysis.words import TRANSPORT_TITLES
-from app.tools.calibrate.row import BOUND_MS_MAX, Row, State
+from app.tools.calibrate.row import BOUND_MS_MAX, CheckResult, CheckRow
 from app.tools.calibrate.verdict import MS, Judgement, Verdict
 
 SCHEMA = 1
 """Of the JSON. 1: the first."""
 
-MARKS = {State.RIGHT: "✓", State.WRONG: "✗", State.WIDE: "?"}
+MARKS = {CheckResult.RIGHT: "✓", CheckResult.WRONG: "✗", CheckResult.WIDE: "?"}
 
 
 COLUMNS = ("what", "true", "measured", "error", "bound", "ok")
 
 
-def print_result(rows: Sequence[Row], verdict: Verdict, words: Words, console: Console) -> None:
+def print_result(rows: Sequence[CheckRow], verdict: Verdict, words: Words, console: Console) -> None:
     """A table for each transport, what its columns mean, and the verdict."""
     for transport in dict.fromkeys(row.transport for row in rows):
         console.print(Text(TRANSPORT_TITLES[transport], style="bold"))
@@ -34,7 +34,7 @@ def print_result(rows: Sequence[Row], verdict: Verdict, words: Words, console: C
         console.print(Text(text), soft_wrap=not console.is_terminal)
 
 
-def _table(rows: Sequence[Row], words: Words) -> Table:
+def _table(rows: Sequence[CheckRow], words: Words) -> Table:
     """Figures whole, whatever the width: only words are broken."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for place, name in enumerate(COLUMNS):
@@ -47,7 +47,7 @@ def _table(rows: Sequence[Row], words: Words) -> Table:
     return table
 
 
-def cells(row: Row, words: Words) -> tuple[str, ...]:
+def cells(row: CheckRow, words: Words) -> tuple[str, ...]:
     """A row of the table: figures in the row's own unit."""
     return (
         words.say(f"row.{row.code}", **row.places),
@@ -73,14 +73,14 @@ def figure(value: float | None, unit: str) -> str:
     return f"{value:,.3f}" if unit == MS else str(round(value))
 
 
-def signed(row: Row) -> str:
+def signed(row: CheckRow) -> str:
     """The error with its sign."""
     if row.error is None:
         return "-"
     return f"{row.error:+.3f}" if row.unit == MS else f"{round(row.error):+d}" if row.error else "0"
 
 
-def mark(row: Row) -> str:
+def mark(row: CheckRow) -> str:
     """Tick, cross or question mark, and of how many stamps."""
     inside = f" {row.inside[0]}/{row.inside[1]}" if row.inside is not None else ""
     return MARKS[row.state] + inside
@@ -107,7 +107,7 @@ def sentences(verdict: Verdict, words: Words) -> list[str]:
 
 
 def as_json(
-    rows: Sequence[Row],
+    rows: Sequence[CheckRow],
     verdict: Verdict,
     words: Words,
     *,
@@ -133,7 +133,7 @@ def as_json(
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _row(row: Row, words: Words) -> dict[str, Any]:
+def _row(row: CheckRow, words: Words) -> dict[str, Any]:
     return {
         "part": row.part.value,
         "code": row.code,

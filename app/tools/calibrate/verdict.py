@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from app.tools.calibrate.row import Row, State
+from app.tools.calibrate.row import CheckResult, CheckRow
 
 MS = "ms"
 
@@ -39,14 +39,14 @@ class Verdict:
     """Single stamps whose bound was tried, and how many lay inside theirs."""
 
 
-def verdict(rows: Sequence[Row]) -> Verdict:
+def verdict(rows: Sequence[CheckRow]) -> Verdict:
     """The verdict of all rows; of none it is wrong, since nothing was shown."""
     states = {row.state for row in rows}
-    if not rows or State.WRONG in states:
+    if not rows or CheckResult.WRONG in states:
         judgement = Judgement.WRONG
     else:
-        judgement = Judgement.WIDE if State.WIDE in states else Judgement.RIGHT
-    by_part: dict[str, list[Row]] = {}
+        judgement = Judgement.WIDE if CheckResult.WIDE in states else Judgement.RIGHT
+    by_part: dict[str, list[CheckRow]] = {}
     for row in rows:
         if row.unit == MS:
             by_part.setdefault(ASYMMETRIC if row.code == ASYMMETRIC else row.part.value, []).append(row)

@@ -15,7 +15,7 @@ from app import clock
 from app import settings as settings_module
 from app.i18n import Words, terminal_language
 from app.tools.doctor import ask, examine, show, steady_clock
-from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject, subject_of
 
@@ -41,7 +41,7 @@ def main() -> int:
 
 def report(findings: list[Finding], words: Words) -> list[str]:
     """What is wrong, line by line; or one line that nothing is."""
-    wrong = [each for each in findings if each.state is not State.OK]
+    wrong = [each for each in findings if each.state is not FindingState.OK]
     if wrong:
         return list(show.lines(wrong, words))
     took_ms = next((each.places["took_ms"] for each in findings if "took_ms" in each.places), "?")

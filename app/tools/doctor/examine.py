@@ -20,7 +20,7 @@ from app.tools.doctor import (
     steady_clock,
     upgrade,
 )
-from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject
 
@@ -45,7 +45,7 @@ def of_running(
     `heartbeat_within_s`: given where something may stand in between, which can change or hold back what passes it.
     """
     reached = reach.look(urls)
-    if reached.state is State.FAIL:
+    if reached.state is FindingState.FAIL:
         return [reached]
     seen = certificate.look(urls[0], authority=authority)
     through = [] if heartbeat_within_s is None else [page_files.look(urls[0]), origin.look(urls[0])]
@@ -58,7 +58,7 @@ def of_clock(since: clock.Readings, machine: Machine) -> Finding:
     return steady_clock.look(since, clock.readings(), machine)
 
 
-def worst(findings: Iterable[Finding]) -> State:
+def worst(findings: Iterable[Finding]) -> FindingState:
     """The worst state among them."""
-    order = (State.OK, State.WARN, State.FAIL)
-    return max((finding.state for finding in findings), key=order.index, default=State.OK)
+    order = (FindingState.OK, FindingState.WARN, FindingState.FAIL)
+    return max((finding.state for finding in findings), key=order.index, default=FindingState.OK)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from app.i18n import Words
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     """How good it is."""
 
     OK = "ok"
@@ -25,7 +25,7 @@ class Finding:
 
     name: str
     """What was looked at: `port`."""
-    state: State
+    state: FindingState
     code: str
     """What was found: `taken`."""
     places: Mapping[str, object] = field(default_factory=dict)
@@ -37,21 +37,21 @@ class Finding:
 
     def next_step(self, words: Words) -> str | None:
         """What to do about it; `None` where there is nothing to do."""
-        if self.state is State.OK:
+        if self.state is FindingState.OK:
             return None
         return words.say(f"doctor.{self.name}.{self.code}.next", **self.places)
 
 
 def ok(name: str, code: str, /, **places: object) -> Finding:
     """As it should be."""
-    return Finding(name, State.OK, code, places)
+    return Finding(name, FindingState.OK, code, places)
 
 
 def warn(name: str, code: str, /, **places: object) -> Finding:
     """Works, with a drawback."""
-    return Finding(name, State.WARN, code, places)
+    return Finding(name, FindingState.WARN, code, places)
 
 
 def fail(name: str, code: str, /, **places: object) -> Finding:
     """Cannot work."""
-    return Finding(name, State.FAIL, code, places)
+    return Finding(name, FindingState.FAIL, code, places)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from app.i18n import Words
-from app.tools.doctor.finding import Finding, State
+from app.tools.doctor.finding import Finding, FindingState
 
 SCHEMA_VERSION = 1
 """Of the JSON. 1: the first."""
@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 
 def lines(findings: Iterable[Finding], words: Words) -> Iterator[str]:
     """A line for each, with its state in words, and one more for what to do next."""
-    marks = {state: words.say(f"doctor.state.{state}") for state in State}
+    marks = {state: words.say(f"doctor.state.{state}") for state in FindingState}
     width = max(len(mark) for mark in marks.values())
     for finding in findings:
         yield f"  {marks[finding.state]:<{width}}  {finding.sentence(words)}"
@@ -28,7 +28,7 @@ def as_json(findings: Sequence[Finding], words: Words) -> str:
     """The findings with their codes, for programs, and their sentences, for people."""
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "fit": all(finding.state is not State.FAIL for finding in findings),
+        "fit": all(finding.state is not FindingState.FAIL for finding in findings),
         "language": words.language,
         "checks": [
             {

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.lab.analysis.statistics import median, pseudo_median
-from app.tools.load.switch import BUILT_IN, LOCUST
+from app.tools.load.client_selector import BUILT_IN, LOCUST
 from app.tools.load.trial_line import TrialLine
 
 MARGIN_MS = 0.1

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.lab.run.clients import Arrival
-from app.tools.load.generators import REPLAYED, SHARED, Row
+from app.tools.load.generators import REPLAYED, SHARED, GeneratorRow
 
 SelfUs = Mapping[tuple[int, int], float]
 """What the generator added to an arrival, by client and seq: handler minus kernel."""
@@ -41,7 +41,7 @@ class Arrived:
     stamps: Stamps = field(default_factory=Stamps)
 
 
-def arrived(rows: Iterable[Row]) -> Arrived:
+def arrived(rows: Iterable[GeneratorRow]) -> Arrived:
     """The rows of all processes, each in the order in which it read."""
     by_client: dict[int, list[Arrival]] = {}
     self_us: dict[tuple[int, int], float] = {}

@@ -12,13 +12,13 @@ from dataclasses import replace
 from app import clock
 from app.core.histogram import Histogram
 from app.core.pacing import due_us
-from app.tools.bench import subject
+from app.tools.bench import server_under_test
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import FLOOR
 from app.tools.bench.publisher import Publisher
-from app.tools.load.apart import Sharing
+from app.tools.load.client_selector import CONNECT_EXTRA_S
+from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import SHARED, Gathered, Generators, Handshakes
-from app.tools.load.switch import CONNECT_EXTRA_S
 from app.tools.load.trial_line import FloorLine
 from app.tools.load.void_rules import rules
 from app.tools.load.watch import Seen, Watch
@@ -43,7 +43,7 @@ def prove(
     pause: Callable[[float], None],
 ) -> FloorLine:
     """Connect users to a neutral source, publish a few notifications at the rate, and say what the lanes show."""
-    with subject.running(FLOOR, cores, {}) as source:
+    with server_under_test.running(FLOOR, cores, {}) as source:
         told = generators.connect(
             list(range(users)),
             transport=transport,

@@ -46,7 +46,7 @@ class Handshakes:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GeneratorRow:
     """One arrival at one user."""
 
     client: int
@@ -62,7 +62,7 @@ class Row:
 class Gathered:
     """What all processes kept of a trial."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[GeneratorRow, ...]
     """By process, each in the order in which it read."""
     handshakes: Handshakes
     lag_ms_p99: float | None
@@ -212,7 +212,7 @@ def _in_words() -> Iterator[None]:
         raise Unfit("A process of Locust's does not answer in time: lower --users or --rate.") from error
 
 
-def _rows(answer: Mapping[str, Any]) -> list[Row]:
+def _rows(answer: Mapping[str, Any]) -> list[GeneratorRow]:
     columns = []
     for name, kind in _COLUMNS.items():
         column = array(kind)
@@ -220,4 +220,4 @@ def _rows(answer: Mapping[str, Any]) -> list[Row]:
         columns.append(column)
     if len({len(column) for column in columns}) != 1:
         raise Unfit("A generator handed over columns of different lengths.")
-    return [Row(*values) for values in zip(*columns, strict=True)]
+    return [GeneratorRow(*values) for values in zip(*columns, strict=True)]

@@ -12,12 +12,12 @@ from app.lab.analysis.validity import check_trial
 from app.lab.run.laboratory import Finished
 from app.lab.run.trial_run import BuiltInClients
 from app.tools.bench.own_redis import RedisHere
-from app.tools.load.apart import Sharing
+from app.tools.load.client_selector import BUILT_IN, LOCUST, Switch
+from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Handshakes
 from app.tools.load.lanes import lanes_of
 from app.tools.load.probe_line import Probed, ProbeLine
 from app.tools.load.probing import Probes
-from app.tools.load.switch import BUILT_IN, LOCUST, Switch
 from app.tools.load.trial_line import TrialLine
 from app.tools.load.void_rules import is_believable, rules
 from app.tools.load.watch import Seen, Watch

@@ -10,9 +10,9 @@ from app.core.client import POLLING
 from app.core.errors import Malformed
 from app.core.plan.scenario import Arm, Plan
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORTS
+from app.tools.load.client_selector import BUILT_IN, LOCUST
 from app.tools.load.gates import Gate
 from app.tools.load.result import Kind
-from app.tools.load.switch import BUILT_IN, LOCUST
 
 USERS_MAX = 20_000
 BLOCKS = 6

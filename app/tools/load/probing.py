@@ -25,7 +25,7 @@ from app.core.pacing import due_us
 from app.core.wire import USER_AGENT
 from app.lab.run.api import Server
 from app.tools.bench.own_redis import RedisHere
-from app.tools.load.asking import ANSWER_TIMEOUT_S, ClockAsker, Kept, PingAsker
+from app.tools.load.latency_probe import ANSWER_TIMEOUT_S, ClockAsker, Kept, PingAsker
 from app.tools.load.probe_line import Probed
 from app.tools.load.watch import cpu_ns
 

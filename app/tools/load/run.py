@@ -25,15 +25,15 @@ from app.store.store import RunHead, Store
 from app.tools.bench.awake import kept_awake
 from app.tools.bench.machine import Cores, choose_cores, raise_open_files
 from app.tools.bench.own_redis import RedisHere, own_redis
-from app.tools.load import elsewhere, trial_line
-from app.tools.load.apart import Sharing, cores_of, cores_of_servers, sharing
+from app.tools.load import external_target, trial_line
+from app.tools.load.client_selector import LOCUST, Switch
+from app.tools.load.cpu_isolation import Sharing, cores_of, cores_of_servers, sharing
 from app.tools.load.floor import proof_s, prove
 from app.tools.load.generators import MODULE, GeneratorProcess, Generators
 from app.tools.load.laboratory import LoadLaboratory
 from app.tools.load.plan import LoadOrder
 from app.tools.load.result import Kind
 from app.tools.load.shapes import breaks, shape_walk
-from app.tools.load.switch import LOCUST, Switch
 from app.tools.load.trial_line import FloorLine, TrialLine
 from app.tools.load.void_rules import MAY_SHARE_CORE
 from app.tools.load.vps import MEMORY
@@ -102,7 +102,7 @@ class LoadRun:
     def _server(self, stack: ExitStack) -> Server:
         """The one that was given, or one of our own on a core of its own."""
         if self.order.url is not None:
-            return elsewhere.find(self.order.url, admin_token=self.order.admin_token or "")
+            return external_target.find(self.order.url, admin_token=self.order.admin_token or "")
         with self.cores.on_server_core():
             started = stack.enter_context(
                 server_process.start(runs_dir=self.runs_dir, settings={**self.given, "SIAR_RECORDER": "0"})

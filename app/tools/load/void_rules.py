@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.lab.analysis.words import count_of, listing, number
-from app.tools.load.apart import Sharing
+from app.tools.load.cpu_isolation import Sharing
 from app.tools.load.generators import Gathered, Handshakes
 from app.tools.load.watch import Seen
 

@@ -17,7 +17,7 @@ from app.core.plan.scenario import Arm, Plan
 from app.core.wire import TRANSPORT_SOCKETIO
 from app.lab.analysis.margins import BLOCKS_MIN
 from app.lab.analysis.words import TRANSPORT_TITLES
-from app.tools.load.switch import LOCUST
+from app.tools.load.client_selector import LOCUST
 
 NAME = "vps"
 PRESETS = (NAME,)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.statistics import Interval, pseudo_median, signed_rank_interval
 from app.lab.studies.published import study_of
-from app.lab.studies.study_redis import STUDY
+from app.lab.studies.redis import STUDY
 from app.tools.load.levels import Level
 from app.tools.load.trial_line import TrialLine
 from app.tools.load.vps import column_of

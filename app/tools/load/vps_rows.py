@@ -12,7 +12,7 @@ from app.tools.load.probing import NO_CACHE
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class FigureCell:
     """One configuration at one count of users: its trials, and what was asked beside them."""
 
     level: Level
@@ -49,7 +49,7 @@ class Cell:
 SERVER_CPU, REDIS_CPU = "CPU/notif., server", "CPU/notif., Redis"
 """For each notification that reached a user. A terminal has no room for more words."""
 
-Figure = Callable[[Cell], float | None]
+Figure = Callable[[FigureCell], float | None]
 Row = tuple[str | None, str, str, Figure]
 """Name in the published data (`None`: not in it), title, unit, and what of the run stands there."""
 
@@ -58,30 +58,30 @@ def _gate(name: str) -> Figure:
     return lambda cell: FIGURES[name].of(cell.level)
 
 
-def _share(part: Callable[[Cell], int], whole: Callable[[Cell], int]) -> Figure:
+def _share(part: Callable[[FigureCell], int], whole: Callable[[FigureCell], int]) -> Figure:
     """`None` of nothing: 0 of 0 is no data."""
     return lambda cell: part(cell) / whole(cell) if whole(cell) else None
 
 
-def _spikes(cell: Cell) -> int:
+def _spikes(cell: FigureCell) -> int:
     return cell.level.lanes.spikes
 
 
-def _arrived(cell: Cell) -> int:
+def _arrived(cell: FigureCell) -> int:
     return cell.level.lanes.arrivals
 
 
-def _deliveries_per_s(cell: Cell) -> float | None:
+def _deliveries_per_s(cell: FigureCell) -> float | None:
     seconds = cell.level.total(lambda each: each.notifications) / cell.rate_hz
     delivered = cell.level.total(lambda each: each.expected - each.lost)
     return delivered / seconds if seconds else None
 
 
-def _mean_of(values: Callable[[Cell], list[float]]) -> Figure:
+def _mean_of(values: Callable[[FigureCell], list[float]]) -> Figure:
     return lambda cell: mean(values(cell))
 
 
-def _p95_of(values: Callable[[Cell], list[float]]) -> Figure:
+def _p95_of(values: Callable[[FigureCell], list[float]]) -> Figure:
     return lambda cell: quantile(values(cell), 0.95)
 
 
@@ -144,7 +144,7 @@ STRESS: tuple[Row, ...] = (
 """Its Table 3."""
 
 
-def _answers(outcome: str) -> Callable[[Cell], list[float]]:
+def _answers(outcome: str) -> Callable[[FigureCell], list[float]]:
     return lambda cell: cell.answers_ms(outcome)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.studies.published import study_of
-from app.lab.studies.study_beside import BesideRow, BesideTable
-from app.lab.studies.study_redis import COLUMNS, STUDY
+from app.lab.studies.redis import COLUMNS, STUDY
+from app.lab.studies.row import BesideRow, BesideTable
 from app.tools.load.levels import Level
 from app.tools.load.probe_line import ProbeLine
 from app.tools.load.vps_hops import Hop, hops_of
 from app.tools.load.vps_redis import Place, redis_cpu_us
-from app.tools.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, Cell, Row
+from app.tools.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, FigureCell, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Study:
 def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
     """The study's tables at each count of users, the largest first."""
     redis_us = redis_cpu_us(levels, probes)
-    cells: dict[tuple[int, str], list[Cell]] = {}
+    cells: dict[tuple[int, str], list[FigureCell]] = {}
     for level in levels:
         cells.setdefault((level.users, level.transport), []).append(
             _cell(level, probes, redis_us, analysis.run.plan.rate_hz)
@@ -50,10 +50,12 @@ def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[P
     return Study(hops_of(analysis, levels, redis_us), tuple(tables))
 
 
-def _cell(level: Level, probes: Sequence[ProbeLine], redis_us: Mapping[Place, float], rate_hz: float) -> Cell:
+def _cell(
+    level: Level, probes: Sequence[ProbeLine], redis_us: Mapping[Place, float], rate_hz: float
+) -> FigureCell:
     own = [each for each in probes if (each.arm, each.users) == (level.arm, level.users)]
     believed = {each.trial for each in level.believed}
-    return Cell(
+    return FigureCell(
         level,
         tuple(each.probed for each in own),
         tuple(each.probed for each in own if each.trial in believed),
@@ -66,7 +68,7 @@ def _table(
     title: str,
     name: str,
     rows: Sequence[Row],
-    columns: Sequence[Cell],
+    columns: Sequence[FigureCell],
     note: str,
 ) -> BesideTable:
     published = study_of(STUDY)[name]

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from app import clock
-from app.tools.load.apart import cores_of
+from app.tools.load.cpu_isolation import cores_of
 
 PERIOD_S = 1.0
 

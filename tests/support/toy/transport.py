@@ -13,8 +13,8 @@ from app.core.protocol.chunks import LAST_CHUNK, chunk
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed
+from app.server.fanout.connection import DetachedConnection
 from app.server.fanout.fanout import Connection, Fanout
-from app.server.fanout.outlet import Outlet
 from app.server.wsgi import epoll
 from app.server.wsgi.admission import Admission
 from app.server.wsgi.loop import Loop
@@ -28,7 +28,7 @@ def line(event: str, data: str) -> bytes:
     return f'{{"event":"{event}","data":{data}}}\n'.encode()
 
 
-class LinesConnection(Outlet):
+class LinesConnection(DetachedConnection):
     """A client's stream on a socket of our own."""
 
     __slots__ = ("_address", "_head", "_transport", "wanted")

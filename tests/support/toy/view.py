@@ -8,8 +8,8 @@ from app.core.position import position_or_unknown
 from app.server.broker.base import Filter
 from app.server.deliveries import COOKIE
 from app.server.transports.base import parse_topics
+from app.server.web.current import services
 from app.server.web.detached import DetachedResponse
-from app.server.web.here import services
 from app.server.wsgi.peer import address_of
 from tests.support.toy import NAME
 from tests.support.toy.transport import LinesTransport

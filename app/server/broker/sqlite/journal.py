@@ -22,7 +22,7 @@ from app.core.position import Position
 from app.core.units import ServerUs
 from app.core.wire import TRANSPORTS
 from app.server.broker.keys import Use
-from app.server.broker.sqlite.journal_file import State, connect, damaged, open_file
+from app.server.broker.sqlite.journal_file import JournalState, connect, damaged, open_file
 from app.server.broker.sqlite.lockfile import LockFile
 
 UNFLUSHED_OFFSETS_MAX = 9_000
@@ -74,7 +74,9 @@ class Journal:
             ):
                 yield key, Use(fingerprint, offset, due_us, sent_us, nobody)
 
-    def append(self, notification: Notification, key: str | None, use: Use | None, state: State) -> None:
+    def append(
+        self, notification: Notification, key: str | None, use: Use | None, state: JournalState
+    ) -> None:
         """Write a notification, the use of its key and the state: all or nothing. Raises `NotKept`."""
         targets = None if notification.targets is EVERYONE else _targets_as_text(notification.targets)
         with self._writing(alone=use is None and state is self.state):
@@ -94,14 +96,14 @@ class Journal:
         self.notification_count += 1
         self.key_count += use is not None
 
-    def reserve(self, state: State) -> None:
+    def reserve(self, state: JournalState) -> None:
         """Write a state whose `trials_through` lies ahead. Raises `NotKept`."""
         with self._writing(alone=True):
             self._write(state)
         self._unflushed_offsets += state.trials_through - self.state.trials_through
         self.state = state
 
-    def drop_before(self, *, notification: int, use: int, state: State) -> None:
+    def drop_before(self, *, notification: int, use: int, state: JournalState) -> None:
         """Forget what stands below these offsets; its pages are used again. Raises `NotKept`."""
         with self._writing():
             dropped = self._writer.execute('DELETE FROM notifications WHERE "offset" < ?', (notification,))
@@ -124,7 +126,7 @@ class Journal:
             self._unflushed_offsets += before
         self._log_pages = log_pages
 
-    def close(self, state: State) -> None:
+    def close(self, state: JournalState) -> None:
         """Close in order: from here on nothing can be cut off."""
         # Where even that cannot be written, the next start finds it open, and is careful.
         with contextlib.suppress(sqlite3.Error, NotKept):
@@ -137,7 +139,7 @@ class Journal:
                 connection.close()
         self._lock.release()
 
-    def _write(self, state: State) -> None:
+    def _write(self, state: JournalState) -> None:
         if state is not self.state:
             self._writer.execute(
                 "UPDATE state SET expired_through = ?, trials_through = ?",

@@ -48,7 +48,7 @@ CREATE TABLE keys (
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class JournalState:
     """The row of `state`, but for how the file is open."""
 
     epoch: str
@@ -64,7 +64,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_file(path: Path, *, synchronous: str) -> tuple[sqlite3.Connection, State]:
+def open_file(path: Path, *, synchronous: str) -> tuple[sqlite3.Connection, JournalState]:
     """The writing connection and the state. The caller holds the lock.
 
     Raises `Unfit` where the file cannot be opened or written, `StoreError` where it is damaged or not ours.
@@ -124,11 +124,11 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreError(damaged(path, found))
 
 
-def _state(connection: sqlite3.Connection, *, has_log: bool) -> State:
+def _state(connection: sqlite3.Connection, *, has_log: bool) -> JournalState:
     epoch, expired_through, trials_through, opened = connection.execute(
         "SELECT epoch, expired_through, trials_through, opened FROM state"
     ).fetchone()
-    state = State(epoch, expired_through, trials_through)
+    state = JournalState(epoch, expired_through, trials_through)
     if not _may_be_cut_off(opened, has_log=has_log):
         return state
     # Go on above every offset that a client may have seen, and own up to what lies between. The epoch stays: what is
@@ -153,7 +153,7 @@ def _boot() -> str:
     return str(round(psutil.boot_time()))
 
 
-def _mark_opened(connection: sqlite3.Connection, state: State, opened: str) -> None:
+def _mark_opened(connection: sqlite3.Connection, state: JournalState, opened: str) -> None:
     """On the disk, and in the file itself, before anything else is written."""
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(

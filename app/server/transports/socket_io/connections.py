@@ -9,9 +9,9 @@ from app.core.notification import EncodedJSON, Notification, encode_json
 from app.core.protocol.deflate import DEFLATED
 from app.core.wire import EVENT_GAP
 from app.server.broker.base import Filter, Replay
-from app.server.fanout.broadcaster import Broadcaster
 from app.server.fanout.closed import CLOSED_SLOW, Closed
-from app.server.transports.socket_io.asked import Asked
+from app.server.fanout.flusher import Flusher
+from app.server.transports.socket_io.connect_request import ConnectRequest
 from app.server.transports.socket_io.engine.direct_websocket import GOING_AWAY, WebSocketOutlet
 from app.server.transports.socket_io.engine.entry import WebSocketEntry
 from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, frames_of
@@ -56,7 +56,7 @@ class SocketIoConnection:
 
     __slots__ = ("_transport", "channel", "pid", "recovers", "replayed_count", "sid", "since", "wanted")
 
-    def __init__(self, transport: Sink, sid: str, asked: Asked) -> None:
+    def __init__(self, transport: Sink, sid: str, asked: ConnectRequest) -> None:
         self._transport = transport
         self.sid = sid
         self.wanted = asked.wanted
@@ -101,9 +101,7 @@ class SocketIoChannel(WebSocketOutlet):
 
     __slots__ = ("_transport", "subscription")
 
-    def __init__(
-        self, transport: Sink, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry
-    ) -> None:
+    def __init__(self, transport: Sink, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry) -> None:
         super().__init__(
             broadcaster, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max
         )

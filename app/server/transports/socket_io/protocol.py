@@ -18,7 +18,7 @@ from socketio import packet as protocol
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine.packets import message
 from app.server.transports.socket_io.engine.server import EngineServer
-from app.server.transports.socket_io.kept_environ import kept
+from app.server.transports.socket_io.trim_environ import kept
 
 logger = logging.getLogger("siar.socketio")
 

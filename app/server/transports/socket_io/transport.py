@@ -17,7 +17,7 @@ from app.core.wire import EVENT_NOTIFICATION, TRANSPORT_SOCKETIO
 from app.server.broker.base import Broker
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
 from app.server.fanout.fanout import Connection, Fanout
-from app.server.transports.socket_io.asked import read_auth
+from app.server.transports.socket_io.connect_request import read_auth
 from app.server.transports.socket_io.connections import SocketIoChannel, SocketIoConnection
 from app.server.transports.socket_io.engine.direct_websocket import direct_websocket
 from app.server.transports.socket_io.engine.limits import CONNECT_TIMEOUT_S, IncomingLimits

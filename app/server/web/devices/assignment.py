@@ -9,9 +9,9 @@ import msgspec
 
 from app.server.room import views
 from app.server.room.clean_name import NAME_CHARS_MAX
-from app.server.web import body, texts
+from app.server.web import body, locale
+from app.server.web.current import services
 from app.server.web.devices.device import require_registered
-from app.server.web.here import services
 
 blueprint = flask.Blueprint("assignment", __name__)
 
@@ -68,7 +68,7 @@ def _assignment(device: str) -> flask.Response:
     assigned = views.assignment(room, device)
     assigned["join_code_required"] = services().settings.join_code
     if assigned["you"]["name"] is None:
-        assigned["you"]["proposed_name"] = room.proposed_name(device, texts.language())
+        assigned["you"]["proposed_name"] = room.proposed_name(device, locale.language())
     answer = body.answer(**assigned)
     answer.headers["Cache-Control"] = "no-store"
     return answer

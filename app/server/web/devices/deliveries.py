@@ -20,8 +20,8 @@ from app.server.room.clean_name import clean_name
 from app.server.room.phases import UNDER_WAY, Phase
 from app.server.web import body
 from app.server.web.auth import require_device
+from app.server.web.current import cookie_path, services
 from app.server.web.devices.device import network_here, require_registered
-from app.server.web.here import cookie_path, services
 from app.server.wsgi.offload import blocking
 from app.store.archive.forget import forget_device
 
@@ -104,7 +104,7 @@ class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
         self.browser = clean_name(self.browser or "") or None
 
 
-class Conduct(msgspec.Struct, forbid_unknown_fields=True):
+class LifecycleBody(msgspec.Struct, forbid_unknown_fields=True):
     """How a phone behaved during one trial; the last batch of the trial has it."""
 
     disconnects: _Count
@@ -131,7 +131,7 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
     samples: Annotated[list[Sample], msgspec.Meta(max_length=SAMPLES_PER_BATCH_MAX)]
     run: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
-    conduct: Conduct | None = None
+    conduct: LifecycleBody | None = None
     probes: Annotated[list[_Probe], msgspec.Meta(max_length=PROBES_PER_BATCH_MAX)] = []
     """By what the trial's delays were read, so that others can read them again; all in `timebase`."""
 

@@ -10,7 +10,7 @@ from app.core.network_of import network_of
 from app.i18n import refusal
 from app.server.deliveries import COOKIE
 from app.server.web.auth import bearer_token
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.wsgi.peer import address_of, is_this_machine
 
 

@@ -11,7 +11,7 @@ from app.i18n import refusal
 from app.server.fanout.subscribers import Subscriber, disconnect, subscribers
 from app.server.web import body
 from app.server.web.auth import require_operator
-from app.server.web.here import services
+from app.server.web.current import services
 
 blueprint = flask.Blueprint("devices", __name__)
 

@@ -10,9 +10,9 @@ from werkzeug.exceptions import Forbidden
 
 from app.i18n import refusal
 from app.server.room.clean_name import NAME_CHARS_MAX, clean_name
-from app.server.web import body, texts
+from app.server.web import body, locale
+from app.server.web.current import services
 from app.server.web.devices.device import require_registered
-from app.server.web.here import services
 from app.server.wsgi.peer import address_of
 
 blueprint = flask.Blueprint("participants", __name__)
@@ -40,7 +40,7 @@ def join() -> flask.Response:
         device,
         name=wanted.name,
         model=clean_name(wanted.model or "") or None,
-        language=texts.language(),
+        language=locale.language(),
     )
     return body.answer(201, device=device, name=participant.name, seat=participant.seat)
 

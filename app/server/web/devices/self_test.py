@@ -10,9 +10,9 @@ import msgspec
 from app.core.version import VERSION
 from app.server.web import body
 from app.server.web.auth import require_operator
+from app.server.web.current import services
 from app.server.web.devices.deliveries import ConductDevice
 from app.server.web.devices.device import require_registered
-from app.server.web.here import services
 from app.server.wsgi.offload import blocking
 from app.store.archive import self_tests
 

@@ -8,7 +8,7 @@ import flask
 
 from app.core.version import VERSION
 from app.core.wire import BODY_CHARS_MAX, DEFAULT_TOPIC, TITLE_CHARS_MAX, TOPIC_PATTERN
-from app.server.web import auth, texts
+from app.server.web import auth, locale
 from app.store.plans import PHONE_NOTIFICATIONS_MAX
 
 blueprint = flask.Blueprint("operator_pages", __name__)
@@ -38,8 +38,8 @@ def screen() -> flask.Response:
 
 
 def _page(name: str, **values: Any) -> flask.Response:
-    language = texts.language()
-    words = {**texts.catalogue(language, SHARED), **texts.catalogue(language, name)}
+    language = locale.language()
+    words = {**locale.catalogue(language, SHARED), **locale.catalogue(language, name)}
     page = flask.render_template(
         f"{name}.html",
         language=language,

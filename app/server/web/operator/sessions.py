@@ -11,7 +11,7 @@ from werkzeug.exceptions import Forbidden
 from app.i18n import refusal
 from app.server import operators
 from app.server.web import auth, body
-from app.server.web.here import cookie_path, services
+from app.server.web.current import cookie_path, services
 from app.server.wsgi.peer import address_of
 
 blueprint = flask.Blueprint("sessions", __name__)

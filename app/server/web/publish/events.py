@@ -13,8 +13,8 @@ from app.server.broker.base import Filter
 from app.server.deliveries import COOKIE
 from app.server.transports.base import parse_topics
 from app.server.transports.sse import FORM_DEFLATED, FORM_PLAIN
+from app.server.web.current import services
 from app.server.web.detached import DetachedResponse
-from app.server.web.here import services
 from app.server.wsgi.peer import address_of
 
 blueprint = flask.Blueprint("events", __name__)

@@ -15,7 +15,7 @@ from app.i18n import refusal
 from app.server.broker.history_cache import ANSWER_BYTES_MAX, AWAY, HIT, MISS, HistoryCache
 from app.server.web import body
 from app.server.web.auth import require_operator
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.web.publish import publishing, quick_publish
 
 blueprint = flask.Blueprint("notifications", __name__)

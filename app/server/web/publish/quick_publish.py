@@ -20,7 +20,7 @@ from app.core.errors import SiarError
 from app.server.services import Services
 from app.server.web import body
 from app.server.web.publish.publishing import KEY_HEADER, PATH, Publish, order
-from app.server.wsgi import door, shortcut
+from app.server.wsgi import connection_limiter, shortcut
 from app.server.wsgi.peer import address_of
 from app.server.wsgi.shortcut import Shortcut, WsgiApp
 
@@ -72,7 +72,7 @@ class QuickPublish:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             environ["wsgi.input"] = io.BytesIO(raw)
             return self._app(environ, start_response)
-        door.refund(address_of(environ))  # As for every request with a token (auth.py).
+        connection_limiter.credit(address_of(environ))  # As for every request with a token (auth.py).
         try:
             status, members = order(self._services, wanted, key_header=environ.get(KEY_HEADER))
         except (SiarError, OSError) as error:

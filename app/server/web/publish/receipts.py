@@ -6,7 +6,7 @@ import flask
 
 from app.server.web import body
 from app.server.web.auth import require_operator
-from app.server.web.here import services
+from app.server.web.current import services
 
 blueprint = flask.Blueprint("receipts", __name__)
 

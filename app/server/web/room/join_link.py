@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 import flask
 
 from app import clock
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.wsgi.addresses import bracketed, lan_addresses
 from app.settings import Settings, is_loopback
 

@@ -12,9 +12,9 @@ from app.i18n import is_remark, refusal
 from app.server.room import views
 from app.server.room.phases import Experiment, Phase
 from app.server.room.trial import RoomTrial
-from app.server.web import body, texts
+from app.server.web import body, locale
 from app.server.web.auth import require_operator
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.web.room.join_link import join_url, reaches_this_machine_only
 from app.server.web.room.room_bodies import Finish, Opening, Progress, TrialForPhones
 
@@ -149,7 +149,7 @@ def _room(status: int = 200) -> flask.Response:
     invitation = services().invitation
     answer = body.answer(
         status,
-        **views.operator(services().room, texts.language()),
+        **views.operator(services().room, locale.language()),
         join_code=invitation.code,
         join_code_required=services().settings.join_code,
         join_url=url,

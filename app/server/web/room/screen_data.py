@@ -9,8 +9,8 @@ from werkzeug.exceptions import Forbidden
 
 from app.i18n import refusal
 from app.server.room import views
-from app.server.web import body, texts
-from app.server.web.here import services
+from app.server.web import body, locale
+from app.server.web.current import services
 from app.server.web.room.join_link import join_url, reaches_this_machine_only
 from app.server.web.room.qr import qr_path
 
@@ -43,7 +43,7 @@ def screen() -> flask.Response:
     require_screen_key()
     url = join_url()
     code = qr_path(url)
-    seen = views.screen(services().room, texts.language())
+    seen = views.screen(services().room, locale.language())
     if seen["result"] is not None:
         downloads = offered(seen["result"], seen["run"], flask.request.args["key"])
         seen["result"] = {**seen["result"], "downloads": downloads}

@@ -7,7 +7,7 @@ import flask
 from app.core.errors import Unknown
 from app.i18n import refusal
 from app.server.room.phases import Phase
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.web.room.screen_data import offered, require_screen_key
 from app.server.web.runs.runs import as_report, as_zip
 

@@ -6,8 +6,8 @@ import flask
 
 from app.i18n import refusal
 from app.core.errors import Malformed
-from app.server.web.runs import desk_work
-from app.server.web import texts
+from app.server.web.runs import background_jobs
+from app.server.web import locale
 from app.server.web.auth import require_operator
 from app.server.web.runs.runs import sandboxed
 
@@ -26,4 +26,4 @@ def compare() -> flask.Response:
         raise Malformed(refusal("runs_to_compare", count=RUNS_MAX))
     if len(set(runs)) < len(runs):
         raise Malformed(refusal("run_named_twice"))
-    return sandboxed(desk_work.compared(runs, texts.language()))
+    return sandboxed(background_jobs.compared(runs, locale.language()))

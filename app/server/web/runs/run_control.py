@@ -15,7 +15,7 @@ from app.store import run_ids as naming
 from app.server.room.phases import UNDER_WAY, Phase
 from app.server.runners import Order, Runner
 from app.server.wsgi import server_file
-from app.server.web.here import services
+from app.server.web.current import services
 
 RUNNING = "running"
 

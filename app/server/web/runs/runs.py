@@ -16,10 +16,10 @@ from app.core.errors import Conflict, Malformed, Unknown
 from app.core.plan.scenario import Plan
 from app.store.presets import PHONES_MAX, plan_by_fields, preset, preset_plan
 from app.server.wsgi.offload import blocking
-from app.server.web import body, texts
-from app.server.web.runs import desk_work, run_control
+from app.server.web import body, locale
+from app.server.web.runs import background_jobs, run_control
 from app.server.web.auth import require_operator
-from app.server.web.here import services
+from app.server.web.current import services
 from app.server.web.policy import POLICY
 
 blueprint = flask.Blueprint("runs", __name__, url_prefix="/api/runs")
@@ -55,7 +55,7 @@ def operator_only() -> None:
 @blueprint.get("")
 def listed() -> flask.Response:
     """The runs, newest first."""
-    language = texts.language()
+    language = locale.language()
     found = [run_control.as_it_is(each, language) for each in blocking(services().archive.newest)]
     return _json(run_control.with_running(found))
 
@@ -66,7 +66,7 @@ def start() -> flask.Response:
     wanted = body.read(Start, bytes_max=START_BYTES_MAX)
     phones = _phones(wanted)
     plan = _plan(wanted, phones)
-    if desk_work.is_busy():
+    if background_jobs.is_busy():
         raise Conflict(refusal("work_under_way"))
     run = run_control.start(plan, phones=phones)
     return body.answer(202, run=run, url=f"/api/runs/{run}")
@@ -78,7 +78,7 @@ def one(run: str) -> flask.Response:
     runner = services().runners.of(run)
     plan = None if runner is None else runner.plan()
     try:
-        summary = run_control.as_it_is(blocking(services().archive.one, run), texts.language())
+        summary = run_control.as_it_is(blocking(services().archive.one, run), locale.language())
         plan = plan or blocking(plan_of, folder_of(services().settings.runs_dir, run))
     except Unknown:
         if runner is None:
@@ -88,7 +88,7 @@ def one(run: str) -> flask.Response:
         {
             **msgspec.to_builtins(summary),
             "plan": plan,
-            "runner": None if runner is None else runner.to_json(texts.language()),
+            "runner": None if runner is None else runner.to_json(locale.language()),
             "downloads": _downloads(summary),
         }
     )
@@ -160,7 +160,7 @@ def export(run: str) -> flask.Response:
 
 def as_zip(run: str) -> flask.Response:
     """The export of a run as an answer."""
-    file, size_bytes = desk_work.exported(run)
+    file, size_bytes = background_jobs.exported(run)
     headers = {
         "Content-Disposition": f'attachment; filename="siar-{run}.zip"',
         "Content-Length": str(size_bytes),

@@ -13,7 +13,7 @@ from app.core.wire import START_AFTER_MS_MAX, Transport
 from app.server.source import Trial, TrialOrder
 from app.server.web import body
 from app.server.web.auth import require_operator
-from app.server.web.here import services
+from app.server.web.current import services
 
 blueprint = flask.Blueprint("trials", __name__, url_prefix="/api/trials")
 

@@ -11,7 +11,7 @@ import flask
 
 from app.core.errors import Unknown
 from app.i18n import refusal
-from app.server.web.here import services
+from app.server.web.current import services
 
 blueprint = flask.Blueprint("authority", __name__)
 

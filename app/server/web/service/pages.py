@@ -11,8 +11,8 @@ import flask
 from app.core.errors import SiarError, Unknown
 from app.core.version import VERSION
 from app.i18n import refusal
-from app.server.web import texts
-from app.server.web.here import services
+from app.server.web import locale
+from app.server.web.current import services
 from app.store.archive.folders import folder_of, read_file
 
 blueprint = flask.Blueprint("pages", __name__)
@@ -81,10 +81,10 @@ def _result(run: str, key: str) -> dict[str, Any]:
 
 
 def _page(template: str, *, parts: tuple[str, ...], config: dict[str, Any], **values: Any) -> flask.Response:
-    language = texts.language()
+    language = locale.language()
     words: dict[str, str] = {}
     for part in parts:
-        words |= texts.catalogue(language, part)
+        words |= locale.catalogue(language, part)
     page = flask.render_template(
         template,
         language=language,

@@ -11,9 +11,9 @@ from app.core.broker_url import parse_broker_url
 from app.core.version import VERSION
 from app.i18n import refusal
 from app.server.web.auth import require_operator_or_this_machine
+from app.server.web.current import services
 from app.server.web.errors import problem
-from app.server.web.here import services
-from app.server.web.service.numbers import ServerNumbers
+from app.server.web.service.metrics import ServerNumbers
 from app.server.wsgi import mode
 
 blueprint = flask.Blueprint("probes", __name__)

@@ -26,17 +26,17 @@ from app.core.protocol.websocket import (
     encode_frame,
 )
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, CLOSED_PROTOCOL, CLOSED_SLOW, Closed
-from app.server.fanout.outlet import Outlet
+from app.server.fanout.connection import DetachedConnection
 from app.server.transports.socket_io.engine import handshake
-from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
 from app.server.transports.socket_io.engine.websocket import ServeWebSocket
-from app.server.wsgi import door
-from app.server.wsgi.handled import HANDLED
+from app.server.wsgi import connection_limiter
+from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.spawn import spawn
 from app.server.wsgi.takeover import SocketOptions, Taken, can_take_over, take_over
 
 if TYPE_CHECKING:
-    from app.server.fanout.broadcaster import Broadcaster
+    from app.server.fanout.flusher import Flusher
     from app.server.transports.socket_io.engine.server import Compresses, Environ, StartResponse
     from app.server.transports.socket_io.engine.session import EngineSession
 
@@ -52,13 +52,13 @@ TOO_MUCH = encode_close(NOT_ALLOWED)
 PONG = b"3"
 
 
-class WebSocketOutlet(Outlet):
+class WebSocketOutlet(DetachedConnection):
     """The channel of a session (engine_session.Channel) that is also an outlet of the broadcaster."""
 
     __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone", "is_deflated")
 
     def __init__(
-        self, broadcaster: Broadcaster, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
+        self, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
     ) -> None:
         super().__init__(broadcaster, taken.sock)
         self._entry = entry
@@ -101,7 +101,7 @@ class WebSocketOutlet(Outlet):
         """End the connection at once: its peer does not read."""
         self.drop(CLOSED_SLOW)
 
-    # -- Outlet --
+    # -- DetachedConnection --
 
     def on_data(self, data: bytes) -> None:
         """Bytes of the peer, cut anywhere."""
@@ -109,7 +109,7 @@ class WebSocketOutlet(Outlet):
             messages = self._decoder.feed(data)
         except MalformedFrame as error:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
-            door.charge(self.session.address)
+            connection_limiter.penalise(self.session.address)
             self.finish(encode_close(error.close_code), CLOSED_PROTOCOL)
             return
         pongs: list[bytes] = []
@@ -120,7 +120,7 @@ class WebSocketOutlet(Outlet):
                 self._take(message, pongs)
         except MalformedFrame as error:
             logger.info("A WebSocket peer sent too much (%s); closed.", error)
-            door.charge(self.session.address)
+            connection_limiter.penalise(self.session.address)
             self.finish(TOO_MUCH, CLOSED_PROTOCOL)
             return
         if pongs:
@@ -128,7 +128,7 @@ class WebSocketOutlet(Outlet):
 
     def cut_if_slow(self) -> None:
         """What had waited while the client polled comes at once with its upgrade, which is no sign of slowness."""
-        if self._entry.state is not State.OPEN or self.session.channel is self:
+        if self._entry.state is not UpgradeState.OPEN or self.session.channel is self:
             super().cut_if_slow()
 
     def on_closed(self, reason: Closed) -> None:
@@ -162,7 +162,7 @@ class WebSocketOutlet(Outlet):
 
     def _is_counted(self) -> bool:
         """Whether a pong may be taken at once, even while handlers are busy with what came before it."""
-        if self._entry.state is not State.OPEN:
+        if self._entry.state is not UpgradeState.OPEN:
             return False
         try:
             self.session.count_packet()
@@ -199,9 +199,9 @@ class WebSocketOutlet(Outlet):
                         return
                     break
                 message = inbox.popleft()
-            was_probing = self._entry.state is State.PROBING
+            was_probing = self._entry.state is UpgradeState.PROBING
             self._entry.receive(message.text if message.opcode is Opcode.TEXT else message.payload)
-            if was_probing and self._entry.state is State.OPEN:
+            if was_probing and self._entry.state is UpgradeState.OPEN:
                 self.on_upgraded()
         self._entry.lost()
 
@@ -230,6 +230,6 @@ def direct_websocket(
         if taken.rest:
             with channel.broadcaster.lock:
                 channel.on_data(taken.rest)
-        return HANDLED
+        return DETACHED
 
     return serve

@@ -17,17 +17,17 @@ from engineio import packet
 from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
-from app.server.transports.socket_io.engine.outgoing import Channel
+from app.server.transports.socket_io.engine.outgoing import PacketChannel
 from app.server.transports.socket_io.engine.packets import decode
 from app.server.transports.socket_io.engine.session import EngineSession
-from app.server.wsgi import door
+from app.server.wsgi import connection_limiter
 
 logger = logging.getLogger("siar.engineio")
 
 PROBE = "probe"
 
 
-class State(Enum):
+class UpgradeState(Enum):
     """How far it has come."""
 
     NEW = "new"
@@ -45,22 +45,22 @@ class WebSocketEntry:
 
     __slots__ = ("_channel", "is_probed", "session", "state")
 
-    def __init__(self, session: EngineSession, state: State) -> None:
+    def __init__(self, session: EngineSession, state: UpgradeState) -> None:
         self.session = session
         self.state = state
         self.is_probed = False
         """Whether the client has shown that this WebSocket works."""
-        self._channel: Channel | None = None
+        self._channel: PacketChannel | None = None
         """While it is on its way; an open session has it. One that both hold would be left to the collector of cycles."""
 
-    def begin(self, channel: Channel) -> None:
+    def begin(self, channel: PacketChannel) -> None:
         """The WebSocket handshake has been answered; `channel` writes to it."""
-        if self.state is State.NEW:
-            self.state = State.OPEN
+        if self.state is UpgradeState.NEW:
+            self.state = UpgradeState.OPEN
             self.session.attach(channel, self.session.server.opening(self.session, upgrades=[]))
             return
         self._channel = channel
-        if self.state is State.PROBING:
+        if self.state is UpgradeState.PROBING:
             self.session.server.timer.on_upgrade(self)
         else:
             # "A client MUST NOT open more than one WebSocket connection per session. Should it happen, the server
@@ -70,14 +70,14 @@ class WebSocketEntry:
     def receive(self, data: str | bytes) -> None:
         """One whole message of the client, text or bytes."""
         try:
-            if self.state is State.OPEN:
+            if self.state is UpgradeState.OPEN:
                 self.session.receive(data)
-            elif self.state is State.PROBING:
+            elif self.state is UpgradeState.PROBING:
                 self._probe(decode(data))
         except MalformedFrame as error:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
-            door.charge(self.session.address)
-            if self.state is State.OPEN:
+            connection_limiter.penalise(self.session.address)
+            if self.state is UpgradeState.OPEN:
                 # An unknown packet type would escape the library's handler, upon which eventlet writes an HTTP error
                 # into the open WebSocket [7].
                 self.session.close(reason=self.session.server.reason.TRANSPORT_ERROR)
@@ -86,21 +86,21 @@ class WebSocketEntry:
 
     def lost(self) -> None:
         """The connection has ended, or never came to be."""
-        was, self.state = self.state, State.ENDED
-        if was in (State.NEW, State.OPEN):
+        was, self.state = self.state, UpgradeState.ENDED
+        if was in (UpgradeState.NEW, UpgradeState.OPEN):
             self.session.close(abort=True, reason=self.session.server.reason.TRANSPORT_CLOSE)
-        elif was is State.PROBING:
+        elif was is UpgradeState.PROBING:
             self._leave_the_session()
         self._channel = None
 
     def expire(self) -> None:
         """The time for an upgrade is over."""
-        if self.state is State.PROBING:
+        if self.state is UpgradeState.PROBING:
             self._end()
 
     def abandon(self) -> None:
         """The session has ended, and with it the upgrade."""
-        if self.state is State.PROBING:
+        if self.state is UpgradeState.PROBING:
             self._end()
 
     def _probe(self, pkt: Packet) -> None:
@@ -112,14 +112,14 @@ class WebSocketEntry:
             self.session.on_probed()
         elif pkt.packet_type == packet.UPGRADE and self.is_probed and not self.session.closing:
             # The library would queue one more noop here, for the new WebSocket to send [10].
-            self.state = State.OPEN
+            self.state = UpgradeState.OPEN
             channel, self._channel = self._channel, None
             self.session.attach(channel)
         else:
             raise MalformedFrame("An upgrade goes 2probe, 5.")
 
     def _end(self) -> None:
-        self.state = State.ENDED
+        self.state = UpgradeState.ENDED
         self._leave_the_session()
         if self._channel is not None:
             self._channel.close()

@@ -19,7 +19,7 @@ from app.server.transports.socket_io.engine.limits import POLL_BYTES_MAX
 from app.server.transports.socket_io.engine.waiter import Waiter
 
 
-class Channel(Protocol):
+class PacketChannel(Protocol):
     """A WebSocket as a session sees it. Nothing may block or raise, also when the connection has ended."""
 
     def send_packet(self, pkt: Packet) -> None:
@@ -61,7 +61,7 @@ class Outgoing:
 
     def __init__(self, server: SessionHost) -> None:
         self.server = server
-        self.channel: Channel | None = None
+        self.channel: PacketChannel | None = None
         """The established WebSocket, the session's only transport once it is there."""
         self.entry: Upgrade | None = None
         """A WebSocket that may take the place of polling, while it is being tried."""
@@ -118,7 +118,7 @@ class Outgoing:
                     return
                 batch, self._held = [pkt for pkt in self._held if not unless(pkt)], []
 
-    def attach(self, channel: Channel, opening: Packet | None = None) -> None:
+    def attach(self, channel: PacketChannel, opening: Packet | None = None) -> None:
         """From here on the WebSocket is the session's transport: `opening`, what waits, then everything sent."""
         if opening is not None:
             channel.send_packet(opening)

@@ -37,7 +37,7 @@ from werkzeug.http import parse_accept_header
 from app import clock
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine import handshake
-from app.server.transports.socket_io.engine.entry import State, WebSocketEntry
+from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
 from app.server.transports.socket_io.engine.http import BadRequest, read_body
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.socket_io.engine.packets import decode_payload, encode_payload
@@ -288,11 +288,11 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
 
     def _enter(self, session: EngineSession | None, environ: Environ) -> WebSocketEntry:
         if session is None:
-            return WebSocketEntry(self._open(environ), State.NEW)
+            return WebSocketEntry(self._open(environ), UpgradeState.NEW)
         with self.lock:
             if session.upgraded or session.closing or session.entry is not None:
-                return WebSocketEntry(session, State.REFUSED)
-            session.entry = WebSocketEntry(session, State.PROBING)
+                return WebSocketEntry(session, UpgradeState.REFUSED)
+            session.entry = WebSocketEntry(session, UpgradeState.PROBING)
             return session.entry
 
     def _end_if_overdue(self, session: EngineSession) -> bool:

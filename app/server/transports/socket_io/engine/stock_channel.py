@@ -16,7 +16,7 @@ from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine.entry import WebSocketEntry
 from app.server.transports.socket_io.engine.host import SessionHost
 from app.server.transports.socket_io.engine.session import EngineSession
-from app.server.wsgi import door
+from app.server.wsgi import connection_limiter
 from app.server.wsgi.peer import cut
 
 logger = logging.getLogger("siar.websocket")
@@ -88,5 +88,5 @@ def count_frame(session: EngineSession) -> None:
         session.count_packet()
     except MalformedFrame as error:
         logger.info("A WebSocket peer sent too much (%s); closed.", error)
-        door.charge(session.address)
+        connection_limiter.penalise(session.address)
         raise

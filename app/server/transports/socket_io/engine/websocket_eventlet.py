@@ -15,7 +15,7 @@ from app.server.transports.socket_io.engine.handshake import offered_subprotocol
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
 from app.server.transports.socket_io.engine.stock_channel import count_frame, feed
-from app.server.wsgi.handled import HANDLED
+from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
 
 logger = logging.getLogger("siar.websocket")
@@ -60,7 +60,7 @@ def serve(
     _bound(connection, entry.session)
     feed(entry, connection, connection.socket)
     wsgi.WSGI_LOCAL.already_handled = True  # what `eventlet.wsgi` asks for
-    return HANDLED
+    return DETACHED
 
 
 class _Debug:

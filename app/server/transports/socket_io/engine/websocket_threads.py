@@ -19,7 +19,7 @@ from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
 from app.server.transports.socket_io.engine.stock_channel import count_frame, feed
 from app.server.wsgi import mode
-from app.server.wsgi.handled import HANDLED
+from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut, peer_socket
 
 READ_AHEAD_MAX = 64
@@ -163,5 +163,5 @@ def serve(
     if connection.mode == "werkzeug":
         raise ConnectionError  # how Werkzeug is told that nothing is to be written any more
     if connection.mode == "gunicorn" and mode.current() == mode.THREADS:
-        raise StopIteration  # likewise gunicorn's own thread worker; ours knows HANDLED
-    return HANDLED
+        raise StopIteration  # likewise gunicorn's own thread worker; ours knows DETACHED
+    return DETACHED

@@ -1,0 +1,128 @@
+"""What other methods say of the same data, beside the verdict and never in its place.
+
+effect       A12 and Cliff's delta on trial medians
+normality    Shapiro-Wilk on the block differences: information
+pooled       the library study's tests on pooled samples, with what they ignore
+study        the SSE study's method: one trial, means, clocks not corrected; for every block as if it had been the only one
+needed       how many blocks 80 % power takes, for a difference of the size seen and for equivalence
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import stdev
+
+from app.core.plan.scenario import Arm
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.cached import kept
+from app.lab.analysis.columns import columns_of
+from app.lab.analysis.comparison import Comparison, Verdict
+from app.lab.analysis.effect_size import EffectSize, effect_size
+from app.lab.analysis.pooled import PooledTests, pooled_tests
+from app.lab.analysis.power import blocks_for, blocks_for_equivalence
+from app.lab.analysis.shapiro import Normality, shapiro_wilk
+from app.lab.analysis.study_method import Stamps, StudyMethod, study_methods
+from app.lab.analysis.words import arm_title, count_of
+
+POOLED_MAX = 100_000
+"""Of more deliveries every so-many-th is pooled: beyond, p is 0 whatever the difference."""
+
+
+CLOCKS = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
+"""How clocks were treated, as the study's method has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Other methods on one confirmatory comparison."""
+
+    comparison: Comparison
+    effect: EffectSize | None
+    """Of b over a."""
+    normality: Normality | None
+    pooled: PooledTests
+    study: StudyMethod | None
+    blocks_for_difference: int | None
+    """For 80 % power at a difference of the size and spread seen; `None` where 999 are too few, or nothing was seen."""
+    blocks_for_equivalence: int | None
+
+    @property
+    def study_agrees(self) -> bool | None:
+        """Whether the study's one trial says what the verdict says; `None` where there is nothing to agree with."""
+        if self.study is None or self.comparison.verdict not in (Verdict.LOWER_A, Verdict.LOWER_B):
+            return None
+        return (self.study.first.difference_ms > 0) == (self.comparison.verdict is Verdict.LOWER_A)
+
+
+@kept
+def beside(analysis: Analysis) -> tuple[Beside, ...]:
+    """One for each confirmatory comparison, in their order."""
+    found = studies(analysis)
+    return tuple(
+        _beside(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
+    )
+
+
+@kept
+def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
+    """The study's method on the blocks of each confirmatory comparison, by its second arm's name and its clients."""
+    records = [each.record for each in analysis.trials]
+    found = {}
+    for b in analysis.run.plan.arms[1:]:
+        counting = {
+            (each.clients, block)
+            for each in analysis.verdicts
+            if each.b.name == b.name
+            for block, _ in each.differences
+        }
+        for study in study_methods(records, analysis.run.plan.arms[0].name, b.name, counting=counting):
+            found[b.name, study.clients] = study
+    return found
+
+
+def once_sentences(analysis: Analysis) -> list[str]:
+    """What single measurements by the study's method would have said, a sentence for each valid comparison with blocks."""
+    found = studies(analysis)
+    return [
+        f"Measured once, {CLOCKS[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
+        f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
+        f"{study.b_lower} {arm_title(each.b)}."
+        for each in analysis.verdicts
+        if each.verdict is not Verdict.INVALID
+        and (study := found.get((each.b.name, each.clients))) is not None
+    ]
+
+
+def _beside(analysis: Analysis, comparison: Comparison, study: StudyMethod | None) -> Beside:
+    clients = comparison.clients
+    values = [value for _, value in comparison.differences]
+    spread = stdev(values) if len(values) > 1 else 0.0
+    return Beside(
+        comparison=comparison,
+        effect=effect_size(
+            _medians(analysis, comparison.a, clients), _medians(analysis, comparison.b, clients)
+        ),
+        normality=shapiro_wilk(values),
+        pooled=pooled_tests(
+            _samples(analysis, comparison.a, clients), _samples(analysis, comparison.b, clients)
+        ),
+        study=study,
+        blocks_for_difference=blocks_for(abs(comparison.estimate) / spread)
+        if spread and comparison.estimate
+        else None,
+        blocks_for_equivalence=blocks_for_equivalence(comparison.margin / spread)
+        if spread and comparison.margin
+        else None,
+    )
+
+
+def _medians(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
+    return [
+        value for each in analysis.counting(arm, clients) if (value := each.metrics.delay_ms.p50) is not None
+    ]
+
+
+def _samples(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
+    own = [columns_of(trial.record.deliveries) for trial in analysis.counting(arm, clients)]
+    step = -(-sum(len(each.client) for each in own) // POOLED_MAX) or 1
+    return [value for each in own for value in each.delay_ms[::step][each.is_sample[::step]].tolist()]

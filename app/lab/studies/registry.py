@@ -1,0 +1,17 @@
+"""All four studies with the run's own numbers in their rows."""
+
+from __future__ import annotations
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.cached import kept
+from app.lab.studies.edge import beside_edge
+from app.lab.studies.libraries import beside_libraries
+from app.lab.studies.redis import beside_redis
+from app.lab.studies.row import StudyBeside
+from app.lab.studies.sse import beside_sse
+
+
+@kept
+def studies_beside(analysis: Analysis) -> tuple[StudyBeside, ...]:
+    """The study that the demo repeats first."""
+    return tuple(make(analysis) for make in (beside_sse, beside_edge, beside_libraries, beside_redis))

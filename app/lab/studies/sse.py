@@ -1,0 +1,100 @@
+"""The SSE study's two tables, mean delay and CPU by number of clients, with the run's numbers in the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from app.core.wire import TRANSPORTS
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.statistics import mean
+from app.lab.analysis.summary import SummaryRow
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
+from app.lab.studies.published import FAULTS, REPEATED_STUDY, repeated_study, study_of, value_of
+from app.lab.studies.row import BesideRow, BesideTable, StudyBeside
+
+OVERALL_NOTE = "All counts: the mean of the counts' means, as the study took it; the run has one where it had the study's counts."
+
+MS_PER_S = 1000.0
+
+
+def beside_sse(analysis: Analysis) -> StudyBeside:
+    """The study whose experiment the demo repeats."""
+    study, figures = repeated_study(), study_of(REPEATED_STUDY)
+    return StudyBeside(
+        id=REPEATED_STUDY,
+        title=study.title,
+        setup=study.setup,
+        tables=(
+            _table(
+                analysis,
+                "Mean delay",
+                "ms",
+                _scaled(figures["delay_s_mean"], MS_PER_S),
+                lambda row: row.delay_ms_mean,
+            ),
+            _table(
+                analysis,
+                "CPU over idle",
+                "points",
+                _scaled(figures["cpu_percent_points_mean"], 1.0),
+                lambda row: row.delta_points,
+            ),
+        ),
+        differences=FAULTS,
+    )
+
+
+Published = dict[tuple[str, str], tuple[float, bool]]
+"""By transport, and by number of clients or "overall": the value, and whether it was derived."""
+
+
+def _scaled(figures: dict[str, dict[str, float | dict[str, float]]], factor: float) -> Published:
+    found: Published = {}
+    for transport, own in figures.items():
+        for count, figure in own.items():
+            value, derived = value_of(figure)
+            found[transport, count] = (value * factor, derived)
+    return found
+
+
+def _table(
+    analysis: Analysis,
+    title: str,
+    unit: str,
+    published: Published,
+    figure: Callable[[SummaryRow], float | None],
+) -> BesideTable:
+    arms = analysis.run.plan.arms
+    own = {(row.arm.name, row.clients): figure(row) for row in analysis.summary}
+    study_counts = sorted({int(count) for _, count in published if count.isdigit()})
+    rows = [
+        _row(clients(count), unit, published, str(count), [own.get((arm.name, count)) for arm in arms])
+        for count in sorted({*study_counts, *analysis.client_counts})
+    ]
+    overall = [_mean_of_all([own.get((arm.name, count)) for count in study_counts]) for arm in arms]
+    return BesideTable(
+        title=f"{title} by number of clients",
+        published=tuple(TRANSPORT_TITLES[each] for each in TRANSPORTS),
+        measured=tuple(arm_title(arm) for arm in arms),
+        rows=(*rows, _row("all counts", unit, published, "overall", overall)),
+        note=OVERALL_NOTE,
+    )
+
+
+def _row(
+    name: str, unit: str, published: Published, count: str, measured: Sequence[float | None]
+) -> BesideRow:
+    found = [published.get((transport, count)) for transport in TRANSPORTS]
+    return BesideRow(
+        name,
+        unit,
+        tuple(each[0] if each else None for each in found),
+        tuple(measured),
+        frozenset(place for place, each in enumerate(found) if each and each[1]),
+    )
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    """The mean where none is missing: a mean of some of the counts would be another figure."""
+    known = [value for value in values if value is not None]
+    return mean(known) if len(known) == len(values) else None

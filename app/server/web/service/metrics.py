@@ -1,0 +1,122 @@
+"""The service's counters in Prometheus' form: read at the moment of the request, of all processes of the server.
+
+A labelled counter has a sample for each of its labels from the start, since `rate()` does not see what begins at 1. So it
+is counted in a dictionary that has every key at zero (`Fanout`, `Admission`, `HistoryCache`): another one is a `KeyError`.
+"""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from app import clock
+from app.core.totals import Numbers, total
+from app.server.broker.history_cache import OUTCOMES, HistoryCache
+from app.server.services import Services
+from app.server.wsgi import shared_counters
+
+PUT_UP_EVERY_S = 1.0
+"""So old may be what the other processes have counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+    is_counter: bool = False
+
+    def made(self, rows: list[tuple[tuple[str, ...], float]]) -> Metric:
+        """The family with its numbers."""
+        kind = CounterMetricFamily if self.is_counter else GaugeMetricFamily
+        family = kind(self.name, self.help, labels=self.labels)
+        for labels, value in rows:
+            family.add_metric(labels, value)
+        return family
+
+
+FAMILIES = (
+    _Family("siar_connections", "Open subscriptions", ("transport",)),
+    _Family("siar_connection_paths", "Open subscriptions by how they are written to", ("transport", "path")),
+    _Family("siar_admitted_connections", "Connections that hold a place"),
+    _Family("siar_refused_connections", "Refused", ("reason",), is_counter=True),
+    _Family("siar_file_descriptors_max", "Open files that a process may have"),
+    _Family("siar_deliveries", "Notifications handed to connections", ("transport",), is_counter=True),
+    _Family("siar_closed_connections", "Ended", ("transport", "reason"), is_counter=True),
+    _Family("siar_notifications", "Notifications published in this epoch", is_counter=True),
+    _Family("siar_http_requests", "HTTP requests, transports included", is_counter=True),
+    _Family("siar_history_answers", "History answered through the cache", ("outcome",), is_counter=True),
+    _Family("siar_history_answers_seconds", "Time until they were there", ("outcome",), is_counter=True),
+    _Family("siar_uptime_seconds", "Time since start"),
+    _Family("siar_processes", "Server processes that are counted here"),
+)
+
+
+def of_this_process(parts: Services) -> Numbers:
+    """What this process has counted."""
+    fanout = parts.fanout
+    return {
+        "siar_connections": [((name,), count) for name, count in fanout.counts().items()],
+        "siar_connection_paths": sorted(fanout.paths().items()),
+        "siar_admitted_connections": [((), parts.admission.count)],
+        "siar_refused_connections": [((name,), n) for name, n in sorted(parts.admission.refused.items())],
+        "siar_file_descriptors_max": [((), resource.getrlimit(resource.RLIMIT_NOFILE)[0])],
+        "siar_deliveries": [((name,), count) for name, count in sorted(fanout.sent.items())],
+        "siar_closed_connections": sorted(fanout.closed.items()),
+        "siar_notifications": [((), parts.broker.position().offset)],
+        "siar_http_requests": [((), parts.requests.answered())],
+        **_of_the_cache(parts.history_cache),
+        "siar_uptime_seconds": [((), (clock.now_us() - parts.started_us) / 1_000_000)],
+        "siar_processes": [((), 1)],
+    }
+
+
+def _of_the_cache(cache: HistoryCache | None) -> Numbers:
+    none = dict.fromkeys(OUTCOMES, 0)
+    answers, took_us = (none, none) if cache is None else (cache.answers, cache.took_us)
+    return {
+        "siar_history_answers": [((name,), count) for name, count in sorted(answers.items())],
+        "siar_history_answers_seconds": [((name,), us / 1e6) for name, us in sorted(took_us.items())],
+    }
+
+
+def of_the_server(parts: Services) -> Numbers:
+    """What all processes of the server have counted; this one's to the moment, the others' of a second ago."""
+    own = of_this_process(parts)
+    shared = shared_counters.current()
+    if shared is None or shared.mine is None:
+        return total([own])
+    shared.write(shared.mine, dict(own))
+    return total(shared.read_all())
+
+
+def put_up(parts: Services) -> None:
+    """Let the other processes read what this one counts, from now on; nothing where there is only one."""
+    shared = shared_counters.current()
+    if shared is None or shared.mine is None:
+        return
+    slot = shared.mine
+
+    def run() -> None:
+        while True:
+            shared.write(slot, dict(of_this_process(parts)))
+            time.sleep(PUT_UP_EVERY_S)
+
+    threading.Thread(target=run, name="siar-board", daemon=True).start()
+
+
+class ServerNumbers(Collector):
+    """For Prometheus' registry."""
+
+    def __init__(self, parts: Services) -> None:
+        self._parts = parts
+
+    def collect(self) -> list[Metric]:
+        """Every family, those without a number too."""
+        numbers = of_the_server(self._parts)
+        return [family.made(numbers.get(family.name, [])) for family in FAMILIES]

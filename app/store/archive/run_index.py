@@ -1,0 +1,76 @@
+"""The list of the runs in a folder, read from disk, and read again only where something changed."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from pathlib import Path
+
+from app.core.errors import StoreError
+from app.store.archive.folders import LIVE_PREFIX, folder_of, run_names
+from app.store.archive.summary import DATABASE, RESULT, RunSummary, summarise
+
+LISTED_MAX = 500
+"""The newest; whoever keeps more looks into the folder itself, or prunes."""
+
+Mark = tuple[int, ...]
+
+
+class RunIndex:
+    """The runs of `runs_dir`. Reads the disk: to be called off the event loop."""
+
+    def __init__(self, runs_dir: Path) -> None:
+        self.runs_dir = runs_dir
+        self._known: dict[str, tuple[Mark, RunSummary]] = {}
+        self._lock = threading.Lock()
+
+    def newest(self, count_max: int = LISTED_MAX) -> list[RunSummary]:
+        """The runs, newest first."""
+        names = heapq.nlargest(count_max, self._names(), key=_moment)
+        found = [self._summary(self.runs_dir / name) for name in names]
+        with self._lock:
+            for gone in self._known.keys() - set(names):
+                del self._known[gone]
+        return found
+
+    def count(self) -> int:
+        """How many runs there are, listed or not."""
+        return len(self._names())
+
+    def one(self, run: str) -> RunSummary:
+        """A run by its id. Raises `Unknown`."""
+        return self._summary(folder_of(self.runs_dir, run))
+
+    def _names(self) -> list[str]:
+        try:
+            return run_names(self.runs_dir)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"The runs cannot be listed: {error.strerror}.") from error
+
+    def _summary(self, folder: Path) -> RunSummary:
+        mark = (*_mark(folder / RESULT), *_mark(folder / DATABASE))
+        with self._lock:
+            known = self._known.get(folder.name)
+        if known is not None and known[0] == mark:
+            return known[1]
+        summary = summarise(folder)
+        with self._lock:
+            if len(self._known) < 2 * LISTED_MAX:
+                self._known[folder.name] = mark, summary
+        return summary
+
+
+def _moment(run: str) -> str:
+    """Ids sort by time, those of live runs too."""
+    return run.removeprefix(LIVE_PREFIX)
+
+
+def _mark(path: Path) -> Mark:
+    """What changes when a file does."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -1,0 +1,179 @@
+"""The subscribers, as the bench commands them: one or several swarm processes behind one face."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.errors import Unfit
+from app.lab.run import processes
+from app.tools.bench.record import WindowResult
+
+HANDSHAKES = 256
+"""Under way at a time: enough to keep a server busy, within any backlog."""
+
+PATIENCE_S = 30.0
+"""Beyond a command's own time limit, before a swarm counts as stuck."""
+
+END_US_PER_READ = 2.0
+"""What a swarm may take at a window's end for each read: several times what it takes alone, as swarms share a core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What one swarm process is told to be."""
+
+    transport: str
+    source_host: str | None = None
+    """Its own loopback address: ports are counted per address."""
+
+
+class SwarmProcess:
+    """One swarm and the pipes to it."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self._process = processes.spawn(
+            processes.python_module("app.tools.bench.swarm_process"),
+            env=processes.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def tell(self, do: str, **command: object) -> None:
+        """Send a command."""
+        assert self._process.stdin is not None
+        line = json.dumps({"do": do, **command}) + "\n"
+        try:
+            self._process.stdin.write(line.encode())
+            self._process.stdin.flush()
+        except OSError as error:
+            raise Unfit(f"A swarm process has ended: {error}.") from error
+
+    def receive_data(self, *, timeout_s: float) -> dict[str, Any]:
+        """Its answer. One that takes too long is ended, which ends the wait."""
+        assert self._process.stdout is not None
+        guard = threading.Timer(timeout_s, self._process.kill)
+        guard.start()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            guard.cancel()
+        if not line:
+            raise Unfit("A swarm process ended, or did not answer in time.")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def stop(self) -> None:
+        """End it; its connections go with it."""
+        processes.stop(self._process, patience_s=0.5)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+class SubscriberPool:
+    """All subscribers of one server."""
+
+    def __init__(self, swarms: Sequence[SwarmProcess], host: str, port: int) -> None:
+        self._swarms = swarms
+        self._host = host
+        self._port = port
+        self.count = 0
+
+    def grow(self, count: int, *, timeout_s: float = 60.0, at_a_time: int = HANDSHAKES) -> tuple[int, int]:
+        """Have `count` subscribers; how many came, and in how many microseconds. Raises `Unfit`."""
+        shares = _shares(count, len(self._swarms))
+        for swarm, share in zip(self._swarms, shares, strict=True):
+            swarm.tell(
+                "connect",
+                count=share,
+                transport=swarm.member.transport,
+                host=self._host,
+                port=self._port,
+                source_host=swarm.member.source_host,
+                at_a_time=at_a_time,
+                timeout_s=timeout_s,
+            )
+        answers = self._hear(timeout_s)
+        connected = sum(answer["connected"] for answer in answers)
+        if connected < count:
+            failures = [each for answer in answers for each in answer["failures"]]
+            why = failures[0] if failures else f"no more within {timeout_s:g} s"
+            raise Unfit(f"Only {connected} of {count} subscribers could connect: {why}.")
+        self.count = count
+        return sum(answer["added"] for answer in answers), max(answer["wall_us"] for answer in answers)
+
+    def shrink(self, count: int) -> None:
+        """Let the newest go."""
+        for swarm, share in zip(self._swarms, _shares(count, len(self._swarms)), strict=True):
+            swarm.tell("close", count=share)
+        self._hear(PATIENCE_S)
+        self.count = count
+
+    def resize(self, count: int) -> None:
+        """Have exactly `count` subscribers."""
+        if count > self.count:
+            self.grow(count)
+        elif count < self.count:
+            self.shrink(count)
+
+    def begin(self, offset: int) -> int:
+        """A window begins. Answers how many do not stand at `offset`."""
+        return sum(int(answer["behind"]) for answer in self._ask("begin", offset=offset))
+
+    def wait_for(self, offset: int, *, timeout_s: float) -> bool:
+        """Whether everyone got `offset` within that time."""
+        return all(answer["complete"] for answer in self._ask("await", offset=offset, timeout_s=timeout_s))
+
+    def wait_for_idle_traffic(self, *, timeout_s: float) -> tuple[int, int]:
+        """Wait for a heartbeat or ping per connection; how many came, and how many connections broke."""
+        for swarm, share in zip(self._swarms, _shares(self.count, len(self._swarms)), strict=True):
+            swarm.tell("idle", count=share, timeout_s=timeout_s)
+        answers = self._hear(timeout_s)
+        return sum(answer["idle"] for answer in answers), sum(answer["disconnects"] for answer in answers)
+
+    def end(self, *, offset: int, starts_us: Sequence[int], merges: bool) -> WindowResult:
+        """The window's result.
+
+        `offset`: the last one; `starts_us`: when each publish began; `merges`: whether one write of the server may have
+        several notifications.
+        """
+        result = WindowResult()
+        first = offset - len(starts_us) + 1
+        for swarm in self._swarms:
+            swarm.tell("end", offset=offset, first=first, starts_us=list(starts_us), merges=merges)
+        for answer in self._hear(self.count * len(starts_us) * END_US_PER_READ / 1e6):
+            result.add(answer)
+        return result
+
+    def _ask(self, do: str, **command: Any) -> list[dict[str, Any]]:
+        for swarm in self._swarms:
+            swarm.tell(do, **command)
+        return self._hear(float(command.get("timeout_s", 0.0)))
+
+    def _hear(self, timeout_s: float) -> list[dict[str, Any]]:
+        return [swarm.receive_data(timeout_s=timeout_s + PATIENCE_S) for swarm in self._swarms]
+
+
+@contextlib.contextmanager
+def crowd(members: Sequence[Member], host: str, port: int) -> Iterator[SubscriberPool]:
+    """Swarm processes, ended with the block."""
+    swarms: list[SwarmProcess] = []
+    try:
+        swarms.extend(SwarmProcess(member) for member in members)  # one that fails leaves the others here
+        yield SubscriberPool(swarms, host, port)
+    finally:
+        for swarm in swarms:
+            swarm.stop()
+
+
+def _shares(count: int, among: int) -> list[int]:
+    """`count` as evenly as whole numbers go."""
+    return [count // among + (index < count % among) for index in range(among)]

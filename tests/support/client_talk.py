@@ -1,0 +1,58 @@
+"""A client of any transport for tests: a socket, and the decoder that built-in clients use."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from app.core.client import ClientProtocol, Subscription
+from tests.support.patience import PATIENCE_S
+
+MakeProtocol = Callable[[Subscription], ClientProtocol]
+
+
+class Speaker:
+    """One connection. Everything that waits does so for bytes and fails when none come."""
+
+    def __init__(self, port: int, protocol: ClientProtocol) -> None:
+        self.protocol = protocol
+        self.heard: list[dict[str, Any]] = []
+        """Notifications so far."""
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.sock.sendall(protocol.opening())
+
+    def hear_until(self, condition: Callable[[], bool]) -> None:
+        """Read until it holds."""
+        while not condition():
+            assert self.hear_some(), "the server ended the connection"
+
+    def hear_some(self) -> bool:
+        """Whatever comes next; whether the connection still stands."""
+        try:
+            data = self.sock.recv(65_536)
+        except ConnectionError:
+            return False
+        self.heard += self.protocol.receive_data(data)
+        if self.protocol.outgoing:
+            self.sock.sendall(self.protocol.outgoing)
+            self.protocol.outgoing.clear()
+        return bool(data) and not self.protocol.ended
+
+    def notifications(self, count: int) -> list[dict[str, Any]]:
+        """The next ones, waited for."""
+        self.hear_until(lambda: len(self.heard) >= count)
+        found, self.heard = self.heard[:count], self.heard[count:]
+        return found
+
+
+@contextlib.contextmanager
+def speaking(
+    port: int, make: MakeProtocol, *, topics: tuple[str, ...] = (), last_event_id: str | None = None
+) -> Iterator[Speaker]:
+    """A client that is in: the server has told it the position."""
+    speaker = Speaker(port, make(Subscription(f"http://127.0.0.1:{port}", topics, last_event_id)))
+    with contextlib.closing(speaker.sock):
+        speaker.hear_until(lambda: speaker.protocol.position is not None)
+        yield speaker

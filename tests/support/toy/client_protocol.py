@@ -1,0 +1,63 @@
+"""A built-in client of `GET /lines`. It would be app/core/client/lines.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.core.client.base import Subscription, json_object
+from app.core.errors import MalformedFrame
+from app.core.protocol.http_response import ResponseDecoder
+from app.core.wire import EVENT_NOTIFICATION
+
+LINE_BYTES_MAX = 262_144
+"""A notification at its limits has less than half of it."""
+
+
+class LinesProtocol:
+    """`app.core.client.base.ClientProtocol`. Ready with the first line, which carries the position."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self.position: str | None = None
+        self.outgoing = bytearray()
+        self._subscription = subscription
+        self._response = ResponseDecoder()
+        self._rest = b""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the body of the response is over."""
+        return self._response.finished
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the client is in and no line is half read."""
+        return self.position is not None and self._response.is_idle and not self._rest
+
+    def opening(self) -> bytes:
+        """The request."""
+        subscription = self._subscription
+        query = [("topic", topic) for topic in subscription.topics]
+        if subscription.last_event_id is not None:
+            query.append(("last_event_id", subscription.last_event_id))
+        target = subscription.target("/lines", query)
+        return (
+            f"GET {target} HTTP/1.1\r\nHost: {subscription.host}\r\nUser-Agent: {subscription.user_agent}\r\n\r\n"
+        ).encode("latin-1")
+
+    def receive_data(self, data: bytes) -> list[dict[str, Any]]:
+        """Notifications out of lines."""
+        body = self._response.feed(data)
+        head = self._response.head
+        if head is not None and head.status != 200:
+            raise MalformedFrame(f"GET /lines was answered with {head.status}.")
+        *lines, self._rest = (self._rest + body).split(b"\n")
+        if len(self._rest) > LINE_BYTES_MAX:
+            raise MalformedFrame("A line is too long.")
+        found = []
+        for each in lines:
+            told = json_object(each.decode("utf-8", errors="replace"))
+            if told.get("event") == "position" and self.position is None:
+                self.position = str(told["data"])
+            elif told.get("event") == EVENT_NOTIFICATION:
+                found.append(told["data"])
+        return found
