@@ -60,7 +60,7 @@ def test_every_event_is_described() -> None:
 def test_every_member_of_a_posted_batch_is_described() -> None:
     members = {
         name
-        for kind in (deliveries.Batch, deliveries.Sample, deliveries.LifecycleBody)
+        for kind in (deliveries.Batch, deliveries.Sample, deliveries.Conduct)
         for name in kind.__struct_fields__
     }
 

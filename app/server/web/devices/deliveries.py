@@ -104,7 +104,7 @@ class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
         self.browser = clean_name(self.browser or "") or None
 
 
-class LifecycleBody(msgspec.Struct, forbid_unknown_fields=True):
+class Conduct(msgspec.Struct, forbid_unknown_fields=True):
     """How a phone behaved during one trial; the last batch of the trial has it."""
 
     disconnects: _Count
@@ -131,7 +131,7 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
     samples: Annotated[list[Sample], msgspec.Meta(max_length=SAMPLES_PER_BATCH_MAX)]
     run: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
-    conduct: LifecycleBody | None = None
+    conduct: Conduct | None = None
     probes: Annotated[list[_Probe], msgspec.Meta(max_length=PROBES_PER_BATCH_MAX)] = []
     """By what the trial's delays were read, so that others can read them again; all in `timebase`."""
 

@@ -54,7 +54,7 @@ class TrialForPhones(msgspec.Struct, forbid_unknown_fields=True):
     ends_us: _Stamp | None = None
 
 
-class CellBody(msgspec.Struct, forbid_unknown_fields=True):
+class Cell(msgspec.Struct, forbid_unknown_fields=True):
     """What is known so far of one arm with one number of phones."""
 
     delay_ms_p50: _Figure | None = None
@@ -69,7 +69,7 @@ class CellBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _Results = Annotated[
-    dict[_Name, Annotated[dict[_Name, CellBody], msgspec.Meta(max_length=COUNTS_MAX)]],
+    dict[_Name, Annotated[dict[_Name, Cell], msgspec.Meta(max_length=COUNTS_MAX)]],
     msgspec.Meta(max_length=ARMS_MAX),
 ]
 """By arm and number of phones."""
