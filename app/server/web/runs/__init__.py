@@ -1,0 +1,1 @@
+"""Views of runs: list, start, report, comparison, and the background jobs that they need."""
