@@ -1,7 +1,7 @@
-"""What is kept of a request for as long as its Socket.IO session lives: what Flask's request contexts read.
+"""Reduce a request's `environ` to what Flask's request contexts read, for the lifetime of a Socket.IO session.
 
-A whole `environ` takes about 6 KB; with what the WSGI server needed only for the handshake left out, and equal
-values of thousands of clients stored once, it is a few hundred bytes.
+A whole `environ` takes about 6 KB. Without the values that only the handshake needed, and with equal values of thousands
+of clients stored once, it takes a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HANDSHAKE = frozenset(
         "HTTP_UPGRADE",
     }
 )
-"""Headers that only the handshake needed."""
+"""Headers that only the handshake needs."""
 
 _KEPT = frozenset(
     {
@@ -44,7 +44,7 @@ _NOTHING_TO_READ = io.BytesIO()
 
 
 def kept(environ: dict[str, Any]) -> dict[str, Any]:
-    """What a handler of the session may ask its `request` for: address, path, query, cookies and other headers."""
+    """Return what a session's handler may read from its `request`: address, path, query, cookies and other headers."""
     found = {
         name: shared(value) if type(value) is str else value
         for name, value in environ.items()
