@@ -1,11 +1,11 @@
-"""A WebSocket's way into a session: a new one, an upgrade from polling, or the refusal of a second one.
+"""A WebSocket's attempt to become a session's transport: of a new session, or in place of polling (an upgrade).
 
     NEW      begin() -> open packet -> OPEN
     PROBING  "2probe" -> "3probe", the poll ends -> "5" -> what waits, then everything -> OPEN
              anything else, or nothing for a while -> the WebSocket ends, polling goes on
-    REFUSED  begin() -> the WebSocket ends
+    REFUSED  begin() -> the WebSocket ends (the session has another one already)
 
-It never waits: stock code feeds it from a blocking loop, a readiness loop message by message.
+It never blocks: stock code feeds it from a blocking loop, the event loop message by message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROBE = "probe"
 
 
 class UpgradeState(Enum):
-    """How far it has come."""
+    """State of the attempt."""
 
     NEW = "new"
     PROBING = "probing"
@@ -38,9 +38,9 @@ class UpgradeState(Enum):
 
 
 class WebSocketEntry:
-    """One WebSocket on its way. `begin` first, `receive` for each message, `lost` at the end, from one thread at a time.
+    """One WebSocket's attempt: first `begin`, then `receive` per message, finally `lost`, from one thread at a time.
 
-    None of them raises for what a peer does: who breaks the protocol is closed, and its channel told to.
+    None of them raises for what a peer does: a peer that violates the protocol is closed through its channel.
     """
 
     __slots__ = ("_channel", "is_probed", "session", "state")
@@ -51,10 +51,10 @@ class WebSocketEntry:
         self.is_probed = False
         """Whether the client has shown that this WebSocket works."""
         self._channel: PacketChannel | None = None
-        """While it is on its way; an open session has it. One that both hold would be left to the collector of cycles."""
+        """The WebSocket until it is open; then only the session refers to it, which avoids a reference cycle."""
 
     def begin(self, channel: PacketChannel) -> None:
-        """The WebSocket handshake has been answered; `channel` writes to it."""
+        """Start, after the WebSocket handshake has been answered; `channel` writes to the WebSocket."""
         if self.state is UpgradeState.NEW:
             self.state = UpgradeState.OPEN
             self.session.attach(channel, self.session.server.opening(self.session, upgrades=[]))
@@ -68,7 +68,7 @@ class WebSocketEntry:
             self._end()
 
     def receive(self, data: str | bytes) -> None:
-        """One whole message of the client, text or bytes."""
+        """Process one whole message of the client, text or bytes."""
         try:
             if self.state is UpgradeState.OPEN:
                 self.session.receive(data)
@@ -78,14 +78,14 @@ class WebSocketEntry:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
             connection_limiter.penalise(self.session.address)
             if self.state is UpgradeState.OPEN:
-                # An unknown packet type would escape the library's handler, upon which eventlet writes an HTTP error
-                # into the open WebSocket [7].
+                # An unknown packet type would escape the library's handler, and eventlet would write an HTTP error into
+                # the open WebSocket [7].
                 self.session.close(reason=self.session.server.reason.TRANSPORT_ERROR)
             else:
                 self._end()
 
     def lost(self) -> None:
-        """The connection has ended, or never came to be."""
+        """End the attempt, after the connection has ended or failed to open."""
         was, self.state = self.state, UpgradeState.ENDED
         if was in (UpgradeState.NEW, UpgradeState.OPEN):
             self.session.close(abort=True, reason=self.session.server.reason.TRANSPORT_CLOSE)
@@ -94,12 +94,12 @@ class WebSocketEntry:
         self._channel = None
 
     def expire(self) -> None:
-        """The time for an upgrade is over."""
+        """End an upgrade whose time is over."""
         if self.state is UpgradeState.PROBING:
             self._end()
 
     def abandon(self) -> None:
-        """The session has ended, and with it the upgrade."""
+        """End an upgrade whose session has ended."""
         if self.state is UpgradeState.PROBING:
             self._end()
 
@@ -111,7 +111,7 @@ class WebSocketEntry:
             self._channel.send_packet(Packet(packet.PONG, PROBE))
             self.session.on_probed()
         elif pkt.packet_type == packet.UPGRADE and self.is_probed and not self.session.closing:
-            # The library would queue one more noop here, for the new WebSocket to send [10].
+            # The library would queue one more noop here, to be sent over the new WebSocket [10].
             self.state = UpgradeState.OPEN
             channel, self._channel = self._channel, None
             self.session.attach(channel)

@@ -1,4 +1,4 @@
-"""HTTP as Engine.IO's polling uses it: bodies and refusals."""
+"""HTTP details of Engine.IO's polling: reading bodies and refusing requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class BadRequest(Exception):
-    """What a request is refused for, with 400 unless it says otherwise."""
+    """A refused request, with its reason; the status is 400 unless given."""
 
     def __init__(
         self, sentence: str, *, status: str = "400 Bad Request", headers: Sequence[tuple[str, str]] = ()
@@ -18,14 +18,14 @@ class BadRequest(Exception):
 
 
 def read_body(environ: dict[str, Any], *, bytes_max: int) -> bytes:
-    """A POST's body. Raises `BadRequest`; of a body that is too long no more is read than that."""
-    # Without a length only some servers say where the body ends; reading on would wait for the client's end.
+    """Return a POST's body, reading at most one byte beyond the limit. Raises `BadRequest`."""
+    # Without a length, only some servers mark the body's end; with the others reading would block.
     told = environ.get("CONTENT_LENGTH") or (bytes_max + 1 if environ.get("wsgi.input_terminated") else 0)
     try:
         length = int(told)
     except ValueError:
         raise BadRequest("Bad request") from None
-    if length < 0:  # "Read all that comes", to the stream below.
+    if length < 0:  # The stream below would take it as "read everything".
         raise BadRequest("Bad request")
     body: bytes = b""
     if length <= bytes_max + 1:

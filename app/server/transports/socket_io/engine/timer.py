@@ -1,9 +1,9 @@
-"""When a session has something coming: pings, and the end of those that do not answer. One timer for all sessions.
+"""Timer of all sessions: sends pings, and ends sessions that do not answer, join or finish upgrading in time.
 
     opened --interval--> ping --timeout--> ended, unless a pong came --interval--> ping ...
 
-Every session has deadlines of its own [8], and needs no thread for them as in the library: equal periods
-fall due in the order in which they began.
+Each session has its own deadlines [8] without a thread per session as in the library: deadlines of equal duration fall
+due in the order in which they began.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ logger = logging.getLogger("siar.engineio")
 RETRY_US = 100_000
 
 Tick = Callable[[int], int]
-"""Takes the time and answers when it wants to be called next, both in microseconds of the monotonic clock."""
+"""Takes the time and returns when to be called next, both in microseconds of the monotonic clock."""
 
 RunTimer = Callable[[Tick], None]
-"""Has a tick called now, and then whenever it answered. Must not wait."""
+"""Arranges that a tick is called now, and then at each time that it returned. Must not block."""
 
 
 class EngineTimer:
@@ -48,7 +48,7 @@ class EngineTimer:
         self._runs = False
 
     def on_open(self, session: TimedSession) -> None:
-        """A new session: its first ping, and the end if it never joins a namespace."""
+        """Schedule a new session's first ping, and its end if it never joins a namespace."""
         now_us = clock.monotonic_us()
         self._pings.add(session, now_us)
         if self._joins is not None:
@@ -60,22 +60,22 @@ class EngineTimer:
             self._run(self.tick)
 
     def on_pong(self, session: TimedSession) -> None:
-        """The client is there; the next ping is an interval away."""
+        """Record a pong and schedule the next ping, one interval from now."""
         if session.pong_due_us:
             session.pong_due_us = 0
             self._pings.add(session, clock.monotonic_us())
 
     def on_upgrade(self, entry: Upgrade) -> None:
-        """An upgrade has begun, and must end in time."""
+        """Schedule the end of an upgrade that has begun."""
         self._upgrades.add(entry, clock.monotonic_us())
 
     def on_leaving(self, sid: str) -> None:
-        """A session has ended whose last packets wait for a poll, though not for ever."""
+        """Schedule the removal of an ended session whose last packets wait for a poll."""
         self._leaving.add(sid, clock.monotonic_us())
 
     def tick(self, now_us: int) -> int:
-        """Do what is due by now."""
-        # When we were not there ourselves for a while, pongs may lie unread in the kernel: give them time.
+        """Do what is due by now; return when to call again."""
+        # After a stall of this process, pongs may lie unread in the kernel: give the sessions another timeout.
         ending: list[tuple[TimedSession, str]] = []
         was_stalled = now_us - self._due_us > self._pongs.after_us // 4
         for due_us, session in self._pings.take(now_us):
@@ -92,7 +92,7 @@ class EngineTimer:
             if not session.has_joined and not session.closing:
                 ending.append((session, self._server.reason.SERVER_DISCONNECT))
         if ending:
-            # In the background: their handlers may take their time, and the others' pings do not wait for them.
+            # In the background, because disconnect handlers may block, and the other sessions' pings must not wait.
             self._server.start_background_task(_end, ending)
         for _due_us, entry in self._upgrades.take(now_us):
             entry.expire()
@@ -102,7 +102,7 @@ class EngineTimer:
         return self._due_us
 
     def _ping(self, session: TimedSession, now_us: int, *, late_us: int) -> None:
-        # The pong's time counts from when the ping was due, so that our own lateness, while small, is not added.
+        # The timeout counts from when the ping was due, so that a small lateness of ours is not added.
         session.pong_due_us = self._pongs.add(session, now_us - min(late_us, self._pongs.after_us // 10))
         session.send(PING)
 
@@ -118,14 +118,14 @@ class EngineTimer:
 
 
 def run_in_a_thread(tick: Tick) -> None:
-    """The timer of who has no loop: a thread, green where threads are."""
+    """Run the timer in a thread of its own, green in green modes: the default without an event loop."""
 
     def run() -> None:
         while True:
             due_us = clock.monotonic_us() + RETRY_US
             try:
                 due_us = tick(clock.monotonic_us())
-            except Exception:  # One session's bug must not end everybody's pings.
+            except Exception:  # One session's bug must not stop all pings.
                 logger.exception("A tick of the sessions' timer failed.")
             time.sleep(max(0, due_us - clock.monotonic_us()) / 1_000_000)
 

@@ -1,8 +1,8 @@
-"""The stock WebSocket, as python-engineio has it: the driver's own class, a reader, a queue and a writer.
+"""The stock WebSocket, as in python-engineio: the driver's own class, a reader, a queue and a writer.
 
 websocket_eventlet.py   eventlet's, under our gunicorn worker and `eventlet.wsgi`
 websocket_threads.py    simple-websocket's, for gevent and for threads (Werkzeug)
-stock_channel.py        what both have in common: the queue, the writer, the reader's loop
+stock_channel.py        common parts: the queue, the writer, the reader's loop
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ServeWebSocket = Callable[[WebSocketEntry, Environ, StartResponse], Iterable[byt
 
 
 def stock_websocket(*, compresses: Compresses, options: SocketOptions) -> ServeWebSocket:
-    """How `EngineServer` serves a WebSocket request in the present mode."""
+    """Return what serves a WebSocket request in the current concurrency mode."""
     is_eventlet = mode.current() == mode.EVENTLET
     make_class = websocket_eventlet.websocket_class if is_eventlet else websocket_threads.websocket_class
     serve = websocket_eventlet.serve if is_eventlet else websocket_threads.serve
