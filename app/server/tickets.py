@@ -1,6 +1,6 @@
-"""Secrets that open something once or for a while; in memory, bounded, and good until they expire.
+"""Random secrets that are valid once or for a while; in memory and bounded.
 
-They are kept and looked up by their SHA-256: how long a look-up takes tells of the hash, and nothing of the secret.
+They are stored by their SHA-256, so that the duration of a look-up reveals only the hash and nothing of the secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SECRET_BYTES = 16
 
 
 class Tickets:
-    """Secrets that were handed out, until they expire; at the bound the oldest makes room."""
+    """Secrets that were issued and have not expired; at the bound the oldest is dropped."""
 
     def __init__(self, *, count_max: int, age_s: float, now_us: Callable[[], int]) -> None:
         self._count_max = count_max
@@ -26,26 +26,26 @@ class Tickets:
         self._lock = threading.Lock()
 
     def issue(self) -> str:
-        """A new secret."""
+        """Create and return a new secret."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
         self.add(secret)
         return secret
 
     def add(self, secret: str) -> None:
-        """Take over a secret that somebody else drew."""
+        """Add a secret that was generated elsewhere."""
         with self._lock:
             self._ends_us[_hash(secret)] = self._now_us() + self._age_us
             while len(self._ends_us) > self._count_max:
                 self._ends_us.popitem(last=False)
 
     def is_good(self, secret: str) -> bool:
-        """Whether it was handed out, and not spent, and is not too old."""
+        """Return whether the secret was issued, is not spent and has not expired."""
         with self._lock:
             ends_us = self._ends_us.get(_hash(secret))
             return ends_us is not None and self._now_us() < ends_us
 
     def spend(self, secret: str) -> bool:
-        """Whether it was good; from now on it is not."""
+        """Invalidate the secret; return whether it was valid."""
         with self._lock:
             ends_us = self._ends_us.pop(_hash(secret), None)
             return ends_us is not None and self._now_us() < ends_us

@@ -1,4 +1,4 @@
-"""Who is in the room, and what they say of themselves: the part of the room that knows no phases."""
+"""Participants of the room and their reports: the part of the room that is independent of its phases."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from app.server.room.trial import RoomTrial
 
 
 class Attendance:
-    """Participants and their reports. Whatever others can see of it raises `version`."""
+    """Participants and their reports. Each visible change increments `version`."""
 
     def __init__(self, *, now_us: Callable[[], ServerUs] = clock.now_us) -> None:
         self.lock = threading.RLock()
-        """Held by whoever reads several things that must fit together."""
+        """Held by readers of several values that must be consistent."""
         self.now_us = now_us
         self.version = 0
         self.seats = Seats()
         self.reports = Reports()
         self._quiet_until_us = 0
-        """Until then nobody is to be heard of: a trial runs."""
+        """End of the running trial, until which phones send no reports."""
         self._removed: OrderedDict[str, None] = OrderedDict()
-        """Devices that were sent away while the room gathered, and gave up their seats."""
+        """Devices that the operator removed while the room gathered; they have no seat any more."""
 
     def report(self, device: str, report: Mapping[str, Any]) -> None:
-        """Take in what a device says of itself, in the room or not."""
+        """Store a device's report about itself, whether or not it is in the room."""
         with self.lock:
             name = clean_name(report.get("name") or "")
             now_us = self.now_us()
@@ -48,34 +48,34 @@ class Attendance:
                 self._changed()
 
     def here(self) -> list[Participant]:
-        """Who has joined and neither left nor was removed, by seat."""
+        """Return the participants who have neither left nor been removed, ordered by seat."""
         return [each for each in self.seats if each.is_here]
 
     def ready_count(self) -> int:
-        """How many are ready and were heard of lately."""
+        """Return how many participants are ready and have been heard from recently."""
         return sum(each.ready and not self.is_away(each) for each in self.here())
 
     def is_away(self, participant: Participant) -> bool:
-        """Whether it was not heard of for too long. During a trial nobody is to be heard of."""
+        """Return whether a participant has been silent for too long. Silence during a trial does not count."""
         return participant.is_away(self.now_us(), quiet_until_us=self._quiet_until_us)
 
     def name_of(self, device: str) -> str | None:
-        """What a device is called, if it ever said."""
+        """Return a device's name, or `None` if it never gave one."""
         participant, said = self.seats.get(device), self.reports.get(device)
         return participant.name if participant else said.name if said else None
 
     def seat_name(self, device: str) -> str | None:
-        """What a participant is called here; `None` for one whose seat is free."""
+        """Return a participant's name in this room, or `None` if the device has no seat."""
         participant = self.seats.get(device)
         return participant.name if participant else None
 
     def was_removed(self, device: str) -> bool:
-        """Whether the operator sent `device` away."""
+        """Return whether the operator removed `device`."""
         found = self.seats.get(device)
         return device in self._removed or (found is not None and found.removed)
 
     def have_said(self, what: Literal["trial_ready", "trial_done"], trial: RoomTrial) -> bool:
-        """Whether everybody who takes part and is here has said so of this trial."""
+        """Return whether every present participant of the trial has reported this state for it."""
         with self.lock:
             return all(
                 getattr(each, what) == trial.index

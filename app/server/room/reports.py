@@ -1,4 +1,4 @@
-"""What devices last said of themselves, in the room or not: for the operator's table of devices."""
+"""The latest report of each device, in the room or not, for the operator's table of devices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from app.core.units import ServerUs
 
 DEVICES_KEPT_MAX = 1000
-"""The one that was silent longest is forgotten first."""
+"""Beyond it the device that has been silent longest is dropped."""
 
 _FIGURES = ("clock_bound_ms", "rtt_ms", "jitter_ms")
 
 
 @dataclass(slots=True)
 class DeviceReport:
-    """The newest figures of one device."""
+    """The latest figures of one device."""
 
     last_seen_us: int
     name: str | None = None
@@ -28,7 +28,7 @@ class DeviceReport:
 
 
 class Reports:
-    """Reports by device. All methods may be called from any thread."""
+    """Latest reports by device. All methods are thread-safe."""
 
     def __init__(self) -> None:
         self._by_device: OrderedDict[str, DeviceReport] = OrderedDict()
@@ -37,7 +37,7 @@ class Reports:
     def take(
         self, device: str, said: Mapping[str, Any], *, now_us: ServerUs, name: str | None = None
     ) -> None:
-        """Note what a device says; what it leaves out stays as it was."""
+        """Merge a report into the device's entry; omitted figures stay as they were."""
         with self._lock:
             found = self._by_device.setdefault(device, DeviceReport(now_us))
             self._by_device.move_to_end(device)
@@ -50,10 +50,10 @@ class Reports:
                 self._by_device.popitem(last=False)
 
     def get(self, device: str) -> DeviceReport | None:
-        """What `device` said last, if it is known still."""
+        """Return the latest report of `device`, or `None`."""
         return self._by_device.get(device)
 
     def forget(self, device: str) -> bool:
-        """Forget what a device said; whether there was anything."""
+        """Remove a device's report; return whether there was one."""
         with self._lock:
             return self._by_device.pop(device, None) is not None

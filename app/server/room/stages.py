@@ -1,10 +1,10 @@
-"""The room's phases: how one follows from another, and which time alone brings.
+"""The room's phases, and the transitions that time causes.
 
     closed -> gathering -> countdown -> running (<-> paused) -> finished
-                  ^____________________________________________|  opened anew: who is here stays
+                  ^____________________________________________|  opened again: participants stay
 
-Phases that end with time change when somebody asks: there is no thread. A runner shows that it lives by asking how the
-room stands; one that has fallen silent (killed, its machine asleep) cannot come back to it: the room closes and says so.
+There is no thread: timed transitions happen when somebody reads the phase. A runner proves to be alive by polling the room.
+When it has been silent for too long (killed, or its machine asleep), the room closes and reports why.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from app.server.room.phases import Experiment, Phase
 from app.server.room.trial import RoomTrial
 
 COUNTDOWN_US = 5_000_000
-"""Phones ask once a second at most: all of them show 3-2-1 in time."""
+"""Phones poll at least once a second, so all of them show 3-2-1 in time."""
 
 LATECOMERS_US = 10_000_000
-"""How long enough phones wait for those that have joined and are not ready."""
+"""Time for which enough ready phones wait for joined ones that are not ready."""
 
 REMEMBERED_US = 300_000_000
-"""A phone in a pocket asks once a minute; who was silent for five is not kept for another experiment."""
+"""Silence after which a phone is not kept for another experiment; a phone in a pocket polls once a minute."""
 
 OVER_KEPT_MAX = 64
-"""Ended runs that are told apart from unknown ones; trials of older ones are forgotten as well."""
+"""Ended runs that are distinguished from unknown ones; the trials of older runs are dropped too."""
 
 RUNNER_SILENCE_US = 60_000_000
-"""As long as the setting `runner_silence_s` says by itself."""
+"""Default of the setting `runner_silence_s`."""
 
 RUNNER_SILENT = "runner_silent"
-"""Why the room was closed, where no operator did it."""
+"""Reason for closing when no operator closed the room."""
 
 
 class Stages(Attendance):
-    """What the room is about, and until when. Its lock is held wherever something changes."""
+    """The room's phase and when it ends. Its lock is held for every change."""
 
     def __init__(
         self,
@@ -50,34 +50,34 @@ class Stages(Attendance):
         super().__init__(now_us=now_us)
         self._runner_silence_us = runner_silence_us
         self._runner_heard_us: int | None = None
-        """When its runner was heard of last; `None`: nobody has said to conduct it."""
+        """Time of the runner's last sign of life; `None` if no runner has polled."""
         self.closed_because: str | None = None
-        """`runner_silent`; `None` where somebody closed it."""
+        """`runner_silent`, or `None` if an operator closed the room."""
         self.experiment: Experiment | None = None
         self.trial: RoomTrial | None = None
         self.progress: dict[str, Any] = {}
-        """As the runner last said it: round, rounds, remaining_s, results, notes."""
+        """Latest progress from the runner: round, rounds, remaining_s, results, notes."""
         self.result: dict[str, Any] | None = None
-        """As the runner said it at the end: verdict, table, downloads, results by device."""
+        """Final result from the runner: verdict, table, downloads, results by device."""
         self.countdown_to_us: int | None = None
         self.pause_wanted = False
-        """A pause begins when the trial is over."""
+        """Whether a pause begins after the current trial."""
         self.practice_run: str | None = None
-        """Of the practice round that is under way."""
+        """Run id of the practice round under way."""
         self._phase = Phase.CLOSED
         self._enough_since_us: int | None = None
         self._over: OrderedDict[str, None] = OrderedDict()
-        """Runs that have ended here."""
+        """Runs that ended in this room, oldest first."""
 
     @property
     def phase(self) -> Phase:
-        """What the room is about now."""
+        """Return the current phase, after applying timed transitions."""
         with self.lock:
             self._go_on(self.now_us())
             return self._phase
 
     def is_over(self, run: str) -> bool:
-        """Whether `run` has ended here: nobody reads any more what phones post for it."""
+        """Return whether `run` has ended here, so that nothing reads what phones post for it any more."""
         return run in self._over
 
     def _put_away(self) -> None:
@@ -93,7 +93,7 @@ class Stages(Attendance):
                 self._over.popitem(last=False)
 
     def _go_on(self, now_us: int) -> None:
-        """The changes of phase that time brings."""
+        """Apply the transitions that are due at `now_us`."""
         if self._is_runner_silent(now_us):
             self._put_away()
             self.closed_because = RUNNER_SILENT
@@ -103,13 +103,13 @@ class Stages(Attendance):
             self._become(Phase.RUNNING)
 
     def _is_runner_silent(self, now_us: int) -> bool:
-        """Whether it was not heard of for too long. During a trial it asks nothing, as phones do."""
+        """Return whether the runner has been silent for too long. During a trial it does not poll."""
         if self._runner_heard_us is None or self._phase in (Phase.CLOSED, Phase.FINISHED):
             return False
         return now_us - max(self._runner_heard_us, self._quiet_until_us) > self._runner_silence_us
 
     def _has_waited_enough(self, now_us: int) -> bool:
-        """Whether as many as wanted are ready, and those that are not have had their time."""
+        """Return whether enough phones are ready, and the others have had their time."""
         assert self.experiment is not None
         ready_count = self.ready_count()
         if self.practice_run is not None or ready_count < max(1, self.experiment.wanted_count):

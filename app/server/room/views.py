@@ -1,4 +1,4 @@
-"""What the room shows to whom: a phone, the operator, the big screen."""
+"""Views of the room for a phone, the operator and the big screen."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ POLL_MS = {
     Phase.PAUSED: 1000,
     Phase.FINISHED: 2000,
 }
-"""When to ask again: often where something is about to happen."""
+"""Polling interval by phase: short if a change is imminent."""
 
 POLL_MS_PER_PHONE = 5
-"""A room of 200 asks 200 times a second at most, a fifth of one core; a class of 30 is not slowed down."""
+"""Limits a room of 200 phones to 200 polls a second, a fifth of a core; a class of 30 is not slowed down."""
 
 POLL_MS_MAX = 60_000
 
 SPREAD_MS = 20
-"""Phones that wait for the end of a trial come back one after the other."""
+"""Spreads the polls after a trial: each seat polls this much later than the one before."""
 
 
 def assignment(room: Room, device: str) -> dict[str, Any]:
-    """What `device` is to know and do."""
+    """Return what `device` is to know and do."""
     with room.lock:
         participant = room.seats.get(device)
         is_in = participant is not None and participant.is_here
@@ -52,7 +52,7 @@ def assignment(room: Room, device: str) -> dict[str, Any]:
 
 
 def poll_after_ms(room: Room, participant: Participant | None) -> int:
-    """When a phone should ask again; while a trial runs not before it is over, or after a minute of a longer one."""
+    """Return a phone's polling interval. During a trial it lasts to the trial's end, but a minute at most."""
     trial = room.trial
     if trial is None or trial.state != STATE_RUNNING or trial.ends_us is None:
         return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.here()))
@@ -62,7 +62,7 @@ def poll_after_ms(room: Room, participant: Participant | None) -> int:
 
 
 def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
-    """Everything: for the operator's page and the runner."""
+    """Return everything, for the operator's page and the runner."""
     with room.lock:
         common, trial = _common(room), room.trial
         return {
@@ -79,7 +79,7 @@ def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 
 
 def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
-    """What everybody in the classroom may see: seats and names, no device and no link of anyone's."""
+    """Return what everybody in the classroom may see: seats and names, but no device ids and no personal links."""
     with room.lock:
         common, trial = _common(room), room.trial
         seats = {each.device: each.seat for each in room.seats}
@@ -94,7 +94,7 @@ def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
             if trial is None
             else {
                 **trial.public(),
-                # Who has left while phones gather has no seat any more.
+                # A device that left while the room gathers has no seat any more.
                 "seats": sorted(seats[device] for device in trial.participants if device in seats),
             },
             "progress": _progress(room, language),
@@ -105,7 +105,7 @@ def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 
 
 def _common(room: Room) -> dict[str, Any]:
-    """What each of them begins with. To be asked for first: asking for the phase may bring the next one."""
+    """Return the common members. Must be called first: reading the phase may change it."""
     phase = room.phase
     experiment = room.experiment
     return {
@@ -127,7 +127,7 @@ def _common(room: Room) -> dict[str, Any]:
 
 
 def _progress(room: Room, language: str) -> dict[str, Any]:
-    """As the runner said it, with its notes in the reader's language."""
+    """Return the runner's progress with its notes in the reader's language."""
     found = room.progress.get("notes") or []
     notes = [said(each, language=language, name_of=room.seat_name) for each in found]
     return {**room.progress, "notes": notes} if found else room.progress
