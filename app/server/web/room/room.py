@@ -1,4 +1,4 @@
-"""`/api/room`: the operator opens, starts, pauses and closes it; the runner says what the phones are to do."""
+"""`/api/room`: the operator opens, starts, pauses and closes the room; the runner announces trials and progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ blueprint = flask.Blueprint("room", __name__, url_prefix="/api/room")
 OPENING_BYTES_MAX = 16_384
 
 TRIAL_BYTES_MAX = 32_768
-"""200 device ids and what is said of the trial."""
+"""Space for 200 device ids and the trial's parameters."""
 
 PROGRESS_BYTES_MAX = 131_072
 
@@ -32,13 +32,13 @@ FINISH_BYTES_MAX = 262_144
 
 @blueprint.before_request
 def operator_only() -> None:
-    """Who is in the room, and what happens in it, is the operator's."""
+    """Restrict the room's participants and progress to the operator."""
     require_operator()
 
 
 @blueprint.get("")
 def read() -> flask.Response:
-    """Everything. A runner names its run (`?run=`), by which the room knows that it lives."""
+    """Return everything about the room. A runner names its run (`?run=`), which counts as its sign of life."""
     run = flask.request.args.get("run")
     if run is not None:
         services().room.hear_runner(run)
@@ -47,7 +47,7 @@ def read() -> flask.Response:
 
 @blueprint.post("")
 def open_room() -> flask.Response:
-    """Let phones gather for an experiment."""
+    """Open the room for an experiment."""
     wanted = body.read(Opening, bytes_max=OPENING_BYTES_MAX)
     services().room.open(Experiment(**msgspec.to_builtins(wanted)))
     return _room(201)
@@ -55,7 +55,7 @@ def open_room() -> flask.Response:
 
 @blueprint.delete("")
 def close() -> flask.Response:
-    """Cancel the experiment, or put a finished one away; a runner names its own (`?run=`), an operator means any."""
+    """Cancel the experiment or dismiss a finished one; a runner names its own run (`?run=`), an operator need not."""
     room, experiment = services().room, services().room.experiment
     room.close(run=flask.request.args.get("run"))
     if experiment is not None:
@@ -65,42 +65,42 @@ def close() -> flask.Response:
 
 @blueprint.post("/start")
 def start() -> flask.Response:
-    """Start with who is ready."""
+    """Start with the phones that are ready."""
     services().room.start()
     return _room()
 
 
 @blueprint.post("/pause")
 def pause() -> flask.Response:
-    """Pause when the present trial is over."""
+    """Pause after the current trial."""
     services().room.pause()
     return _room()
 
 
 @blueprint.post("/resume")
 def resume() -> flask.Response:
-    """Go on after a pause."""
+    """End a pause."""
     services().room.resume()
     return _room()
 
 
 @blueprint.post("/practice")
 def practise() -> flask.Response:
-    """A practice round with who is here; nothing of it is kept."""
+    """Start a practice round with the present phones; nothing of it is stored."""
     services().practice.begin()
     return _room()
 
 
 @blueprint.delete("/participants/<device>")
 def remove(device: str) -> flask.Response:
-    """Send a device away until the next experiment."""
+    """Remove a device until the next experiment."""
     services().room.remove(device)
     return _room()
 
 
 @blueprint.put("/trial")
 def put_trial() -> flask.Response:
-    """What phones are to do next; `null` between trials."""
+    """Announce the phones' next trial, or `null` between trials."""
     wanted: Any = body.read(TrialForPhones | None, bytes_max=TRIAL_BYTES_MAX)  # type: ignore[arg-type]
     trial = None
     if wanted is not None:
@@ -112,7 +112,7 @@ def put_trial() -> flask.Response:
 
 @blueprint.put("/progress")
 def put_progress() -> flask.Response:
-    """How far it is."""
+    """Update the progress of the experiment."""
     said: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
     for note in said["notes"] or ():
         if not is_remark(note["code"]):
@@ -127,16 +127,16 @@ def put_progress() -> flask.Response:
 
 @blueprint.post("/finish")
 def finish() -> flask.Response:
-    """It is over, and this came out."""
+    """Finish the experiment with its result."""
     said = msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX))
     services().room.finish(said, run=_run())
     return _room()
 
 
 def _run() -> str:
-    """The run that a runner speaks for (`?run=`): what one says late must not reach the next experiment.
+    """Return the run of the calling runner (`?run=`), so that a late call cannot affect the next experiment.
 
-    Raises `Malformed` when it names none.
+    Raises `Malformed` without one.
     """
     run = flask.request.args.get("run")
     if not run:

@@ -1,4 +1,4 @@
-"""Has work for the operator's page done in a process beside the server: one at a time, bounded in time and memory."""
+"""Run a job for the operator's page in a separate process: one at a time, bounded in time and memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from app.server.web.current import services
 MODULE = "app.lab.run.background_job"
 
 LIMIT_S = 180.0
-"""A run of 1.8 million deliveries takes half a minute on two cores."""
+"""Time limit. A run of 1.8 million deliveries takes half a minute on two cores."""
 
 MEMORY_BYTES_MAX = 4 * 1024**3
-"""Of address space; libraries reserve more than they touch."""
+"""Limit of address space, of which libraries reserve more than they use."""
 
 NICE = 10
-"""The server comes first."""
+"""Niceness of the job, below the server's priority."""
 
 LOOK_S = 0.05
 
@@ -48,35 +48,35 @@ WORDS_CHARS_MAX = 300
 KINDS: dict[str, type[SiarError]] = {
     each.__name__: each for each in (Conflict, Malformed, StoreError, Unknown)
 }
-"""Errors that are answered as themselves."""
+"""Errors of the job that are raised with their own type here."""
 
 _busy = threading.Lock()
 
 
 def exported(run: str) -> tuple[IO[bytes], int]:
-    """A run as `./siar export` packs it: the open file and its length. Raises `Unknown`, `Conflict`, `StoreError`."""
+    """Pack a run as `./siar export` does; return the open file and its length. Raises `Unknown`, `Conflict`, `StoreError`."""
     folder = _whole(run)
     with _done(["export", str(folder)], name="export.zip") as path:
-        file = path.open("rb")  # Its name goes away; the content stays until it is closed.
+        file = path.open("rb")  # The file is deleted, but its content remains until it is closed.
     size_bytes = file.seek(0, os.SEEK_END)
     file.seek(0)
     return file, size_bytes
 
 
 def compared(runs: list[str], language: str) -> bytes:
-    """Runs against the first, as a page. Raises as `exported` does."""
+    """Compare runs with the first one; return the page. Raises as `exported` does."""
     folders = [str(_whole(run)) for run in runs]
     with _done(["compare", "--language", language], *folders, name="compared.html") as path:
         return path.read_bytes()
 
 
 def is_busy() -> bool:
-    """Whether a run is being packed or compared: what is measured beside it would not be the server's own."""
+    """Return whether a job is running, which would distort a measurement."""
     return _busy.locked()
 
 
 def _whole(run: str) -> Path:
-    """The folder of a run that nobody writes now."""
+    """Return the folder of a run that is not being written."""
     folder = folder_of(services().settings.runs_dir, run).resolve()
     if run == services().run:
         raise Conflict(refusal("live_is_being_written"))
@@ -89,7 +89,7 @@ def _whole(run: str) -> Path:
 
 @contextlib.contextmanager
 def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
-    """The file that the work made, for as long as it is needed."""
+    """Run a job and provide the file that it made; the file is deleted afterwards."""
     if _is_measuring():
         raise Conflict(refusal("work_would_disturb"))
     if not _busy.acquire(blocking=False):
@@ -106,15 +106,15 @@ def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
 
 
 def _is_measuring() -> bool:
-    """Whether a trial or an experiment is under way: between two trials no source runs, and the work would outlast that."""
+    """Return whether a trial or an experiment is under way; the pause between two trials counts, as a job would outlast it."""
     here = services()
     runner = here.runners.running()
-    is_of_built_in_clients = runner is not None and runner.order.phones is None  # For these no room is open.
+    is_of_built_in_clients = runner is not None and runner.order.phones is None  # These use no room.
     return is_of_built_in_clients or here.room.phase in UNDER_WAY or here.trials.active() is not None
 
 
 def _work(arguments: list[str]) -> None:
-    """Run the process to its end. Raises the error that it tells of, or `StoreError` with its last words."""
+    """Run the process to its end. Raises the error that it reports, or `StoreError` with its last output."""
     with tempfile.TemporaryFile() as answer:
         process = _start(arguments, answer)
         until_us = clock.monotonic_us() + round(LIMIT_S * 1e6)
@@ -142,7 +142,7 @@ def _start(arguments: list[str], answer: IO[bytes]) -> subprocess.Popen[bytes]:
         env={**environment, "PYTHONPATH": os.pathsep.join(paths)},
         start_new_session=True,
     )
-    with contextlib.suppress(OSError):  # It has ended already.
+    with contextlib.suppress(OSError):  # The process has ended already.
         os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
         if hasattr(resource, "prlimit"):
             resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
@@ -150,7 +150,7 @@ def _start(arguments: list[str], answer: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _error(words: str) -> SiarError:
-    """What the process told, as it would be raised here."""
+    """Return the error that the process reported, with its own type."""
     line = words.strip().rpartition("\n")[2]
     try:
         said = json.loads(line)

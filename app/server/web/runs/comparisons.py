@@ -1,4 +1,4 @@
-"""`GET /api/comparisons?run=&run=`: runs against the first, as a page under the policy of stored reports. Operator only."""
+"""`GET /api/comparisons?run=&run=`: a page that compares runs with the first one, sandboxed. Operator only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from app.server.web.runs.runs import sandboxed
 blueprint = flask.Blueprint("comparisons", __name__)
 
 RUNS_MAX = 8
-"""More columns than a page can show."""
+"""More columns do not fit on a page."""
 
 
 @blueprint.get("/api/comparisons")
 def compare() -> flask.Response:
-    """The page; where the runs are not comparable it says so and why."""
+    """Return the comparison page; if the runs are not comparable, it says why."""
     require_operator()
     runs = flask.request.args.getlist("run")
     if not 2 <= len(runs) <= RUNS_MAX:

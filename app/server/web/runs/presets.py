@@ -1,4 +1,4 @@
-"""`GET /api/presets`: experiments that are ready to start. Operator only."""
+"""`GET /api/presets`: predefined experiments. Operator only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from app.server.web.auth import require_operator
 blueprint = flask.Blueprint("presets", __name__)
 
 PHONES = 6
-"""The published study's number, where the page does not say how many there are."""
+"""Default number of phones: that of the published study."""
 
 
 @blueprint.get("/api/presets")
 def presets() -> flask.Response:
-    """Each with its plan and its length for `?phones=` so many."""
+    """Return each preset with its plan and its length for `?phones=`."""
     require_operator()
     phones = _phones(flask.request.args.get("phones", str(PHONES)))
     found = []

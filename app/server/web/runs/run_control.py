@@ -1,4 +1,4 @@
-"""Starting, pausing and ending a run, between the room, where phones are, and the runner, which conducts it."""
+"""Start, pause and stop a run by controlling its runner process and the room with its phones."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ RUNNING = "running"
 
 
 def seed_or_random(seed: int | None) -> int:
-    """The seed that was asked for, or one that can be typed again."""
+    """Return the given seed, or a random one that is short enough to be typed again."""
     return secrets.randbelow(1_000_000) if seed is None else seed
 
 
 def start(plan: Plan, *, phones: int | None) -> str:
-    """Start a runner; the run's id. Raises `Conflict` while anything is under way."""
+    """Start a runner; return the run's id. Raises `Conflict` while anything is under way."""
     here = services()
     if here.room.phase not in (Phase.CLOSED, Phase.FINISHED):
         raise Conflict(refusal("stop_it_first"))
@@ -48,31 +48,31 @@ def start(plan: Plan, *, phones: int | None) -> str:
 
 
 def pause(run: str) -> None:
-    """Pause between two trials. Raises `Conflict` for what cannot pause."""
+    """Pause between two trials. Raises `Conflict` for a run that cannot pause."""
     _check_in_room(run)
     services().room.pause()
 
 
 def resume(run: str) -> None:
-    """Go on. Raises `Conflict`."""
+    """End a pause. Raises `Conflict`."""
     _check_in_room(run)
     services().room.resume()
 
 
 def stop(run: str) -> None:
-    """End a run with what was measured until now. Raises `Conflict` when it is not under way."""
+    """End a run with what was measured so far. Raises `Conflict` if it is not under way."""
     runner = services().runners.of(run)
     if runner is not None and not runner.is_over:
         services().runners.stop(run)
-    else:  # `./siar run` started it: it sees that its room has gone.
+    else:  # `./siar run` started it, and notices that its room is closed.
         _check_in_room(run)
         services().room.close()
 
 
 def as_it_is(summary: RunSummary, language: str) -> RunSummary:
-    """A run's line from disk, with what only the running server knows, and in its reader's language."""
+    """Complete a run's summary from disk with what the running server knows, in the reader's language."""
     if is_running(summary.id):
-        return replace(summary, state=RUNNING, complete=False, problem=None)  # Not all of it is there yet.
+        return replace(summary, state=RUNNING, complete=False, problem=None)  # Its files are still incomplete.
     if not isinstance(summary.problem, Sentence):
         return summary
     code = summary.problem.code.removeprefix(REFUSAL)
@@ -80,13 +80,13 @@ def as_it_is(summary: RunSummary, language: str) -> RunSummary:
 
 
 def is_running(run: str) -> bool:
-    """Whether a run is under way here, whoever started it."""
+    """Return whether a run is under way here, whether or not this server started it."""
     runner = services().runners.running()
     return (runner is not None and runner.order.run == run) or run == _run_in_room()
 
 
 def with_running(found: list[RunSummary]) -> list[RunSummary]:
-    """The list, with the run that has no folder yet because its phones still gather."""
+    """Return the list with the current run in front if it has no folder yet, because its phones are gathering."""
     runner = services().runners.running()
     if runner is None or any(each.id == runner.order.run for each in found):
         return found
@@ -94,7 +94,7 @@ def with_running(found: list[RunSummary]) -> list[RunSummary]:
 
 
 def line_of(runner: Runner) -> RunSummary:
-    """The line of a run that has left nothing on disk, or not yet."""
+    """Return the summary of a run that has no files, or none yet."""
     return RunSummary(
         id=runner.order.run,
         started=started_in(runner.order.run),

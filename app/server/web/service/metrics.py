@@ -1,7 +1,7 @@
-"""The service's counters in Prometheus' form: read at the moment of the request, of all processes of the server.
+"""The service's counters in Prometheus' format, read at the request, summed over all processes of the server.
 
-A labelled counter has a sample for each of its labels from the start, since `rate()` does not see what begins at 1. So it
-is counted in a dictionary that has every key at zero (`Fanout`, `Admission`, `HistoryCache`): another one is a `KeyError`.
+A labelled counter has a sample for each label from the start, because `rate()` misses an increase from nothing to 1. It is
+therefore counted in a dictionary with every key at zero (`Fanout`, `Admission`, `HistoryCache`); other keys raise `KeyError`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.server.services import Services
 from app.server.wsgi import shared_counters
 
 PUT_UP_EVERY_S = 1.0
-"""So old may be what the other processes have counted."""
+"""Interval at which each process publishes its counters to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Family:
     is_counter: bool = False
 
     def made(self, rows: list[tuple[tuple[str, ...], float]]) -> Metric:
-        """The family with its numbers."""
+        """Return the family with these samples."""
         kind = CounterMetricFamily if self.is_counter else GaugeMetricFamily
         family = kind(self.name, self.help, labels=self.labels)
         for labels, value in rows:
@@ -58,7 +58,7 @@ FAMILIES = (
 
 
 def of_this_process(parts: Services) -> Numbers:
-    """What this process has counted."""
+    """Return the counters of this process."""
     fanout = parts.fanout
     return {
         "siar_connections": [((name,), count) for name, count in fanout.counts().items()],
@@ -86,7 +86,7 @@ def _of_the_cache(cache: HistoryCache | None) -> Numbers:
 
 
 def of_the_server(parts: Services) -> Numbers:
-    """What all processes of the server have counted; this one's to the moment, the others' of a second ago."""
+    """Return the counters of all processes of the server; the other processes' are up to a second old."""
     own = of_this_process(parts)
     shared = shared_counters.current()
     if shared is None or shared.mine is None:
@@ -96,7 +96,7 @@ def of_the_server(parts: Services) -> Numbers:
 
 
 def put_up(parts: Services) -> None:
-    """Let the other processes read what this one counts, from now on; nothing where there is only one."""
+    """Start publishing this process's counters to the others; does nothing if there is only one process."""
     shared = shared_counters.current()
     if shared is None or shared.mine is None:
         return
@@ -111,12 +111,12 @@ def put_up(parts: Services) -> None:
 
 
 class ServerNumbers(Collector):
-    """For Prometheus' registry."""
+    """Collects the server's counters for Prometheus' registry."""
 
     def __init__(self, parts: Services) -> None:
         self._parts = parts
 
     def collect(self) -> list[Metric]:
-        """Every family, those without a number too."""
+        """Return every family, including those without samples."""
         numbers = of_the_server(self._parts)
         return [family.made(numbers.get(family.name, [])) for family in FAMILIES]
