@@ -33,7 +33,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class Receipt:
-    """What is known about one notification."""
+    """The known deliveries of one notification."""
 
     id: str
     due_us: int

@@ -45,7 +45,7 @@ FORGET_AT_ONCE = 30
 """Deletions of a device's records: sustained rate and burst of the server. The burst lets a whole class leave at once."""
 FORGET_PER_S_OF_NETWORK = 0.25
 FORGET_AT_ONCE_OF_NETWORK = 20
-"""The same per client network, lower so that a single network can use at most half of the sustained rate. A class behind
+"""Rate and burst per client network, lower so that a single network can use at most half of the sustained rate. A class behind
 one router shares it: the last of 200 phones has to retry for up to a quarter of an hour."""
 
 SPOOL_SHARE_OF_NETWORK = 0.75

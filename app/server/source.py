@@ -46,7 +46,7 @@ class TrialOrder:
     start_after_ms: int
     drain_ms: int
     instrument: bool = False
-    """Whether to record when the kernel took each notification's bytes."""
+    """True to record when the kernel took each notification's bytes."""
 
     @property
     def topic(self) -> str:

@@ -1,4 +1,4 @@
-"""What the runner does in the room: it announces trials, reports progress and finishes the experiment.
+"""Operations of the runner in the room: it announces trials, reports progress and finishes the experiment.
 
 Each call names the runner's `run`, so that a late call of a cancelled run cannot affect the next experiment.
 """

@@ -33,9 +33,9 @@ class Participant:
     ready: bool = False
     visible: bool = True
     awake: bool = False
-    """Whether the phone holds a wake lock."""
+    """True if the phone holds a wake lock."""
     connected: bool = False
-    """Whether the phone is connected to the trial's transport."""
+    """True if the phone is connected to the trial's transport."""
     clock_bound_ms: float | None = None
     rtt_ms: float | None = None
     jitter_ms: float | None = None
@@ -46,11 +46,11 @@ class Participant:
     disconnects: int = 0
     """Number of times that the phone reported losing a trial's transport."""
     taking_part: bool = False
-    """Whether the phone was ready when the experiment began."""
+    """True if the phone was ready when the experiment began."""
     removed: bool = False
-    """Whether the operator removed the phone; it stays out until the next experiment."""
+    """True if the operator removed the phone; it stays out until the next experiment."""
     left: bool = False
-    """Whether the phone left by itself; it may return to its seat."""
+    """True if the phone left by itself; it may return to its seat."""
 
     @property
     def is_here(self) -> bool:

@@ -32,4 +32,4 @@ class Experiment:
     length_s: float
     plan: Mapping[str, Any] = field(default_factory=dict)
     practice: bool = False
-    """Whether nothing of it is stored."""
+    """True if nothing of it is stored."""

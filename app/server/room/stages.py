@@ -61,7 +61,7 @@ class Stages(Attendance):
         """Final result from the runner: verdict, table, downloads, results by device."""
         self.countdown_to_us: int | None = None
         self.pause_wanted = False
-        """Whether a pause begins after the current trial."""
+        """True if a pause begins after the current trial."""
         self.practice_run: str | None = None
         """Run id of the practice round under way."""
         self._phase = Phase.CLOSED

@@ -20,7 +20,7 @@ class ConnectRequest:
     since: Position | None
     """Position after which the client wants to resume; `None` for live notifications only."""
     recover: bool
-    """Whether the client asks for the protocol's own connection state recovery."""
+    """True if the client asks for the protocol's own connection state recovery."""
     pid: str | None
     """The client's previous session, if it wants to recover one."""
 

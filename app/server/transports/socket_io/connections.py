@@ -63,7 +63,7 @@ class SocketIoConnection:
         self.since = asked.since
         """Position after which the client resumes; for a new client the position that its CONNECT carried."""
         self.recovers = asked.recover
-        """Whether events carry their id as a second argument, as the protocol's connection state recovery requires."""
+        """True if events carry their id as a second argument, as the protocol's connection state recovery requires."""
         self.pid = asked.pid
         """Name of the session to recover, if the client sent one."""
         self.replayed_count = 0

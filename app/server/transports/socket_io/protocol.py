@@ -184,7 +184,7 @@ class _Withdrawn:
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._follows = False
-        """Whether the previous packet was withdrawn, and with it the attachments that follow."""
+        """True if the previous packet was withdrawn, and with it the attachments that follow."""
 
     def __call__(self, pkt: Packet) -> bool:
         if isinstance(pkt.data, str):

@@ -55,7 +55,7 @@ PROBES_PER_BATCH_MAX = 400
 """As many as fit into a body; a phone sends this many clock probes in five minutes."""
 
 _Probe = tuple[_Count, _ClientStamp, _ClientStamp, _ClientStamp, _ClientStamp]
-"""How often the phone had restarted its clock estimate, and the four stamps of a clock probe."""
+"""Number of restarts of the phone's clock estimate, and the four stamps of a clock probe."""
 
 
 class Device(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,7 +105,7 @@ class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LifecycleBody(msgspec.Struct, forbid_unknown_fields=True):
-    """How a phone behaved during one trial; part of the trial's last batch."""
+    """Behaviour of a phone during one trial; part of the trial's last batch."""
 
     disconnects: _Count
     hidden_ms: _Bound

@@ -68,7 +68,7 @@ class WebSocketOutlet(DetachedConnection):
         """Messages waiting for handlers; `None` while no worker runs."""
         self._is_gone = False
         self.is_deflated = False
-        """Whether messages may be compressed, in both directions."""
+        """True if messages may be compressed, in both directions."""
 
     def deflate(self) -> None:
         """Enable compression, after the handshake agreed on permessage-deflate."""

@@ -49,7 +49,7 @@ class WebSocketEntry:
         self.session = session
         self.state = state
         self.is_probed = False
-        """Whether the client has shown that this WebSocket works."""
+        """True if the client has shown that this WebSocket works."""
         self._channel: PacketChannel | None = None
         """The WebSocket until it is open; then only the session refers to it, which avoids a reference cycle."""
 

@@ -39,14 +39,14 @@ class EngineSession(Outgoing):
         self.address = address
         """Address from which its first request came."""
         self.has_joined = False
-        """Whether the client has joined a Socket.IO namespace; if it never does, the session ends after a while."""
+        """True if the client has joined a Socket.IO namespace; if it never does, the session ends after a while."""
         self.is_deflated = False
-        """Whether messages of its WebSocket may be compressed, in both directions."""
+        """True if messages of its WebSocket may be compressed, in both directions."""
         self.pong_due_us = 0
         """Time at which the session ends unless a pong comes; 0 while no ping is outstanding."""
         self._user_session: dict[str, Any] | None = None
         self.is_posting = False
-        """Whether a POST is in progress."""
+        """True if a POST is in progress."""
         self._allowed_us = 0
         """State of the rate limit: the time at which the packets so far would have come at the allowed rate."""
         self._unread_answers = 0

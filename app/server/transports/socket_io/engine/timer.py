@@ -25,10 +25,10 @@ logger = logging.getLogger("siar.engineio")
 RETRY_US = 100_000
 
 Tick = Callable[[int], int]
-"""Takes the time and returns when to be called next, both in microseconds of the monotonic clock."""
+"""A function that takes the time and returns when to be called next, both in microseconds of the monotonic clock."""
 
 RunTimer = Callable[[Tick], None]
-"""Arranges that a tick is called now, and then at each time that it returned. Must not block."""
+"""A function that arranges for a tick to be called now, and then at each time that it returned. Must not block."""
 
 
 class EngineTimer:

@@ -17,7 +17,7 @@ _PEEK = socket.MSG_PEEK | getattr(socket, "MSG_DONTWAIT", 0)
 
 
 class Outcome(Enum):
-    """How a wait ended."""
+    """Outcome of a wait."""
 
     WOKEN = "woken"
     TIMED_OUT = "timed out"

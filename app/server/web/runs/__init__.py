@@ -1,0 +1,1 @@
+"""Views of runs: start, control, download, compare and delete runs; presets and trials."""
