@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.server.tickets import SECRET_BYTES, Tickets
+from app.server.operators import SECRET_BYTES, Tickets
 
 AGE_S = 2.0
 

@@ -9,6 +9,7 @@ what passes between the two.
 
 from __future__ import annotations
 
+import io
 import logging
 from typing import Any
 
@@ -19,7 +20,7 @@ from socketio import packet as protocol
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine.packets import message
 from app.server.transports.socket_io.engine.server import EngineServer
-from app.server.transports.socket_io.trim_environ import kept
+from app.server.wsgi.shared_text import shared
 
 logger = logging.getLogger("siar.socketio")
 
@@ -33,6 +34,38 @@ ATTACHMENTS_MAX = 16
 
 EVENTS = (protocol.EVENT, protocol.BINARY_EVENT)
 ACKS = (protocol.ACK, protocol.BINARY_ACK)
+
+
+_HANDSHAKE = frozenset(
+    {
+        "HTTP_ACCEPT_ENCODING",
+        "HTTP_CACHE_CONTROL",
+        "HTTP_CONNECTION",
+        "HTTP_PRAGMA",
+        "HTTP_SEC_WEBSOCKET_EXTENSIONS",
+        "HTTP_SEC_WEBSOCKET_KEY",
+        "HTTP_SEC_WEBSOCKET_VERSION",
+        "HTTP_UPGRADE",
+    }
+)
+"""Headers that only the handshake needs."""
+
+_KEPT = frozenset(
+    {
+        "PATH_INFO",
+        "QUERY_STRING",
+        "REMOTE_ADDR",
+        "REQUEST_METHOD",
+        "SCRIPT_NAME",
+        "SERVER_NAME",
+        "SERVER_PORT",
+        "SERVER_PROTOCOL",
+        "flask.app",
+        "wsgi.url_scheme",
+    }
+)
+
+_NOTHING_TO_READ = io.BytesIO()
 
 
 class StrictPacket(protocol.Packet):  # type: ignore[misc]
@@ -82,7 +115,7 @@ class SocketIoProtocol:
 
     def on_connect(self, engineio_sid: str, environ: dict[str, Any]) -> None:
         """Pass a new session to the library, which keeps the given environ for the session's lifetime."""
-        self._server._handle_eio_connect(engineio_sid, kept(environ))
+        self._server._handle_eio_connect(engineio_sid, trim_environ(environ))
 
     def on_message(self, engineio_sid: str, data: str | bytes) -> None:
         """Handle one message. A peer that violates the protocol is disconnected; the library would log and go on."""
@@ -172,6 +205,22 @@ class SocketIoProtocol:
             server._handle_connect(engineio_sid, namespace, auth)
         finally:
             session.release(None, unless=_Withdrawn(namespace))
+
+
+def trim_environ(environ: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a request's `environ` that is kept for a session's lifetime, for Flask's request contexts.
+
+    Handlers may read address, path, query, cookies and other headers from their `request`. A whole `environ` takes about
+    6 KB. Without the values that only the handshake needed, and with equal values of thousands of clients stored once, it
+    takes a few hundred bytes.
+    """
+    found = {
+        name: shared(value) if type(value) is str else value
+        for name, value in environ.items()
+        if name in _KEPT or (name.startswith("HTTP_") and name not in _HANDSHAKE)
+    }
+    found["wsgi.input"] = _NOTHING_TO_READ
+    return found
 
 
 def _nothing(_pkt: Packet) -> bool:

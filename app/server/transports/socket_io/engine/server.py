@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -38,7 +38,6 @@ from app import clock
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine import handshake
 from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
-from app.server.transports.socket_io.engine.http import BadRequest, read_body
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.socket_io.engine.packets import decode_payload, encode_payload
 from app.server.transports.socket_io.engine.session import EngineSession
@@ -69,6 +68,17 @@ NO_SOCKET = (
     "No WebSocket here: this WSGI server keeps its connections to itself. Poll (the default of every client), or start "
     "the service with ./siar serve."
 )
+
+
+class BadRequest(Exception):
+    """A refused request, with its reason; the status is 400 unless given."""
+
+    def __init__(
+        self, sentence: str, *, status: str = "400 Bad Request", headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.headers = headers
 
 
 class EngineServer(engineio.Server):  # type: ignore[misc]
@@ -300,6 +310,25 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         if session.pong_due_us and not session.closing and clock.monotonic_us() >= session.pong_due_us:
             session.close(reason=self.reason.PING_TIMEOUT)
         return session.closing and session.sid not in self._leaving
+
+
+def read_body(environ: dict[str, Any], *, bytes_max: int) -> bytes:
+    """Return a POST's body, reading at most one byte beyond the limit. Raises `BadRequest`."""
+    # Without a length, only some servers mark the body's end; with the others reading would block.
+    told = environ.get("CONTENT_LENGTH") or (bytes_max + 1 if environ.get("wsgi.input_terminated") else 0)
+    try:
+        length = int(told)
+    except ValueError:
+        raise BadRequest("Bad request") from None
+    if length < 0:  # The stream below would take it as "read everything".
+        raise BadRequest("Bad request")
+    body: bytes = b""
+    if length <= bytes_max + 1:
+        body = environ["wsgi.input"].read(length)
+        length = len(body)
+    if length > bytes_max:
+        raise BadRequest("The body is too long", status="413 Content Too Large")
+    return body
 
 
 def _check_handshake(environ: Environ) -> None:

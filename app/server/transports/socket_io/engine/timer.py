@@ -11,16 +11,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
 from app import clock
-from app.server.transports.socket_io.engine.deadlines import Deadlines
 from app.server.transports.socket_io.engine.host import SessionHost, TimedSession, Upgrade
 from app.server.transports.socket_io.engine.limits import LINGER_S, UPGRADE_TIMEOUT_S
 from app.server.transports.socket_io.engine.packets import PING
 
 logger = logging.getLogger("siar.engineio")
+
+T = TypeVar("T")
 
 RETRY_US = 100_000
 
@@ -115,6 +117,36 @@ class EngineTimer:
         for each in every:
             due_us = each.next_due_us(due_us)
         return due_us
+
+
+class Deadlines(Generic[T]):
+    """Deadlines that all lie the same time after their start, so that a deque keeps them in order.
+
+    Any thread may add items; one thread takes them. Nothing is removed early; the caller skips items that no longer
+    matter when they fall due.
+    """
+
+    __slots__ = ("_waiting", "after_us")
+
+    def __init__(self, after_us: int) -> None:
+        self.after_us = after_us
+        """Time from an item's insertion until it is due."""
+        self._waiting: deque[tuple[int, T]] = deque()
+
+    def add(self, item: T, now_us: int) -> int:
+        """Add an item that is due `after_us` from now; return when. `now_us` must be nearly monotonic across calls."""
+        due_us = now_us + self.after_us
+        self._waiting.append((due_us, item))
+        return due_us
+
+    def take(self, now_us: int) -> Iterator[tuple[int, T]]:
+        """Remove and yield everything that is due by now, with the time at which it fell due."""
+        while self._waiting and self._waiting[0][0] <= now_us:
+            yield self._waiting.popleft()
+
+    def next_due_us(self, otherwise_us: int) -> int:
+        """Return when the first item is due, but at most `otherwise_us`."""
+        return min(self._waiting[0][0], otherwise_us) if self._waiting else otherwise_us
 
 
 def run_in_a_thread(tick: Tick) -> None:
