@@ -55,12 +55,12 @@ def frame(notification: Notification) -> bytes:
     return encode_event(event=EVENT_NOTIFICATION, data=notification.json, id=notification.id)
 
 
-def coded(data: bytes, form: str) -> bytes:
+def encode_shared(data: bytes, form: str) -> bytes:
     """Encode a piece that all streams of `form` share."""
     return deflated(data) if form == FORM_DEFLATED else data
 
 
-def wrapped(data: bytes, form: str) -> bytes:
+def encode_single(data: bytes, form: str) -> bytes:
     """Encode a piece for a single stream of `form`, uncompressed: compressing once per client would cost too much CPU."""
     return stored(data) if form == FORM_DEFLATED else data
 
@@ -84,15 +84,19 @@ class SseConnection(DetachedConnection):
     def start(self, replay: Replay) -> None:
         """Write the response's head, the opening of the stream and the replay."""
         head, self._head = self._head, b""
-        missed = map(chunk, frames_of(replay.notifications, self._form)) if replay.notifications else None
-        self.write(head + chunk(beginning(self._transport.opening(replay), self._form)), later=missed)
+        replayed = (
+            map(chunk, replay_frames(replay.notifications, self._form)) if replay.notifications else None
+        )
+        self.write(head + chunk(encode_opening(self._transport.opening(replay), self._form)), later=replayed)
 
     def end(self, reason: Closed) -> None:
         """End the stream cleanly after what is queued. A slow consumer is cut off in the middle of its stream instead."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(chunk(wrapped(self._transport.goodbye(), self._form)) + LAST_CHUNK, reason)
+            self.finish(
+                chunk(encode_single(self._transport.closing_event(), self._form)) + LAST_CHUNK, reason
+            )
 
     def on_data(self, data: bytes) -> None:
         """Discard unexpected data from the client; too much of it ends the connection."""
@@ -120,7 +124,7 @@ class SseQueue:
         self._fd = -1
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._opening = b""
-        self._missed: tuple[Notification, ...] = ()
+        self._replayed: tuple[Notification, ...] = ()
         """Notifications to replay, by reference: many requests for all of history must not copy it many times."""
 
     @property
@@ -149,20 +153,20 @@ class SseQueue:
     def start(self, replay: Replay) -> None:
         """Store the opening of the stream and the notifications to replay."""
         self._opening = self._transport.opening(replay)
-        self._missed = replay.notifications
+        self._replayed = replay.notifications
 
     def opening(self) -> Iterator[bytes]:
         """Yield the opening of the stream and the replay, in writes of bounded size."""
-        missed, self._missed = self._missed, ()
-        yield beginning(self._opening, self.form)
-        yield from frames_of(missed, self.form)
+        replayed, self._replayed = self._replayed, ()
+        yield encode_opening(self._opening, self.form)
+        yield from replay_frames(replayed, self.form)
 
     def end(self, reason: Closed) -> None:
         """End the stream after what is queued; a slow consumer is cut off at once."""
         if reason == CLOSED_SLOW:
             cut(self._sock)
         else:
-            self.queue.put(wrapped(self._transport.goodbye(), self.form))
+            self.queue.put(encode_single(self._transport.closing_event(), self.form))
         self.queue.put(None)
 
 
@@ -187,12 +191,12 @@ class SseTransport:
         self._retry_ms = retry_ms
         self._heartbeat_s = heartbeat_s
         self._queue_max = queue_max
-        self._beats = False
+        self._has_heartbeat = False
         fanout.register(TRANSPORT_SSE, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
         """Return the event's bytes as one HTTP chunk."""
-        return chunk(coded(frame(notification), form))
+        return chunk(encode_shared(frame(notification), form))
 
     def opening(self, replay: Replay) -> bytes:
         """Return the prelude with the client's position, followed by the gap if there is one.
@@ -200,20 +204,20 @@ class SseTransport:
         The prelude also carries a reconnection delay, randomised per client, because a server that is killed cannot
         send one at the end.
         """
-        stands_at = self._broker.position()
+        position = self._broker.position()
         if replay.gap is not None:
             # The position before the gap: a client that breaks off between prelude and gap must learn of the gap later.
-            stands_at = Position(stands_at.epoch, replay.gap.first - 1)
+            position = Position(position.epoch, replay.gap.first - 1)
         elif replay.notifications:
-            stands_at = Position(stands_at.epoch, replay.notifications[0].offset - 1)
+            position = Position(position.epoch, replay.notifications[0].offset - 1)
         wait_ms = jittered_retry_ms(self._retry_ms, chance=random.random())
-        prelude = encode_prelude(retry_ms=wait_ms, id=str(stands_at))
+        prelude = encode_prelude(retry_ms=wait_ms, id=str(position))
         if replay.gap is None:
             return prelude
         gap = replay.gap
         return prelude + encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
 
-    def goodbye(self) -> bytes:
+    def closing_event(self) -> bytes:
         """Return the end of a stream that we close: a reconnection delay, spread at random over the clients."""
         return encode_retry(spread_retry_ms(self._retry_ms, chance=random.random()))
 
@@ -232,11 +236,11 @@ class SseTransport:
         self.fanout.subscribe(connection, since, form)
         if taken.rest:
             connection.on_data(taken.rest)
-        if not self._beats:
-            self._beats = True
-            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._beat)
+        if not self._has_heartbeat:
+            self._has_heartbeat = True
+            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._send_heartbeats)
 
-    def _beat(self, now_us: int) -> int:
+    def _send_heartbeats(self, now_us: int) -> int:
         """Send a heartbeat to every channel that was silent for a whole period; return when to check again.
 
         A heartbeat carries the position, so that a client whose topics were silent resumes from now. It also detects
@@ -244,18 +248,22 @@ class SseTransport:
         """
         period_us = round(self._heartbeat_s * 1_000_000)
         next_us = now_us + period_us
-        for group in self.fanout.groups(TRANSPORT_SSE):
-            if now_us - group.appended_us >= period_us:
+        for channel in self.fanout.groups(TRANSPORT_SSE):
+            if now_us - channel.appended_us >= period_us:
                 # Under the broker's lock: the position must not overtake a notification on its way to the channel.
-                self._broker.attach(None, group.wanted, lambda _, group=group: self._append_heartbeat(group))  # type: ignore[misc]
+                self._broker.attach(
+                    None,
+                    channel.wanted,
+                    lambda _, channel=channel: self._append_heartbeat(channel),  # type: ignore[misc]
+                )
             else:
-                next_us = min(next_us, group.appended_us + period_us)
+                next_us = min(next_us, channel.appended_us + period_us)
         self.fanout.broadcaster.write()
         return next_us
 
-    def _append_heartbeat(self, group: FilteredChannel) -> None:
+    def _append_heartbeat(self, channel: FilteredChannel) -> None:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
-        self.fanout.append(group, chunk(coded(heartbeat, group.form)))
+        self.fanout.append(channel, chunk(encode_shared(heartbeat, channel.form)))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """Frame a notification once and queue it for every connection. A slow consumer is cut off."""
@@ -267,18 +275,18 @@ class SseTransport:
                 connection.end(CLOSED_SLOW)
             else:
                 if connection.form not in pieces:
-                    pieces[connection.form] = coded(plain, connection.form)
+                    pieces[connection.form] = encode_shared(plain, connection.form)
                 connection.queue.put(pieces[connection.form])
 
     def frame_notice(self, event: str, json: str, form: str) -> bytes:
         """Return an event without an id, as one HTTP chunk."""
-        return chunk(coded(encode_notice(event=event, data=json), form))
+        return chunk(encode_shared(encode_notice(event=event, data=json), form))
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
         """Queue an event without an id for every connection."""
         notice = encode_notice(event=event, data=json)
         for connection in cast(Sequence[SseQueue], connections):
-            connection.queue.put(coded(notice, connection.form))
+            connection.queue.put(encode_shared(notice, connection.form))
 
     def open_queue(
         self, wanted: Filter, since: Position | None, environ: dict[str, Any], form: str
@@ -301,7 +309,7 @@ class SseTransport:
                 position = self._broker.position()
                 if not connection.queue.empty():
                     continue  # Published while this thread woke: the position must not overtake it.
-                piece = wrapped(encode_comment("heartbeat", id=str(position)), connection.form)
+                piece = encode_single(encode_comment("heartbeat", id=str(position)), connection.form)
             if piece is None:
                 return
             yield piece
@@ -313,12 +321,12 @@ class SseTransport:
         self.admission.leave(connection.address)
 
 
-def beginning(opening: bytes, form: str) -> bytes:
+def encode_opening(opening: bytes, form: str) -> bytes:
     """Return the encoded opening of a stream of `form`."""
     return GZIP_HEAD + stored(opening) if form == FORM_DEFLATED else opening
 
 
-def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
     """Yield the encoded events of a replay, several to a piece."""
     pieces: list[bytes] = []
     size = 0
@@ -326,7 +334,7 @@ def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[byte
         pieces.append(frame(notification))
         size += len(pieces[-1])
         if size >= REPLAY_WRITE_BYTES:
-            yield wrapped(b"".join(pieces), form)
+            yield encode_single(b"".join(pieces), form)
             pieces, size = [], 0
     if pieces:
-        yield wrapped(b"".join(pieces), form)
+        yield encode_single(b"".join(pieces), form)

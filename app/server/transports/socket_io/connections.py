@@ -12,9 +12,9 @@ from app.server.broker.base import Filter, Replay
 from app.server.fanout.closed import CLOSED_SLOW, Closed
 from app.server.fanout.flusher import Flusher
 from app.server.transports.socket_io.connect_request import ConnectRequest
-from app.server.transports.socket_io.engine.direct_websocket import GOING_AWAY, WebSocketOutlet
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
-from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, frames_of
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
+from app.server.transports.socket_io.engine.direct_websocket import GOING_AWAY, DetachedWebSocket
+from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, replay_frames
 from app.server.wsgi.takeover import Taken
 
 REPLAYED_PER_PACKET = 64
@@ -56,15 +56,15 @@ class SocketIoConnection:
 
     __slots__ = ("_transport", "channel", "pid", "recovers", "replayed_count", "sid", "since", "wanted")
 
-    def __init__(self, transport: Sink, sid: str, asked: ConnectRequest) -> None:
+    def __init__(self, transport: Sink, sid: str, request: ConnectRequest) -> None:
         self._transport = transport
         self.sid = sid
-        self.wanted = asked.wanted
-        self.since = asked.since
+        self.wanted = request.wanted
+        self.since = request.since
         """Position after which the client resumes; for a new client the position that its CONNECT carried."""
-        self.recovers = asked.recover
+        self.recovers = request.recover
         """True if events carry their id as a second argument, as the protocol's connection state recovery requires."""
-        self.pid = asked.pid
+        self.pid = request.pid
         """Name of the session to recover, if the client sent one."""
         self.replayed_count = 0
         """Events queued at the start; they do not make the client a slow consumer."""
@@ -96,14 +96,16 @@ class SocketIoConnection:
         self._transport.end(self.sid, reason)
 
 
-class SocketIoChannel(WebSocketOutlet):
+class SocketIoChannel(DetachedWebSocket):
     """A detached WebSocket: the session's packet channel, to which the flusher writes directly."""
 
     __slots__ = ("_transport", "subscription")
 
-    def __init__(self, transport: Sink, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry) -> None:
+    def __init__(
+        self, transport: Sink, broadcaster: Flusher, taken: Taken, attempt: WebSocketAttempt
+    ) -> None:
         super().__init__(
-            broadcaster, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max
+            broadcaster, taken, attempt, message_bytes_max=attempt.session.server.limits.packet_bytes_max
         )
         self._transport = transport
         self.subscription: SocketIoConnection | None = None
@@ -130,7 +132,7 @@ class SocketIoChannel(WebSocketOutlet):
         gap = b""
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
-        self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)
+        self.write(gap, later=replay_frames(replay.notifications, form) if replay.notifications else None)
 
     def end(self, reason: Closed) -> None:
         """Close the connection; a slow consumer is cut off at once."""

@@ -33,7 +33,7 @@ def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
     return encode_frame(Opcode.TEXT, packet, mask=None)
 
 
-def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
     """Yield the frames of a replay, several to a piece."""
     pieces: list[bytes] = []
     size = 0

@@ -18,7 +18,7 @@ NAMESPACE_CHARS_MAX = 200
 """Upper bound of a namespace's name: the refusal of an unknown one repeats the name and is queued for the client."""
 
 
-class Manager(socketio.Manager):  # type: ignore[misc]
+class ClientManager(socketio.Manager):  # type: ignore[misc]
     """The library's client manager, extended to report when CONNECT has been sent.
 
     It calls `connected` with the `sid` of a client whose CONNECT was sent, or `forget` if the client left before.

@@ -18,7 +18,7 @@ PACKET_BYTES = 500
 """Approximate size of a packet without its text."""
 
 
-class MissedPackets:
+class ReplayPackets:
     """A least recently used cache of packets by notification. Callers hold the broker's lock."""
 
     def __init__(self, *, bytes_max: int = PACKETS_BYTES_MAX) -> None:
@@ -31,7 +31,7 @@ class MissedPackets:
     def __len__(self) -> int:
         return len(self._packets)
 
-    def of(self, notification: Notification, *, recovers: bool) -> engineio_packet.Packet:
+    def get(self, notification: Notification, *, recovers: bool) -> engineio_packet.Packet:
         """Return the shared Engine.IO packet of a notification; `recovers` appends the notification's id."""
         key = notification.id, recovers
         found = self._packets.get(key)

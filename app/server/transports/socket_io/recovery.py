@@ -26,16 +26,16 @@ class RecoverableSession:
 
     sid: str
     """The id that its CONNECTs carry; empty if the `pid` is not ours."""
-    came_in_at: Position
+    joined_at: Position
     """Position from which the client resumes if it has received nothing."""
 
     @property
     def pid(self) -> str:
         """Return the session's name, as it is sent to the client."""
-        return f"{self.sid}.{self.came_in_at}"
+        return f"{self.sid}.{self.joined_at}"
 
 
-def session_of(pid: str) -> RecoverableSession:
+def parse_pid(pid: str) -> RecoverableSession:
     """Return the session that a client names; if the name is not ours, its position is unknown, so it cannot be recovered."""
     match = _FORM.fullmatch(pid)
     if match is None:

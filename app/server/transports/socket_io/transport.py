@@ -19,17 +19,17 @@ from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW,
 from app.server.fanout.fanout import Connection, Fanout
 from app.server.transports.socket_io.connect_request import read_auth
 from app.server.transports.socket_io.connections import SocketIoChannel, SocketIoConnection
+from app.server.transports.socket_io.dispatcher import SocketIoDispatcher
 from app.server.transports.socket_io.engine.direct_websocket import direct_websocket
 from app.server.transports.socket_io.engine.limits import CONNECT_TIMEOUT_S, IncomingLimits
 from app.server.transports.socket_io.engine.server import Compresses, EngineServer
 from app.server.transports.socket_io.engine.session import EngineSession
 from app.server.transports.socket_io.engine.websocket import stock_websocket
-from app.server.transports.socket_io.entrance import Entrance
 from app.server.transports.socket_io.frames import FORM_PLAIN, NAMESPACE, event_frame
-from app.server.transports.socket_io.library import Manager, packet_class, quiet_logger
-from app.server.transports.socket_io.packets import MissedPackets
+from app.server.transports.socket_io.library import ClientManager, packet_class, quiet_logger
+from app.server.transports.socket_io.packets import ReplayPackets
 from app.server.transports.socket_io.protocol import conform
-from app.server.transports.socket_io.recovery import RecoverableSession, session_of
+from app.server.transports.socket_io.recovery import RecoverableSession, parse_pid
 from app.server.wsgi import mode
 from app.server.wsgi.admission import Admission
 from app.server.wsgi.takeover import SocketOptions
@@ -62,22 +62,22 @@ class SocketIoTransport:
         self._topics_max = topics_max
         self._identify = identify
         self._connections: dict[str, SocketIoConnection] = {}
-        self._missed = MissedPackets()
+        self._replay_packets = ReplayPackets()
         self.socketio = SocketIO(
             app,
             async_handlers=False,  # A peer's event must neither cost a green thread nor leave our `try`.
             async_mode=mode.current(),  # Always explicit: the library would guess from the installed packages.
             json=WireJSON,
             serializer=packet_class(self.on_connect_packet),
-            client_manager=Manager(connected=self.connected, forget=self.forget),
+            client_manager=ClientManager(connected=self.connected, forget=self.forget),
             manage_session=False,
         )
-        app.wsgi_app = Entrance(self.socketio.sockio_mw)  # type: ignore[method-assign]
+        app.wsgi_app = SocketIoDispatcher(self.socketio.sockio_mw)  # type: ignore[method-assign]
         self._server: socketio.Server = self.socketio.server
         websocket = stock_websocket(compresses=compresses, options=socket_options)
         if direct:
             websocket = direct_websocket(
-                lambda taken, entry: SocketIoChannel(self, fanout.broadcaster, taken, entry),
+                lambda taken, attempt: SocketIoChannel(self, fanout.broadcaster, taken, attempt),
                 compresses=compresses,
                 options=socket_options,
                 otherwise=websocket,
@@ -141,7 +141,9 @@ class SocketIoTransport:
         if engineio_sid is None:
             return  # The client left meanwhile; the library would log every packet.
         for notification in notifications:
-            self._server._send_eio_packet(engineio_sid, self._missed.of(notification, recovers=recovers))
+            self._server._send_eio_packet(
+                engineio_sid, self._replay_packets.get(notification, recovers=recovers)
+            )
 
     def is_deflated(self, sid: str) -> bool:
         """Return whether the library's WebSocket compresses for a client."""
@@ -158,12 +160,12 @@ class SocketIoTransport:
         if session is not None and reason == CLOSED_SLOW:
             session.cut()
         elif session is not None:
-            session.let_go()
+            session.close_for_reconnect()
 
     def end_all(self) -> None:
         """Close every session, including those that never subscribed."""
         for session in list(self._engine.sockets.values()):
-            session.let_go()
+            session.close_for_reconnect()
 
     def forget(self, sid: str) -> None:
         """Remove a client that left before its CONNECT was sent."""
@@ -179,19 +181,19 @@ class SocketIoTransport:
         if connection is None:
             return {}
         position = self._broker.position()
-        told = {"position": str(position)}
+        members = {"position": str(position)}
         if connection.recovers:
             session = self._recovered(connection, position)
-            told |= {"sid": session.sid, "pid": session.pid}
+            members |= {"sid": session.sid, "pid": session.pid}
         if connection.since is None:
             connection.since = position
-        return told
+        return members
 
     def _recovered(self, connection: SocketIoConnection, position: Position) -> RecoverableSession:
         """Return the previous session if history reaches back to the client's position, else a new one."""
         if connection.pid is not None:
-            session = session_of(connection.pid)
-            connection.since = connection.since or session.came_in_at
+            session = parse_pid(connection.pid)
+            connection.since = connection.since or session.joined_at
             if session.sid and self._broker.reaches(connection.since, connection.wanted):
                 return session
         return RecoverableSession(connection.sid, connection.since or position)
@@ -233,10 +235,10 @@ class SocketIoTransport:
         try:
             query = flask.request.args
             topics = [*query.getlist("topics"), *query.getlist("topic")]
-            asked = read_auth(auth, self._identify(), topics_max=self._topics_max, query_topics=topics)
+            request = read_auth(auth, self._identify(), topics_max=self._topics_max, query_topics=topics)
         except Malformed as error:
             raise Refused(str(error)) from error
-        self._connections[sid] = SocketIoConnection(self, sid, asked)
+        self._connections[sid] = SocketIoConnection(self, sid, request)
 
     def _disconnect(self, reason: object = None) -> None:
         connection = self._connections.pop(flask.request.sid, None)  # type: ignore[attr-defined]

@@ -29,7 +29,7 @@ from app.core.protocol.websocket import (
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, CLOSED_PROTOCOL, CLOSED_SLOW, Closed
 from app.server.fanout.connection import DetachedConnection
 from app.server.transports.socket_io.engine import handshake
-from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import AttemptState, WebSocketAttempt
 from app.server.transports.socket_io.engine.websocket import ServeWebSocket
 from app.server.wsgi import connection_limiter
 from app.server.wsgi.detached import DETACHED
@@ -53,16 +53,16 @@ TOO_MUCH = encode_close(NOT_ALLOWED)
 PONG = b"3"
 
 
-class WebSocketOutlet(DetachedConnection):
+class DetachedWebSocket(DetachedConnection):
     """A session's packet channel (`outgoing.PacketChannel`) that is a detached connection of the flusher."""
 
-    __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone", "is_deflated")
+    __slots__ = ("_attempt", "_decoder", "_inbox", "_is_gone", "is_deflated")
 
     def __init__(
-        self, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
+        self, broadcaster: Flusher, taken: Taken, attempt: WebSocketAttempt, *, message_bytes_max: int
     ) -> None:
         super().__init__(broadcaster, taken.sock)
-        self._entry = entry
+        self._attempt = attempt
         self._decoder = ClientFrameDecoder(message_bytes_max=message_bytes_max)
         self._inbox: deque[Message] | None = None
         """Messages waiting for handlers; `None` while no worker runs."""
@@ -77,7 +77,7 @@ class WebSocketOutlet(DetachedConnection):
     @property
     def session(self) -> EngineSession:
         """Return the session that the WebSocket belongs to, or is being upgraded to."""
-        return self._entry.session
+        return self._attempt.session
 
     # -- outgoing.PacketChannel --
 
@@ -129,7 +129,7 @@ class WebSocketOutlet(DetachedConnection):
 
     def cut_if_slow(self) -> None:
         """Cut off a slow consumer, except during an upgrade: the packets that waited for polls are written all at once."""
-        if self._entry.state is not UpgradeState.OPEN or self.session.channel is self:
+        if self._attempt.state is not AttemptState.OPEN or self.session.channel is self:
             super().cut_if_slow()
 
     def on_closed(self, reason: Closed) -> None:
@@ -163,7 +163,7 @@ class WebSocketOutlet(DetachedConnection):
 
     def _is_counted(self) -> bool:
         """Return whether a pong may be handled at once, even while handlers work on earlier messages."""
-        if self._entry.state is not UpgradeState.OPEN:
+        if self._attempt.state is not AttemptState.OPEN:
             return False
         try:
             self.session.count_packet()
@@ -200,14 +200,14 @@ class WebSocketOutlet(DetachedConnection):
                         return
                     break
                 message = inbox.popleft()
-            was_probing = self._entry.state is UpgradeState.PROBING
-            self._entry.receive(message.text if message.opcode is Opcode.TEXT else message.payload)
-            if was_probing and self._entry.state is UpgradeState.OPEN:
+            was_probing = self._attempt.state is AttemptState.PROBING
+            self._attempt.receive(message.text if message.opcode is Opcode.TEXT else message.payload)
+            if was_probing and self._attempt.state is AttemptState.OPEN:
                 self.on_upgraded()
-        self._entry.lost()
+        self._attempt.lost()
 
 
-MakeChannel = Callable[["Taken", "WebSocketEntry"], WebSocketOutlet]
+MakeChannel = Callable[["Taken", "WebSocketAttempt"], DetachedWebSocket]
 
 
 def direct_websocket(
@@ -215,19 +215,19 @@ def direct_websocket(
 ) -> ServeWebSocket:
     """Return what serves a WebSocket request on a detached connection; `otherwise` serves those that cannot be detached."""
 
-    def serve(entry: WebSocketEntry, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    def serve(attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if not can_take_over(environ):
-            return otherwise(entry, environ, start_response)
+            return otherwise(attempt, environ, start_response)
         extensions = environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", "")
         is_deflated = is_offered(extensions) and compresses(environ)
         answer = handshake.answer(environ, NO_CONTEXT_TAKEOVER if is_deflated else None)
         taken = take_over(environ, options)
-        channel = make_channel(taken, entry)
+        channel = make_channel(taken, attempt)
         if is_deflated:
             channel.deflate()
         channel.open()
         channel.write(answer)
-        entry.begin(channel)
+        attempt.begin(channel)
         if taken.rest:
             with channel.broadcaster.lock:
                 channel.on_data(taken.rest)

@@ -47,7 +47,7 @@ class Timer(Protocol):
         """Schedule the next ping."""
         ...
 
-    def on_upgrade(self, entry: Upgrade) -> None:
+    def on_upgrade(self, upgrade: Upgrade) -> None:
         """Limit the duration of an upgrade."""
         ...
 

@@ -54,8 +54,8 @@ class Outgoing:
         "closed",
         "closing",
         "connected",
-        "entry",
         "server",
+        "upgrade_attempt",
         "upgraded",
     )
 
@@ -63,7 +63,7 @@ class Outgoing:
         self.server = server
         self.channel: PacketChannel | None = None
         """The established WebSocket; once set, it is the session's only transport."""
-        self.entry: Upgrade | None = None
+        self.upgrade_attempt: Upgrade | None = None
         """A WebSocket that may take the place of polling, while it is being probed."""
         self.connected = self.upgraded = self.closing = self.closed = False
         self._waiting: list[Packet] | None = None
@@ -127,7 +127,7 @@ class Outgoing:
                 batch, self._waiting = self._waiting or (), None
                 if not batch:
                     self.connected = self.upgraded = True
-                    self.entry = None
+                    self.upgrade_attempt = None
                     if not self.closing:
                         self.channel = channel
                     self._wake()  # Ends a poll that came too late.

@@ -37,7 +37,7 @@ from werkzeug.http import parse_accept_header
 from app import clock
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine import handshake
-from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import AttemptState, WebSocketAttempt
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.socket_io.engine.packets import decode_payload, encode_payload
 from app.server.transports.socket_io.engine.session import EngineSession
@@ -92,7 +92,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        websocket: Callable[[WebSocketEntry, Environ, StartResponse], Iterable[bytes]],
+        websocket: Callable[[WebSocketAttempt, Environ, StartResponse], Iterable[bytes]],
         run_timer: RunTimer | None = None,
         connect_timeout_s: float | None = None,
         limits: IncomingLimits | None = None,
@@ -171,12 +171,12 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         return session
 
     def _serve_websocket(
-        self, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+        self, attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse
     ) -> Iterable[bytes]:
         try:
-            return self._websocket(entry, environ, start_response)
+            return self._websocket(attempt, environ, start_response)
         except Exception:
-            entry.lost()
+            attempt.lost()
             raise
 
     def _poll(self, environ: Environ, session: EngineSession | None) -> str:
@@ -226,10 +226,10 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         text: str,
         status: str = "200 OK",
         content_type: str = "text/plain; charset=UTF-8",
-        further: Iterable[tuple[str, str]] = (),
+        extra_headers: Iterable[tuple[str, str]] = (),
     ) -> list[bytes]:
         body = text.encode()
-        headers = [("Content-Type", content_type), ("Cache-Control", "no-store"), *further]
+        headers = [("Content-Type", content_type), ("Cache-Control", "no-store"), *extra_headers]
         if len(body) >= self.compression_threshold and self._compresses(environ):
             accepted = parse_accept_header(environ.get("HTTP_ACCEPT_ENCODING"), Accept)
             method = accepted.best_match(self.compression_methods)
@@ -242,14 +242,14 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
 
     def opening(self, session: EngineSession, *, upgrades: list[str]) -> Packet:
         """Return the open packet. The library announces whole seconds only [1]."""
-        told = {
+        fields = {
             "sid": session.sid,
             "upgrades": upgrades,
             "pingInterval": _milliseconds(self.ping_interval),
             "pingTimeout": _milliseconds(self.ping_timeout),
             "maxPayload": self.max_http_buffer_size,
         }
-        return Packet(packet.OPEN, told)
+        return Packet(packet.OPEN, fields)
 
     def disconnect(self, sid: str | None = None) -> None:
         """End one session, or all.
@@ -296,14 +296,14 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         self.timer.on_open(session)
         return session
 
-    def _enter(self, session: EngineSession | None, environ: Environ) -> WebSocketEntry:
+    def _enter(self, session: EngineSession | None, environ: Environ) -> WebSocketAttempt:
         if session is None:
-            return WebSocketEntry(self._open(environ), UpgradeState.NEW)
+            return WebSocketAttempt(self._open(environ), AttemptState.NEW)
         with self.lock:
-            if session.upgraded or session.closing or session.entry is not None:
-                return WebSocketEntry(session, UpgradeState.REFUSED)
-            session.entry = WebSocketEntry(session, UpgradeState.PROBING)
-            return session.entry
+            if session.upgraded or session.closing or session.upgrade_attempt is not None:
+                return WebSocketAttempt(session, AttemptState.REFUSED)
+            session.upgrade_attempt = WebSocketAttempt(session, AttemptState.PROBING)
+            return session.upgrade_attempt
 
     def _end_if_overdue(self, session: EngineSession) -> bool:
         """Return whether a session has ended or is overdue, ending it if the timer has not come to it yet [8]."""
@@ -315,9 +315,9 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
 def read_body(environ: dict[str, Any], *, bytes_max: int) -> bytes:
     """Return a POST's body, reading at most one byte beyond the limit. Raises `BadRequest`."""
     # Without a length, only some servers mark the body's end; with the others reading would block.
-    told = environ.get("CONTENT_LENGTH") or (bytes_max + 1 if environ.get("wsgi.input_terminated") else 0)
+    stated = environ.get("CONTENT_LENGTH") or (bytes_max + 1 if environ.get("wsgi.input_terminated") else 0)
     try:
-        length = int(told)
+        length = int(stated)
     except ValueError:
         raise BadRequest("Bad request") from None
     if length < 0:  # The stream below would take it as "read everything".

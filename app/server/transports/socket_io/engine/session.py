@@ -78,7 +78,7 @@ class EngineSession(Outgoing):
             return
         self.count_packet()
         if pkt.packet_type == packet.MESSAGE:
-            self._hand_on(pkt.data)
+            self._dispatch(pkt.data)
         elif pkt.packet_type == packet.PONG:
             self.server.timer.on_pong(self)
         elif pkt.packet_type == packet.CLOSE:
@@ -87,7 +87,7 @@ class EngineSession(Outgoing):
             raise MalformedFrame("In Engine.IO 4 only the server pings.")
         # The remaining types mean nothing here: open, a late upgrade, noop.
 
-    def _hand_on(self, data: str | bytes) -> None:
+    def _dispatch(self, data: str | bytes) -> None:
         """Pass a message to its handler. Raises `MalformedFrame` if the client keeps asking without reading the answers."""
         before = self.waiting_count
         self.server._trigger_event("message", self.sid, data, run_async=False)
@@ -130,7 +130,7 @@ class EngineSession(Outgoing):
     def _wait(self, waiter: Waiter) -> list[Packet] | None:
         # During an upgrade the client waits for its last poll to end. A poll that comes now may also have overtaken the end
         # of the upgrade, so it is held for a moment. Node's server checks every 100 ms.
-        is_upgrading = self.entry is not None and self.entry.is_probed
+        is_upgrading = self.upgrade_attempt is not None and self.upgrade_attempt.is_probed
         outcome = Outcome.PEER_GONE
         try:
             outcome = waiter.wait(self.server.limits.last_poll_s if is_upgrading else None)
@@ -170,13 +170,13 @@ class EngineSession(Outgoing):
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    def let_go(self) -> None:
+    def close_for_reconnect(self) -> None:
         """End the session in a way that makes its client reconnect.
 
         A WebSocket is simply closed. A poll ends after what waited, and at the next one the session is unknown. Engine.IO's
         close packet is not sent, because python-socketio would then stay away for good.
         """
-        self.close(abort=self.channel is not None, is_told=False)
+        self.close(abort=self.channel is not None, sends_close=False)
 
     def close(
         self,
@@ -184,7 +184,7 @@ class EngineSession(Outgoing):
         abort: bool = False,  # noqa: FBT001
         reason: str | None = None,
         *,
-        is_told: bool = True,
+        sends_close: bool = True,
     ) -> None:
         """End the session without waiting for its client. `abort` sends no close packet and drops what waits."""
         with self.server.lock:
@@ -196,10 +196,10 @@ class EngineSession(Outgoing):
         with self.server.lock:
             self.closed = True
             channel, self.channel = self.channel, None
-            entry, self.entry = self.entry, None
+            attempt, self.upgrade_attempt = self.upgrade_attempt, None
             if abort or channel is not None:
                 self._waiting = None
-            elif is_told:
+            elif sends_close:
                 self._keep(CLOSE)
             lingers = self._waiting is not None and not self.is_polled
             self._wake()
@@ -208,8 +208,8 @@ class EngineSession(Outgoing):
             if not abort:
                 channel.send_packet(CLOSE)
             channel.close()
-        if entry is not None:
-            entry.abandon()
+        if attempt is not None:
+            attempt.abandon()
 
     def cut(self) -> None:
         """End the session of a slow consumer at once, dropping what waits."""

@@ -14,7 +14,7 @@ from typing import Any
 from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.host import SessionHost
 from app.server.transports.socket_io.engine.session import EngineSession
 from app.server.wsgi import connection_limiter
@@ -65,20 +65,20 @@ class QueueChannel:
             self._websocket.close()
 
 
-def feed(entry: WebSocketEntry, websocket: Any, sock: Any) -> None:
+def feed(attempt: WebSocketAttempt, websocket: Any, sock: Any) -> None:
     """Pass received messages to the attempt until the connection ends or breaks."""
-    server = entry.session.server
+    server = attempt.session.server
     with contextlib.suppress(OSError, AttributeError):
         # A peer that does not read or does not write must not hold a green thread for longer than this.
         sock.settimeout(server.ping_interval + server.ping_timeout + SLACK_S)
     channel = QueueChannel(server, websocket, sock)
-    entry.begin(channel)
+    attempt.begin(channel)
     try:
         while (data := websocket.wait()) is not None:
-            entry.receive(data)
+            attempt.receive(data)
     except Exception as error:  # noqa: BLE001 - whatever a peer's bytes cause in the driver
         logger.info("A WebSocket broke (%s: %s); closed.", type(error).__name__, error)
-    entry.lost()
+    attempt.lost()
     channel.close()
     channel.join()
 

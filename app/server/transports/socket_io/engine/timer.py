@@ -47,7 +47,7 @@ class EngineTimer:
         self._upgrades: Deadlines[Upgrade] = _deadlines(UPGRADE_TIMEOUT_S)
         self._leaving: Deadlines[str] = _deadlines(LINGER_S)
         self._due_us = 0
-        self._runs = False
+        self._is_running = False
 
     def on_open(self, session: TimedSession) -> None:
         """Schedule a new session's first ping, and its end if it never joins a namespace."""
@@ -56,7 +56,7 @@ class EngineTimer:
         if self._joins is not None:
             self._joins.add(session, now_us)
         with self._server.lock:
-            starts, self._runs = not self._runs, True
+            starts, self._is_running = not self._is_running, True
         if starts:
             self._due_us = now_us
             self._run(self.tick)
@@ -67,9 +67,9 @@ class EngineTimer:
             session.pong_due_us = 0
             self._pings.add(session, clock.monotonic_us())
 
-    def on_upgrade(self, entry: Upgrade) -> None:
+    def on_upgrade(self, upgrade: Upgrade) -> None:
         """Schedule the end of an upgrade that has begun."""
-        self._upgrades.add(entry, clock.monotonic_us())
+        self._upgrades.add(upgrade, clock.monotonic_us())
 
     def on_leaving(self, sid: str) -> None:
         """Schedule the removal of an ended session whose last packets wait for a poll."""
@@ -96,8 +96,8 @@ class EngineTimer:
         if ending:
             # In the background, because disconnect handlers may block, and the other sessions' pings must not wait.
             self._server.start_background_task(_end, ending)
-        for _due_us, entry in self._upgrades.take(now_us):
-            entry.expire()
+        for _due_us, upgrade in self._upgrades.take(now_us):
+            upgrade.expire()
         for _due_us, sid in self._leaving.take(now_us):
             self._server.left(sid)
         self._due_us = self._next_due_us(now_us)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 
 from app.core.protocol.deflate import is_offered
 from app.server.transports.socket_io.engine import websocket_eventlet, websocket_threads
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.server import Compresses, Environ, StartResponse
 from app.server.wsgi import mode
 from app.server.wsgi.peer import peer_socket
 from app.server.wsgi.takeover import SocketOptions, is_too_old, set_options
 
-ServeWebSocket = Callable[[WebSocketEntry, Environ, StartResponse], Iterable[bytes]]
+ServeWebSocket = Callable[[WebSocketAttempt, Environ, StartResponse], Iterable[bytes]]
 
 
 def stock_websocket(*, compresses: Compresses, options: SocketOptions) -> ServeWebSocket:
@@ -28,7 +28,7 @@ def stock_websocket(*, compresses: Compresses, options: SocketOptions) -> ServeW
     open_plain, open_compressed = make_class(compression=False), make_class(compression=True)
 
     def serve_websocket(
-        entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+        attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse
     ) -> Iterable[bytes]:
         set_options(peer_socket(environ), options)
         try:
@@ -36,10 +36,10 @@ def stock_websocket(*, compresses: Compresses, options: SocketOptions) -> ServeW
                 start_response("400 Bad Request", [("Connection", "close"), ("Content-Length", "0")])
                 return []
             if is_offered(environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", "")) and compresses(environ):
-                entry.session.is_deflated = True
-                return serve(open_compressed, entry, environ, start_response)
-            return serve(open_plain, entry, environ, start_response)
+                attempt.session.is_deflated = True
+                return serve(open_compressed, attempt, environ, start_response)
+            return serve(open_plain, attempt, environ, start_response)
         finally:
-            entry.lost()
+            attempt.lost()
 
     return serve_websocket

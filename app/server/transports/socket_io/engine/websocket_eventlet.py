@@ -10,7 +10,7 @@ from typing import Any
 
 from app.core.errors import MalformedFrame
 from app.core.protocol.websocket import NOT_ALLOWED, NOT_UTF8, TOO_BIG, masked
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.handshake import offered_subprotocols
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
@@ -39,12 +39,12 @@ def websocket_class(*, compression: bool) -> Any:
 
 
 def serve(
-    open_websocket: Any, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+    open_websocket: Any, attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse
 ) -> Iterable[bytes]:
     """Serve one WebSocket, from its handshake to its end."""
     from eventlet import websocket, wsgi
 
-    opener = open_websocket(None, max_frame_length=int(entry.session.server.max_http_buffer_size))
+    opener = open_websocket(None, max_frame_length=int(attempt.session.server.max_http_buffer_size))
     opener.supported_protocols = offered_subprotocols(environ)  # eventlet selects the first one offered.
     try:
         # eventlet reports a peer that left early as an error; it goes to the debug log.
@@ -57,8 +57,8 @@ def serve(
     connection.close = functools.partial(_close, connection)
     connection._apply_mask = _unmasked
     connection.UTF8Decoder = _TextDecoder
-    _bound(connection, entry.session)
-    feed(entry, connection, connection.socket)
+    _limit_messages(connection, attempt.session)
+    feed(attempt, connection, connection.socket)
     wsgi.WSGI_LOCAL.already_handled = True  # `eventlet.wsgi` requires it.
     return DETACHED
 
@@ -94,7 +94,7 @@ def _close(connection: Any, close_data: tuple[int, str] | None = None) -> None:
     cut(connection.socket)
 
 
-def _bound(connection: Any, session: EngineSession) -> None:
+def _limit_messages(connection: Any, session: EngineSession) -> None:
     """Bound messages and count fragments and pings; eventlet bounds single frames only and reports neither of these."""
     from eventlet.websocket import FailedConnectionError
 

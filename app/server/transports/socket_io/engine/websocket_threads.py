@@ -13,7 +13,7 @@ from typing import Any
 from app.core.errors import MalformedFrame
 from app.core.protocol.deflate import NO_CONTEXT_TAKEOVER, is_answered
 from app.core.protocol.websocket import NOT_ALLOWED
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.handshake import offered_subprotocols
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
@@ -101,7 +101,7 @@ def deflate_class() -> Any:
     from wsproto.extensions import PerMessageDeflate
     from wsproto.frame_protocol import CloseReason
 
-    class Bounded(PerMessageDeflate):
+    class BoundedDeflate(PerMessageDeflate):
         def __init__(self, bytes_max: int) -> None:
             super().__init__(client_no_context_takeover=True, server_no_context_takeover=True)
             self._bytes_max = self._bytes_left = bytes_max
@@ -128,7 +128,7 @@ def deflate_class() -> Any:
                 self._bytes_left = self._bytes_max
             return super().frame_inbound_complete(proto, fin)
 
-    return Bounded
+    return BoundedDeflate
 
 
 def _counted(events: Iterator[Any], session: EngineSession) -> Iterator[Any]:
@@ -145,20 +145,20 @@ def _counted(events: Iterator[Any], session: EngineSession) -> Iterator[Any]:
 
 
 def serve(
-    open_websocket: Any, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+    open_websocket: Any, attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse
 ) -> Iterable[bytes]:
     """Serve one WebSocket, from its handshake to its end."""
     import simple_websocket
 
     try:
         # The driver wants this name alone; handshake.py has checked the list that it may be part of.
-        connection = open_websocket({**environ, "HTTP_UPGRADE": "websocket"}, entry.session)
+        connection = open_websocket({**environ, "HTTP_UPGRADE": "websocket"}, attempt.session)
     except simple_websocket.ConnectionError:
         start_response("400 Bad Request", [("Content-Length", "0")])
         return []
     sock = peer_socket(environ)
     try:
-        feed(entry, connection, sock)
+        feed(attempt, connection, sock)
     finally:
         connection.connected = False  # Its reading thread may be waiting for its messages to be consumed.
         cut(sock)  # Otherwise Werkzeug waits on it for another request.

@@ -26,11 +26,11 @@ class _Stream:
         return self._sock
 
 
-class Entrance:
+class SocketIoDispatcher:
     """A WSGI application that replaces the library's middleware (`flask_socketio.SocketIO.sockio_mw`)."""
 
     def __init__(self, middleware: Any) -> None:
-        self._elsewhere = middleware.wsgi_app
+        self._serve_others = middleware.wsgi_app
         self._serve = middleware.engineio_app.handle_request
         self._path: str = middleware.engineio_path
         self._flask_app = middleware.flask_app
@@ -38,7 +38,7 @@ class Entrance:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve a request."""
         if not (environ.get("PATH_INFO") or "").startswith(self._path):
-            return self._elsewhere(environ, start_response)  # type: ignore[no-any-return]
+            return self._serve_others(environ, start_response)  # type: ignore[no-any-return]
         # A copy, because the session keeps it for as long as it lives.
         environ = {**environ, "flask.app": self._flask_app}
         if "gunicorn.socket" in environ:

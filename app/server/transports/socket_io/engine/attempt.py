@@ -27,7 +27,7 @@ logger = logging.getLogger("siar.engineio")
 PROBE = "probe"
 
 
-class UpgradeState(Enum):
+class AttemptState(Enum):
     """State of the attempt."""
 
     NEW = "new"
@@ -37,7 +37,7 @@ class UpgradeState(Enum):
     ENDED = "ended"
 
 
-class WebSocketEntry:
+class WebSocketAttempt:
     """One WebSocket's attempt: first `begin`, then `receive` per message, finally `lost`, from one thread at a time.
 
     None of them raises for what a peer does: a peer that violates the protocol is closed through its channel.
@@ -45,7 +45,7 @@ class WebSocketEntry:
 
     __slots__ = ("_channel", "is_probed", "session", "state")
 
-    def __init__(self, session: EngineSession, state: UpgradeState) -> None:
+    def __init__(self, session: EngineSession, state: AttemptState) -> None:
         self.session = session
         self.state = state
         self.is_probed = False
@@ -55,12 +55,12 @@ class WebSocketEntry:
 
     def begin(self, channel: PacketChannel) -> None:
         """Start, after the WebSocket handshake has been answered; `channel` writes to the WebSocket."""
-        if self.state is UpgradeState.NEW:
-            self.state = UpgradeState.OPEN
+        if self.state is AttemptState.NEW:
+            self.state = AttemptState.OPEN
             self.session.attach(channel, self.session.server.opening(self.session, upgrades=[]))
             return
         self._channel = channel
-        if self.state is UpgradeState.PROBING:
+        if self.state is AttemptState.PROBING:
             self.session.server.timer.on_upgrade(self)
         else:
             # "A client MUST NOT open more than one WebSocket connection per session. Should it happen, the server
@@ -70,14 +70,14 @@ class WebSocketEntry:
     def receive(self, data: str | bytes) -> None:
         """Process one whole message of the client, text or bytes."""
         try:
-            if self.state is UpgradeState.OPEN:
+            if self.state is AttemptState.OPEN:
                 self.session.receive(data)
-            elif self.state is UpgradeState.PROBING:
+            elif self.state is AttemptState.PROBING:
                 self._probe(decode(data))
         except MalformedFrame as error:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
             connection_limiter.penalise(self.session.address)
-            if self.state is UpgradeState.OPEN:
+            if self.state is AttemptState.OPEN:
                 # An unknown packet type would escape the library's handler, and eventlet would write an HTTP error into
                 # the open WebSocket [7].
                 self.session.close(reason=self.session.server.reason.TRANSPORT_ERROR)
@@ -86,21 +86,21 @@ class WebSocketEntry:
 
     def lost(self) -> None:
         """End the attempt, after the connection has ended or failed to open."""
-        was, self.state = self.state, UpgradeState.ENDED
-        if was in (UpgradeState.NEW, UpgradeState.OPEN):
+        was, self.state = self.state, AttemptState.ENDED
+        if was in (AttemptState.NEW, AttemptState.OPEN):
             self.session.close(abort=True, reason=self.session.server.reason.TRANSPORT_CLOSE)
-        elif was is UpgradeState.PROBING:
+        elif was is AttemptState.PROBING:
             self._leave_the_session()
         self._channel = None
 
     def expire(self) -> None:
         """End an upgrade whose time is over."""
-        if self.state is UpgradeState.PROBING:
+        if self.state is AttemptState.PROBING:
             self._end()
 
     def abandon(self) -> None:
         """End an upgrade whose session has ended."""
-        if self.state is UpgradeState.PROBING:
+        if self.state is AttemptState.PROBING:
             self._end()
 
     def _probe(self, pkt: Packet) -> None:
@@ -112,18 +112,18 @@ class WebSocketEntry:
             self.session.on_probed()
         elif pkt.packet_type == packet.UPGRADE and self.is_probed and not self.session.closing:
             # The library would queue one more noop here, to be sent over the new WebSocket [10].
-            self.state = UpgradeState.OPEN
+            self.state = AttemptState.OPEN
             channel, self._channel = self._channel, None
             self.session.attach(channel)
         else:
             raise MalformedFrame("An upgrade goes 2probe, 5.")
 
     def _end(self) -> None:
-        self.state = UpgradeState.ENDED
+        self.state = AttemptState.ENDED
         self._leave_the_session()
         if self._channel is not None:
             self._channel.close()
 
     def _leave_the_session(self) -> None:
-        if self.session.entry is self:
-            self.session.entry = None
+        if self.session.upgrade_attempt is self:
+            self.session.upgrade_attempt = None
