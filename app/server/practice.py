@@ -80,7 +80,7 @@ class Practice:
 
     def _one_trial(self, run: str, index: int, transport: str) -> None:
         room = self._room
-        devices = frozenset(each.device for each in room.here() if not room.is_away(each))
+        devices = frozenset(each.device for each in room.present() if not room.is_away(each))
         trial = RoomTrial(
             index=index,
             block=0,
@@ -96,7 +96,7 @@ class Practice:
             participants=devices,
         )
         room.set_practice_trial(run, trial)
-        self._wait(lambda: room.have_said("trial_ready", trial), limit_s=CONNECT_LIMIT_S)
+        self._wait(lambda: room.all_reported("trial_ready", trial), limit_s=CONNECT_LIMIT_S)
         room.set_practice_trial(run, trial)  # Raises if somebody ended the round meanwhile.
         begun = self._trials.start(_order(run, index, transport))
         try:
@@ -108,7 +108,7 @@ class Practice:
                 lambda: room.practice_run != run or clock.now_us() >= begun.ends_us, limit_s=TRIAL_LIMIT_S
             )
             room.set_practice_trial(run, dataclasses.replace(running, state=STATE_COLLECT))
-            self._wait(lambda: room.have_said("trial_done", trial), limit_s=COLLECT_LIMIT_S)
+            self._wait(lambda: room.all_reported("trial_done", trial), limit_s=COLLECT_LIMIT_S)
         finally:
             self._trials.close(run, index)
 

@@ -218,9 +218,8 @@ def _told(said: Sentence, language: str) -> dict[str, Any]:
 def _spawn(order: Order, command: Sequence[str]) -> Runner:
     plan_path = _write_plan(order)
     log = tempfile.TemporaryFile()  # noqa: SIM115 - unnamed, and closed by `bury`
-    fcntl.fcntl(
-        log, fcntl.F_SETFL, os.O_APPEND
-    )  # Both processes append, also after `bound_log` truncated it.
+    # Both processes append, also after `bound_log` truncated it.
+    fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
     environment = child_environment(os.environ)
     if order.certificate:
         environment.setdefault("SSL_CERT_FILE", order.certificate)

@@ -189,8 +189,8 @@ def build(app: flask.Flask, settings: Settings) -> Services:
 
 def _tidy_up_behind(runner: Runner, room: Room, trials: Trials) -> None:
     """Release the room and the trial of an ended runner, in case it died without doing so itself."""
-    room.give_up(runner.order.run)
-    trials.give_up(runner.order.run)
+    room.abandon(runner.order.run)
+    trials.abandon(runner.order.run)
 
 
 def _compression(settings: Settings, room: Room, devices: Devices) -> Compresses:

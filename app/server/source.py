@@ -134,7 +134,7 @@ class Trials:
             self._end_instrument(found)
         return found
 
-    def give_up(self, run: str) -> None:
+    def abandon(self, run: str) -> None:
         """Close the current trial if it belongs to `run`, whose runner is gone, so that the next one need not wait."""
         trial = self._active
         if trial is not None and trial.order.run == run:

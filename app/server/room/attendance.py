@@ -41,24 +41,24 @@ class Attendance:
         with self.lock:
             name = clean_name(report.get("name") or "")
             now_us = self.now_us()
-            self.reports.take(device, report, now_us=now_us, name=name)
+            self.reports.merge(device, report, now_us=now_us, name=name)
             found = self.seats.get(device)
             if found is None:
                 return
             found.last_seen_us = now_us
-            changed = found.take(report)
+            changed = found.apply(report)
             if name and name != found.name:
                 found.name, changed = name, True
             if changed:
                 self._changed()
 
-    def here(self) -> list[Participant]:
+    def present(self) -> list[Participant]:
         """Return the participants who have neither left nor been removed, ordered by seat."""
-        return [each for each in self.seats if each.is_here]
+        return [each for each in self.seats if each.is_present]
 
     def ready_count(self) -> int:
         """Return how many participants are ready and have been heard from recently."""
-        return sum(each.ready and not self.is_away(each) for each in self.here())
+        return sum(each.ready and not self.is_away(each) for each in self.present())
 
     def is_away(self, participant: Participant) -> bool:
         """Return whether a participant has been silent for too long. Silence during a trial does not count."""
@@ -66,8 +66,8 @@ class Attendance:
 
     def name_of(self, device: str) -> str | None:
         """Return a device's name, or `None` if it never gave one."""
-        participant, said = self.seats.get(device), self.reports.get(device)
-        return participant.name if participant else said.name if said else None
+        participant, report = self.seats.get(device), self.reports.get(device)
+        return participant.name if participant else report.name if report else None
 
     def seat_name(self, device: str) -> str | None:
         """Return a participant's name in this room, or `None` if the device has no seat."""
@@ -79,12 +79,12 @@ class Attendance:
         found = self.seats.get(device)
         return device in self._removed or (found is not None and found.removed)
 
-    def have_said(self, what: Literal["trial_ready", "trial_done"], trial: RoomTrial) -> bool:
+    def all_reported(self, what: Literal["trial_ready", "trial_done"], trial: RoomTrial) -> bool:
         """Return whether every present participant of the trial has reported this state for it."""
         with self.lock:
             return all(
                 getattr(each, what) == trial.index
-                for each in self.here()
+                for each in self.present()
                 if each.device in trial.participants and not self.is_away(each)
             )
 
@@ -110,8 +110,8 @@ class Reports:
         self._by_device: OrderedDict[str, DeviceReport] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(
-        self, device: str, said: Mapping[str, Any], *, now_us: ServerUs, name: str | None = None
+    def merge(
+        self, device: str, report: Mapping[str, Any], *, now_us: ServerUs, name: str | None = None
     ) -> None:
         """Merge a report into the device's entry; omitted figures stay as they were."""
         with self._lock:
@@ -120,8 +120,8 @@ class Reports:
             found.last_seen_us = now_us
             found.name = name or found.name
             for figure in _FIGURES:
-                if said.get(figure) is not None:
-                    setattr(found, figure, said[figure])
+                if report.get(figure) is not None:
+                    setattr(found, figure, report[figure])
             if len(self._by_device) > DEVICES_KEPT_MAX:
                 self._by_device.popitem(last=False)
 

@@ -40,7 +40,9 @@ def _bounded(value: str | int | float) -> str | int | float:
     return value[:TEXT_CHARS_MAX] if isinstance(value, str) else value
 
 
-def said(note: Mapping[str, Any], *, language: str, name_of: Callable[[str], str | None]) -> dict[str, Any]:
+def render_note(
+    note: Mapping[str, Any], *, language: str, name_of: Callable[[str], str | None]
+) -> dict[str, Any]:
     """Return a note in readable form: code, parameters, and the text in the reader's language."""
     words = catalogue(language, SERVER)
     places = dict(note["parameters"])

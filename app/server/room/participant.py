@@ -53,7 +53,7 @@ class Participant:
     """True if the phone left by itself; it may return to its seat."""
 
     @property
-    def is_here(self) -> bool:
+    def is_present(self) -> bool:
         """Return whether the phone still belongs to the room, even if it is away."""
         return not self.removed and not self.left
 
@@ -61,7 +61,7 @@ class Participant:
         """Return whether the phone has been silent for too long; until `quiet_until_us` silence is expected."""
         return now_us - max(self.last_seen_us, quiet_until_us) > AWAY_AFTER_US
 
-    def take(self, report: Mapping[str, Any]) -> bool:
+    def apply(self, report: Mapping[str, Any]) -> bool:
         """Apply a report; return whether others can see a difference. Changes of measured figures do not count."""
         before = (self.ready, self.visible, self.awake, self.connected, self.trial_ready, self.trial_done)
         checks_before = dict(self.checks)
@@ -74,7 +74,7 @@ class Participant:
         after = (self.ready, self.visible, self.awake, self.connected, self.trial_ready, self.trial_done)
         return after != before or self.checks != checks_before
 
-    def begin_anew(self, *, seat: int) -> None:
+    def reset(self, *, seat: int) -> None:
         """Keep the participant for another experiment, with its name but not ready."""
         self.seat = seat
         self.ready = self.connected = self.taking_part = False

@@ -1,8 +1,8 @@
 """The room: phones gather, a countdown starts the experiment, the runner conducts it, and all see the result.
 
     Attendance    participants and their reports
-    Stages        phases, and transitions caused by time
-    Conducted     operations of the runner
+    PhaseMachine        phases, and transitions caused by time
+    RunnerOperations     operations of the runner
     Room          operations of phones and of the operator
 
 The room decides when enough phones are ready. The runner decides what is measured and when (`set_trial`).
@@ -13,31 +13,31 @@ from __future__ import annotations
 from app.core.errors import Conflict, Unknown
 from app.i18n import refusal
 from app.server.room.clean_name import clean_name
-from app.server.room.conducted import Conducted
 from app.server.room.participant import Participant
-from app.server.room.phases import UNDER_WAY, Experiment, Phase
-from app.server.room.seats import PARTICIPANTS_MAX
-from app.server.room.stages import (
+from app.server.room.phase_machine import (
     COUNTDOWN_US,
+    ENDED_RUNS_MAX,
     LATECOMERS_US,
-    OVER_KEPT_MAX,
-    REMEMBERED_US,
+    PARTICIPANT_SILENCE_US,
     RUNNER_SILENCE_US,
     RUNNER_SILENT,
 )
+from app.server.room.phases import UNDER_WAY, Experiment, Phase
+from app.server.room.runner_operations import RunnerOperations
+from app.server.room.seats import PARTICIPANTS_MAX
 
 __all__ = [
     "COUNTDOWN_US",
+    "ENDED_RUNS_MAX",
     "LATECOMERS_US",
-    "OVER_KEPT_MAX",
-    "REMEMBERED_US",
+    "PARTICIPANT_SILENCE_US",
     "RUNNER_SILENCE_US",
     "RUNNER_SILENT",
     "Room",
 ]
 
 
-class Room(Conducted):
+class Room(RunnerOperations):
     """The only room of this server. All methods are thread-safe."""
 
     # Operations of phones.
@@ -62,7 +62,7 @@ class Room(Conducted):
                 found.name = clean_name(name) or found.name
                 found.model = model or found.model
                 found.last_seen_us = now_us
-            self.reports.take(device, {}, now_us=now_us, name=found.name)
+            self.reports.merge(device, {}, now_us=now_us, name=found.name)
             self._changed()
             return found
 
@@ -83,7 +83,7 @@ class Room(Conducted):
                 self.seats.free(device)
             self._changed()
 
-    def keeps_out(self, device: str, run: str) -> bool:
+    def excludes(self, device: str, run: str) -> bool:
         """Return whether `run` is the room's and `device` is not a participant, so that it must not fill the run's spool."""
         with self.lock:
             is_ours = self.experiment is not None and self.experiment.run == run
@@ -113,14 +113,14 @@ class Room(Conducted):
         with self.lock:
             if self.phase not in (Phase.CLOSED, Phase.FINISHED):
                 raise Conflict(refusal("room_open_already"))
-            remembered_us = self.now_us() - REMEMBERED_US
-            self.seats.begin_anew([each for each in self.here() if each.last_seen_us >= remembered_us])
+            remembered_us = self.now_us() - PARTICIPANT_SILENCE_US
+            self.seats.keep_only([each for each in self.present() if each.last_seen_us >= remembered_us])
             self._removed.clear()
             self.experiment = experiment
             self.trial, self.result, self.progress = None, None, {}
             self._quiet_until_us = 0
-            self._runner_heard_us = self.closed_because = None
-            self._become(Phase.GATHERING)
+            self._runner_seen_us = self.closed_because = None
+            self._enter_phase(Phase.GATHERING)
 
     def start(self) -> None:
         """Begin the countdown with the phones that are ready. Raises `Conflict`."""
@@ -139,7 +139,7 @@ class Room(Conducted):
             if self.phase is not Phase.RUNNING:
                 raise Conflict(refusal("cannot_pause", phase=self._phase))
             if self.trial is None:
-                self._become(Phase.PAUSED)
+                self._enter_phase(Phase.PAUSED)
             else:
                 self.pause_wanted = True
                 self._changed()
@@ -149,16 +149,16 @@ class Room(Conducted):
         with self.lock:
             if self.phase is not Phase.PAUSED and not self.pause_wanted:
                 raise Conflict(refusal("cannot_resume", phase=self._phase))
-            self._become(Phase.RUNNING)
+            self._enter_phase(Phase.RUNNING)
 
     def close(self, *, run: str | None = None) -> None:
         """Cancel or dismiss the experiment; phones stay for the next one. Raises `Conflict` for another `run`."""
         with self.lock:
             self._check_run(run)
-            self._put_away()
+            self._dismiss()
             self.closed_because = None
 
-    def give_up(self, run: str) -> None:
+    def abandon(self, run: str) -> None:
         """Close the room if it is open for `run`, whose runner died without finishing."""
         with self.lock:
             is_its = self.experiment is not None and self.experiment.run == run

@@ -48,8 +48,8 @@ class Seats:
         """Remove a participant and free the seat."""
         self._by_device.pop(device, None)
 
-    def begin_anew(self, staying: list[Participant]) -> None:
+    def keep_only(self, staying: list[Participant]) -> None:
         """Keep only these participants for another experiment, in their order on the first seats."""
         self._by_device = {each.device: each for each in staying}
         for seat, each in enumerate(staying, start=1):
-            each.begin_anew(seat=seat)
+            each.reset(seat=seat)

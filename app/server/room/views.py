@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.i18n import LANGUAGES
-from app.server.room.notes import said
+from app.server.room.notes import render_note
 from app.server.room.participant import Participant
 from app.server.room.phases import Phase
 from app.server.room.room import Room
@@ -34,7 +34,7 @@ def assignment(room: Room, device: str) -> dict[str, Any]:
     """Return what `device` is to know and do."""
     with room.lock:
         participant = room.seats.get(device)
-        is_in = participant is not None and participant.is_here
+        is_in = participant is not None and participant.is_present
         result_url = (room.result or {}).get("results", {}).get(device)
         return {
             **_common(room),
@@ -55,7 +55,7 @@ def poll_after_ms(room: Room, participant: Participant | None) -> int:
     """Return a phone's polling interval. During a trial it lasts to the trial's end, but a minute at most."""
     trial = room.trial
     if trial is None or trial.state != STATE_RUNNING or trial.ends_us is None:
-        return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.here()))
+        return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.present()))
     seat = participant.seat if participant else 0
     left_ms = (trial.ends_us - room.now_us()) // 1000 + seat * SPREAD_MS
     return min(max(left_ms, POLL_MS[Phase.RUNNING]), POLL_MS_MAX)
@@ -88,7 +88,7 @@ def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
             "poll_after_ms": poll_after_ms(room, None),
             "participants": [
                 {name: value for name, value in _participant(room, each).items() if name != "device"}
-                for each in room.here()
+                for each in room.present()
             ],
             "trial": None
             if trial is None
@@ -114,7 +114,7 @@ def _common(room: Room) -> dict[str, Any]:
         "run": room.practice_run or (experiment.run if experiment else None),
         "practice": room.practice_run is not None or (experiment is not None and experiment.practice),
         "server_us": room.now_us(),
-        "joined_count": len(room.here()),
+        "joined_count": len(room.present()),
         "wanted_count": experiment.wanted_count if experiment else 0,
         "ready_count": room.ready_count(),
         "length_s": experiment.length_s if experiment else None,
@@ -129,7 +129,7 @@ def _common(room: Room) -> dict[str, Any]:
 def _progress(room: Room, language: str) -> dict[str, Any]:
     """Return the runner's progress with its notes in the reader's language."""
     found = room.progress.get("notes") or []
-    notes = [said(each, language=language, name_of=room.seat_name) for each in found]
+    notes = [render_note(each, language=language, name_of=room.seat_name) for each in found]
     return {**room.progress, "notes": notes} if found else room.progress
 
 

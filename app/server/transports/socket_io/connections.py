@@ -126,9 +126,8 @@ class SocketIoChannel(DetachedWebSocket):
         """Send the gap if there is one, then the replay. CONNECT has been sent before."""
         assert self.subscription is not None
         self.session.charge(len(replay.notifications) // REPLAYED_PER_PACKET)
-        form = (
-            self.subscription.form
-        )  # Uncompressed, which the protocol allows: compressing per client costs too much.
+        # Uncompressed, which the protocol allows: compressing per client costs too much.
+        form = self.subscription.form
         gap = b""
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)

@@ -143,7 +143,7 @@ def register() -> flask.Response:
     device, token = services().devices.register()
     name = clean_name(wanted.name or "")
     if name:
-        services().room.reports.take(device, {}, now_us=clock.now_us(), name=name)
+        services().room.reports.merge(device, {}, now_us=clock.now_us(), name=name)
     answer = flask.jsonify(device=device, token=token)
     answer.status_code = 201
     answer.set_cookie(
@@ -169,9 +169,9 @@ def post() -> flask.Response:
     if run != parts.run and run not in parts.trials.runs:
         raise Unknown(refusal("no_such_live_run", run=run))
     # 409 makes a phone drop the batch; after 401 or 403 it would renew its identity and post again.
-    if parts.room.is_over(run):
+    if parts.room.has_ended(run):
         raise Conflict(refusal("deliveries_too_late"))
-    if parts.room.keeps_out(batch.device, run):
+    if parts.room.excludes(batch.device, run):
         raise Conflict(refusal("no_participant"))
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
@@ -238,4 +238,4 @@ def _tell(device: str, samples: list[dict[str, Any]]) -> None:
     services().receipts.arrived(device, samples)
     bounds_us = [each["clock_bound_us"] for each in samples if each["clock_bound_us"] is not None]
     figures = {"clock_bound_ms": bounds_us[-1] / 1000} if bounds_us else {}
-    services().room.reports.take(device, figures, now_us=clock.now_us())
+    services().room.reports.merge(device, figures, now_us=clock.now_us())

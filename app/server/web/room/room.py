@@ -41,7 +41,7 @@ def read() -> flask.Response:
     """Return everything about the room. A runner names its run (`?run=`), which counts as its sign of life."""
     run = flask.request.args.get("run")
     if run is not None:
-        services().room.hear_runner(run)
+        services().room.note_runner_alive(run)
     return _room()
 
 
@@ -59,7 +59,7 @@ def close() -> flask.Response:
     room, experiment = services().room, services().room.experiment
     room.close(run=flask.request.args.get("run"))
     if experiment is not None:
-        services().trials.give_up(experiment.run)
+        services().trials.abandon(experiment.run)
     return _room()
 
 

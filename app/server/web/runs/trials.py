@@ -50,7 +50,7 @@ def operator_only() -> None:
 def start() -> flask.Response:
     """Fix the trial's schedule and start its source."""
     wanted = body.read(Order, bytes_max=ORDER_BYTES_MAX)
-    if services().room.is_over(wanted.run):
+    if services().room.has_ended(wanted.run):
         raise Conflict(refusal("run_has_ended", run=wanted.run))
     trial = services().trials.start(TrialOrder(**msgspec.to_builtins(wanted)))
     answer = flask.jsonify(

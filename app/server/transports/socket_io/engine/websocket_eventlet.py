@@ -105,9 +105,8 @@ def _limit_messages(connection: Any, session: EngineSession) -> None:
         session.server.sleep(0)
         received = receive_frame(message=message)
         parts = received.data
-        parts[:] = [
-            b"".join(parts)
-        ]  # Each fragment is a part, so empty ones would accumulate without reaching any bound in bytes.
+        # Each fragment is a part, so empty ones would accumulate without reaching any bound in bytes.
+        parts[:] = [b"".join(parts)]
         if len(parts[0]) > bytes_max:
             raise FailedConnectionError(TOO_BIG, "The message is too long.")
         if received.opcode & 8 or not received.finished:

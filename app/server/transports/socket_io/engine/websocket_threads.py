@@ -85,9 +85,8 @@ def websocket_class(*, compression: bool) -> Any:
             try:
                 return self.receive()
             except simple_websocket.ConnectionClosed:
-                self.thread.join(
-                    LAST_WRITE_S
-                )  # The library wakes its reader before it writes its close frame.
+                # The library wakes its reader before it writes its close frame.
+                self.thread.join(LAST_WRITE_S)
                 return None
 
     return Connection

@@ -25,10 +25,10 @@ COUNTDOWN_US = 5_000_000
 LATECOMERS_US = 10_000_000
 """Time for which enough ready phones wait for joined ones that are not ready."""
 
-REMEMBERED_US = 300_000_000
+PARTICIPANT_SILENCE_US = 300_000_000
 """Silence after which a phone is not kept for another experiment; a phone in a pocket polls once a minute."""
 
-OVER_KEPT_MAX = 64
+ENDED_RUNS_MAX = 64
 """Ended runs that are distinguished from unknown ones; the trials of older runs are dropped too."""
 
 RUNNER_SILENCE_US = 60_000_000
@@ -38,7 +38,7 @@ RUNNER_SILENT = "runner_silent"
 """Reason for closing when no operator closed the room."""
 
 
-class Stages(Attendance):
+class PhaseMachine(Attendance):
     """The room's phase and when it ends. Its lock is held for every change."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Stages(Attendance):
     ) -> None:
         super().__init__(now_us=now_us)
         self._runner_silence_us = runner_silence_us
-        self._runner_heard_us: int | None = None
+        self._runner_seen_us: int | None = None
         """Time of the runner's last sign of life; `None` if no runner has polled."""
         self.closed_because: str | None = None
         """`runner_silent`, or `None` if an operator closed the room."""
@@ -66,47 +66,47 @@ class Stages(Attendance):
         """Run id of the practice round under way."""
         self._phase = Phase.CLOSED
         self._enough_since_us: int | None = None
-        self._over: OrderedDict[str, None] = OrderedDict()
+        self._ended_runs: OrderedDict[str, None] = OrderedDict()
         """Runs that ended in this room, oldest first."""
 
     @property
     def phase(self) -> Phase:
         """Return the current phase, after applying timed transitions."""
         with self.lock:
-            self._go_on(self.now_us())
+            self._apply_timed_transitions(self.now_us())
             return self._phase
 
-    def is_over(self, run: str) -> bool:
+    def has_ended(self, run: str) -> bool:
         """Return whether `run` has ended here, so that nothing reads what phones post for it any more."""
-        return run in self._over
+        return run in self._ended_runs
 
-    def _put_away(self) -> None:
-        self._note_over()
+    def _dismiss(self) -> None:
+        self._note_ended()
         self.experiment = self.trial = self.result = self.practice_run = None
         self.progress = {}
-        self._become(Phase.CLOSED)
+        self._enter_phase(Phase.CLOSED)
 
-    def _note_over(self) -> None:
+    def _note_ended(self) -> None:
         if self.experiment is not None:
-            self._over[self.experiment.run] = None
-            while len(self._over) > OVER_KEPT_MAX:
-                self._over.popitem(last=False)
+            self._ended_runs[self.experiment.run] = None
+            while len(self._ended_runs) > ENDED_RUNS_MAX:
+                self._ended_runs.popitem(last=False)
 
-    def _go_on(self, now_us: int) -> None:
+    def _apply_timed_transitions(self, now_us: int) -> None:
         """Apply the transitions that are due at `now_us`."""
         if self._is_runner_silent(now_us):
-            self._put_away()
+            self._dismiss()
             self.closed_because = RUNNER_SILENT
         if self._phase is Phase.GATHERING and self._has_waited_enough(now_us):
             self._begin_countdown(now_us + COUNTDOWN_US)
         if self._phase is Phase.COUNTDOWN and now_us >= (self.countdown_to_us or 0):
-            self._become(Phase.RUNNING)
+            self._enter_phase(Phase.RUNNING)
 
     def _is_runner_silent(self, now_us: int) -> bool:
         """Return whether the runner has been silent for too long. During a trial it does not poll."""
-        if self._runner_heard_us is None or self._phase in (Phase.CLOSED, Phase.FINISHED):
+        if self._runner_seen_us is None or self._phase in (Phase.CLOSED, Phase.FINISHED):
             return False
-        return now_us - max(self._runner_heard_us, self._quiet_until_us) > self._runner_silence_us
+        return now_us - max(self._runner_seen_us, self._quiet_until_us) > self._runner_silence_us
 
     def _has_waited_enough(self, now_us: int) -> bool:
         """Return whether enough phones are ready, and the others have had their time."""
@@ -117,16 +117,16 @@ class Stages(Attendance):
             return False
         if self._enough_since_us is None:
             self._enough_since_us = now_us
-        present_count = sum(not self.is_away(each) for each in self.here())
+        present_count = sum(not self.is_away(each) for each in self.present())
         return ready_count == present_count or now_us - self._enough_since_us >= LATECOMERS_US
 
     def _begin_countdown(self, to_us: int) -> None:
-        for each in self.here():
+        for each in self.present():
             each.taking_part = each.ready and not self.is_away(each)
-        self._become(Phase.COUNTDOWN)
+        self._enter_phase(Phase.COUNTDOWN)
         self.countdown_to_us = to_us
 
-    def _become(self, phase: Phase) -> None:
+    def _enter_phase(self, phase: Phase) -> None:
         self._phase = phase
         self.countdown_to_us = None
         self._enough_since_us = None
