@@ -9,8 +9,8 @@ from collections.abc import Callable
 from app.core.errors import SiarError
 from app.core.network_of import network_of
 
-GUESSES_MAX = 5
-GUESSES_US = 60_000_000
+FAILURES_MAX = 5
+FAILURES_WINDOW_US = 60_000_000
 """Failures within this time after which a network must wait."""
 
 ADDRESSES_MAX = 1024
@@ -33,23 +33,23 @@ class AuthThrottle:
 
     def __init__(self, now_us: Callable[[], int]) -> None:
         self._now_us = now_us
-        self._wrong_us: OrderedDict[str, deque[int]] = OrderedDict()
+        self._failures_us: OrderedDict[str, deque[int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def check(self, address: str) -> None:
         """Raise `TooManyGuesses` if the address's network has to wait."""
-        wrong_us = self._wrong_us.get(network_of(address)) if self._wrong_us else None
-        if wrong_us is None or len(wrong_us) < GUESSES_MAX:
+        failures_us = self._failures_us.get(network_of(address)) if self._failures_us else None
+        if failures_us is None or len(failures_us) < FAILURES_MAX:
             return
-        left_us = wrong_us[0] + GUESSES_US - self._now_us()
+        left_us = failures_us[0] + FAILURES_WINDOW_US - self._now_us()
         if left_us > 0:
             raise TooManyGuesses(-(-left_us // 1_000_000))
 
-    def wrong(self, address: str) -> None:
+    def record_failure(self, address: str) -> None:
         """Record a failure."""
         with self._lock:
             network = network_of(address)
-            self._wrong_us.setdefault(network, deque(maxlen=GUESSES_MAX)).append(self._now_us())
-            self._wrong_us.move_to_end(network)
-            if len(self._wrong_us) > ADDRESSES_MAX:
-                self._wrong_us.popitem(last=False)
+            self._failures_us.setdefault(network, deque(maxlen=FAILURES_MAX)).append(self._now_us())
+            self._failures_us.move_to_end(network)
+            if len(self._failures_us) > ADDRESSES_MAX:
+                self._failures_us.popitem(last=False)

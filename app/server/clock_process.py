@@ -164,22 +164,22 @@ class ClockServer:
 
     def enter(self, connection: ClockConnection, address: str) -> bool:
         """Add a connection; return False if the total or the network's limit is reached."""
-        guest = network_of(address)
+        network = network_of(address)
         if len(self.connections) >= self.connections_max:
             return False
-        if self._held[guest] >= self.per_address_max and not self._is_exempt(address):
+        if self._held[network] >= self.per_address_max and not self._is_exempt(address):
             return False
-        self.connections[connection] = guest
-        self._held[guest] += 1
+        self.connections[connection] = network
+        self._held[network] += 1
         return True
 
     def leave(self, connection: ClockConnection) -> None:
         """Remove a connection if it was added."""
-        guest = self.connections.pop(connection, None)
-        if guest is not None:
-            self._held[guest] -= 1
-            if not self._held[guest]:
-                del self._held[guest]
+        network = self.connections.pop(connection, None)
+        if network is not None:
+            self._held[network] -= 1
+            if not self._held[network]:
+                del self._held[network]
 
     def sweep(self, now_us: ServerUs) -> None:
         """End the connections whose deadline has passed."""

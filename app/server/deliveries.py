@@ -42,7 +42,7 @@ COOKIE = "siar_device"
 COUNTED_MAX = 10_000
 """Devices and networks with counted bytes, over all runs; beyond it the one that has not posted for longest is dropped."""
 
-FORGOTTEN_MAX = 10_000
+DELETIONS_REMEMBERED_MAX = 10_000
 """Devices whose deletion is remembered. A phone posts what its outbox holds within seconds of reconnecting."""
 
 
@@ -71,7 +71,7 @@ class Devices:
     def _secret(self) -> bytes:
         """The secret, read or created for the first device, so that a server without visitors leaves nothing on disk."""
         try:
-            return blocking(kept_secret, self._runs_dir / SECRET_FILE)
+            return blocking(read_or_create_secret, self._runs_dir / SECRET_FILE)
         except OSError as error:
             logger.warning("Devices will be strangers after a restart: %s.", error)
             return secrets.token_bytes(SECRET_BYTES)
@@ -94,7 +94,7 @@ class Devices:
         return hmac.new(self._secret, device.encode(), hashlib.sha256).hexdigest()
 
 
-def kept_secret(path: Path) -> bytes:
+def read_or_create_secret(path: Path) -> bytes:
     """Return the secret in `path`, creating the file with mode 0600 if there is none. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
@@ -112,7 +112,7 @@ def kept_secret(path: Path) -> bytes:
     return found
 
 
-class Forgotten:
+class DeletionTimes:
     """Times at which devices had their records deleted: a phone's outbox may still hold older samples."""
 
     def __init__(self) -> None:
@@ -123,10 +123,10 @@ class Forgotten:
         """Record that everything about `device` until now has been deleted."""
         self._at_us.pop(device, None)
         self._at_us[device] = now_us
-        if len(self._at_us) > FORGOTTEN_MAX:
+        if len(self._at_us) > DELETIONS_REMEMBERED_MAX:
             del self._at_us[next(iter(self._at_us))]
 
-    def wanted(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def sent_after_deletion(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the samples of notifications that were sent after the device's deletion."""
         at_us = self._at_us.get(device, 0)
         return [each for each in samples if each["sent_us"] >= at_us]
@@ -162,18 +162,18 @@ class Spool:
         self._network_bytes_max = network_bytes_max
         self._of_devices = PostedBytes()
         self._of_networks = PostedBytes()
-        self._forgotten = Forgotten()
+        self._deletion_times = DeletionTimes()
         self._batches: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def wanted(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def sent_after_deletion(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the samples of notifications that were sent after the device's deletion."""
-        return self._forgotten.wanted(device, samples)
+        return self._deletion_times.sent_after_deletion(device, samples)
 
     def forget(self, device: str, now_us: ServerUs) -> None:
         """Reject samples of `device` from before now. When this returns, no append is in progress."""
         with self._lock:
-            self._forgotten.note(device, now_us)
+            self._deletion_times.note(device, now_us)
 
     def accept(
         self, run: str, device: str, batch: dict[str, Any], *, network: str | None
@@ -191,7 +191,7 @@ class Spool:
             if key in self._batches:
                 return None
             # Under the lock: a deletion during the wait for it has already processed the file.
-            samples = self.wanted(device, batch.get("samples", []))
+            samples = self.sent_after_deletion(device, batch.get("samples", []))
             if batch.get("samples") and not samples:
                 return samples
             line = _line(device, {**batch, "samples": samples})
@@ -228,5 +228,5 @@ class Spool:
 
 
 def _line(device: str, batch: dict[str, Any]) -> bytes:
-    said = {"received_us": clock.now_us(), "device": device, "batch": batch}
-    return json.dumps(said, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    record = {"received_us": clock.now_us(), "device": device, "batch": batch}
+    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"

@@ -54,7 +54,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         settings = settings_module.read(os.environ)
     if settings.anchor_us is not None:
         clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
-    _say(settings.log_level)
+    _set_log_level(settings.log_level)
     refused = gunicorn_master.check_start(settings)
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
     app.config["MAX_CONTENT_LENGTH"] = 0  # Each view that reads a body sets its own limit.
@@ -99,11 +99,11 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         prefix=settings.prefix,
     )
     app.wsgi_app = OneProcess(app.wsgi_app, workers=settings.workers, refused=refused)  # type: ignore[method-assign]
-    metrics.put_up(services)
+    metrics.publish_counters(services)
     return app
 
 
-def _say(level: str) -> None:
+def _set_log_level(level: str) -> None:
     """Set the level of our own loggers, to which gunicorn does not apply the setting."""
     ours = logging.getLogger("siar")
     ours.setLevel(level.upper())

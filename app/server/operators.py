@@ -53,7 +53,7 @@ class Operators:
         """Token for the runner that this server starts, which shares the address of anyone who guesses on this machine."""
         self._links = Tickets(count_max=LINKS_MAX, age_s=LINK_S, now_us=now_us)
         self._sessions = Tickets(count_max=SESSIONS_MAX, age_s=SESSION_S, now_us=now_us)
-        self._guesses = AuthThrottle(now_us)
+        self._throttle = AuthThrottle(now_us)
         if first_key:
             self._links.add(first_key)
 
@@ -64,9 +64,9 @@ class Operators:
         if self.is_drawn_token(token):
             return True
         is_right = hmac.compare_digest(token.encode(), self._token)
-        self._guesses.check(address)
+        self._throttle.check(address)
         if not is_right:
-            self._guesses.wrong(address)
+            self._throttle.record_failure(address)
         return is_right
 
     def is_drawn_token(self, token: str) -> bool:
@@ -83,10 +83,10 @@ class Operators:
     def sign_in(self, key: str, *, address: str) -> str:
         """Exchange a link's key for a session. Raises `WrongKey` and `TooManyGuesses`."""
         if len(key) < DRAWN_KEY_CHARS:
-            self._guesses.check(address)
+            self._throttle.check(address)
         if not self._links.spend(key):
-            self._guesses.check(address)
-            self._guesses.wrong(address)
+            self._throttle.check(address)
+            self._throttle.record_failure(address)
             raise WrongKey(refusal("link_used"))
         return self.new_session()
 
@@ -96,7 +96,7 @@ class Operators:
 
     def is_session(self, session: str | None) -> bool:
         """Return whether a cookie's value is a session. Not throttled: it cannot be guessed, and old pages keep polling."""
-        return bool(session) and self._sessions.is_good(session or "")
+        return bool(session) and self._sessions.is_valid(session or "")
 
     def sign_out(self, session: str) -> None:
         """End a session."""
@@ -129,7 +129,7 @@ class Tickets:
             while len(self._ends_us) > self._count_max:
                 self._ends_us.popitem(last=False)
 
-    def is_good(self, secret: str) -> bool:
+    def is_valid(self, secret: str) -> bool:
         """Return whether the secret was issued, is not spent and has not expired."""
         with self._lock:
             ends_us = self._ends_us.get(_hash(secret))

@@ -42,7 +42,7 @@ COLLECT_LIMIT_S = 10.0
 TRIAL_LIMIT_S = 60.0
 """Far longer than a practice trial takes."""
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 def is_practice(run: str) -> bool:
@@ -68,7 +68,7 @@ class Practice:
     def _conduct(self, run: str) -> None:
         try:
             for transport in TRANSPORTS:
-                self._one_trial(run, next(self._indexes), transport)
+                self._run_trial(run, next(self._indexes), transport)
         except (
             Conflict
         ) as error:  # The operator started or closed the room, or something else is being measured.
@@ -78,7 +78,7 @@ class Practice:
         finally:
             self._room.end_practice(run)
 
-    def _one_trial(self, run: str, index: int, transport: str) -> None:
+    def _run_trial(self, run: str, index: int, transport: str) -> None:
         room = self._room
         devices = frozenset(each.device for each in room.present() if not room.is_away(each))
         trial = RoomTrial(
@@ -113,11 +113,11 @@ class Practice:
             self._trials.close(run, index)
 
     @staticmethod
-    def _wait(is_so: Callable[[], bool], *, limit_s: float) -> None:
+    def _wait(condition: Callable[[], bool], *, limit_s: float) -> None:
         """Wait until the condition holds or the limit passes; one unresponsive phone must not block the round."""
         until_us = clock.monotonic_us() + round(limit_s * 1e6)
-        while not is_so() and clock.monotonic_us() < until_us:
-            time.sleep(LOOK_S)
+        while not condition() and clock.monotonic_us() < until_us:
+            time.sleep(POLL_S)
 
 
 def _order(run: str, index: int, transport: str) -> TrialOrder:

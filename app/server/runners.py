@@ -1,4 +1,4 @@
-"""The runner as a child process of the server: one at a time, ended with the server, its last output kept.
+"""The runner as a child process of the server: one at a time, ended with the server, its last output tail.
 
 A runner stops on SIGINT and at the end of its standard input, which also comes if the server is killed.
 """
@@ -33,17 +33,17 @@ from app.settings import child_environment
 
 MODULE = "app.lab.run.room_runner"
 
-LOOK_S = 0.5
+POLL_S = 0.5
 """Interval at which the server polls whether the runner has ended; each poll is a system call of microseconds."""
 
-WORDS_BYTES_MAX = 4000
+TAIL_BYTES_MAX = 4000
 LOG_BYTES_MAX = 1024 * 1024
 """Upper bounds of the output: what is reported, and the log file, of which the beginning is dropped."""
 
 PATIENCE_US = 10_000_000
 """Time for a runner to write its report after a first stop request; a stop request after it kills the runner."""
 
-REMEMBERED_MAX = 20
+RUNNERS_KEPT_MAX = 20
 """Number of runners, ended ones included, whose last output can be queried."""
 
 
@@ -72,7 +72,7 @@ class Runner:
     log: IO[bytes] = field(repr=False)
     plan_path: str
     stop_asked_us: int | None = None
-    _last_words: str | None = field(default=None, repr=False)
+    _last_output: str | None = field(default=None, repr=False)
 
     @property
     def is_over(self) -> bool:
@@ -84,27 +84,27 @@ class Runner:
         found: dict[str, Any] = json.loads(self.order.plan_json)
         return found
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return the end of its output."""
-        if self._last_words is not None:
-            return self._last_words
+        if self._last_output is not None:
+            return self._last_output
         try:
             size = os.fstat(self.log.fileno()).st_size
-            tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
+            tail = os.pread(self.log.fileno(), TAIL_BYTES_MAX, max(0, size - TAIL_BYTES_MAX))
         except (OSError, ValueError):  # Another thread is closing the log, or the disk fails.
-            return self._last_words or ""  # type: ignore[redundant-expr]  # Set by another thread.
+            return self._last_output or ""  # type: ignore[redundant-expr]  # Set by another thread.
         return tail.decode(errors="replace").strip()
 
     def bound_log(self) -> None:
         """Truncate a log that is too long, keeping its end."""
         if os.fstat(self.log.fileno()).st_size > LOG_BYTES_MAX:
-            kept = self.last_words()
+            tail = self.last_output()
             os.ftruncate(self.log.fileno(), 0)
-            os.write(self.log.fileno(), kept.encode() + b"\n")
+            os.write(self.log.fileno(), tail.encode() + b"\n")
 
-    def bury(self) -> None:
+    def release(self) -> None:
         """Keep the last output and release the files of an ended runner."""
-        self._last_words = self.last_words()
+        self._last_output = self.last_output()
         with contextlib.suppress(OSError):
             os.unlink(self.plan_path)
         if self.process.stdin is not None:
@@ -114,16 +114,16 @@ class Runner:
 
     def to_json(self, language: str) -> dict[str, Any]:
         """Return its state for the operator: its ending in the reader's language, and the end of its log unchanged."""
-        words, said = _parted(self.last_words())
+        output, sentence = _split_ending(self.last_output())
         exit_code = self.process.poll()
-        if said is None and exit_code is not None and exit_code < 0:
-            said = ending("killed", signal=-exit_code)
+        if sentence is None and exit_code is not None and exit_code < 0:
+            sentence = ending("killed", signal=-exit_code)
         return {
             "state": "ended" if exit_code is not None else self._state(),
             "exit_code": exit_code,
             "phones": self.order.phones,
-            "last_words": words,
-            "ending": None if said is None or exit_code is None else _told(said, language),
+            "last_words": output,
+            "ending": None if sentence is None or exit_code is None else _ending_to_json(sentence, language),
         }
 
     def _state(self) -> str:
@@ -144,12 +144,12 @@ class Runners:
     def start(self, order: Order, *, command: Sequence[str] | None = None) -> Runner:
         """Start a runner. Raises `Conflict` if one is running, `OSError` if the process cannot be created."""
         with self._lock:
-            now = self._now()
-            if now is not None:
-                raise Conflict(refusal("another_run_under_way", run=now.order.run))
+            current = self._current()
+            if current is not None:
+                raise Conflict(refusal("another_run_under_way", run=current.order.run))
             runner = _spawn(order, command or _command(order))
             self._runners[order.run] = runner
-            while len(self._runners) > REMEMBERED_MAX:
+            while len(self._runners) > RUNNERS_KEPT_MAX:
                 self._runners.popitem(last=False)
         spawn(lambda: self._watch(runner))
         return runner
@@ -157,7 +157,7 @@ class Runners:
     def running(self) -> Runner | None:
         """Return the runner that has not ended, or `None`."""
         with self._lock:
-            return self._now()
+            return self._current()
 
     def of(self, run: str) -> Runner | None:
         """Return the runner that this server started for a run, ended or not."""
@@ -165,7 +165,7 @@ class Runners:
             return self._runners.get(run)
 
     def stop(self, run: str) -> None:
-        """Ask a run's runner to stop, as Ctrl-C does; after some patience, kill it. Raises `Conflict`."""
+        """Ask a run's runner to stop, as Ctrl-C does; a repeated call after `PATIENCE_US` kills it. Raises `Conflict`."""
         runner = self.of(run)
         if runner is None or runner.is_over:
             raise Conflict(refusal("run_not_under_way", run=run[:64]))
@@ -183,41 +183,41 @@ class Runners:
             with contextlib.suppress(Conflict):  # It has just ended.
                 self.stop(runner.order.run)
 
-    def _now(self) -> Runner | None:
+    def _current(self) -> Runner | None:
         return next((each for each in reversed(self._runners.values()) if not each.is_over), None)
 
     def _watch(self, runner: Runner) -> None:
         while not runner.is_over:
             with contextlib.suppress(OSError, ValueError):
                 runner.bound_log()
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         try:
-            runner.bury()
+            runner.release()
         finally:  # Otherwise the room would stay open, with phones waiting in it.
             self._on_end(runner)
 
 
-def _parted(words: str) -> tuple[str, Sentence | None]:
+def _split_ending(output: str) -> tuple[str, Sentence | None]:
     """Split the log from its last line if that is the runner's own report of how it ended (app/lab/run/room_runner.py)."""
-    before, _, last = words.rpartition("\n")
+    before, _, last = output.rpartition("\n")
     try:
-        said = from_json(json.loads(last)["ending"])
+        sentence = from_json(json.loads(last)["ending"])
     except (ValueError, KeyError, TypeError):
-        return words, None
-    return (before.rstrip(), said) if isinstance(said, Sentence) else (words, None)
+        return output, None
+    return (before.rstrip(), sentence) if isinstance(sentence, Sentence) else (output, None)
 
 
-def _told(said: Sentence, language: str) -> dict[str, Any]:
+def _ending_to_json(sentence: Sentence, language: str) -> dict[str, Any]:
     return {
-        "code": said.code.removeprefix(ENDING),
-        "parameters": parameters(said.places),
-        "text": in_language(language, said),
+        "code": sentence.code.removeprefix(ENDING),
+        "parameters": parameters(sentence.places),
+        "text": in_language(language, sentence),
     }
 
 
 def _spawn(order: Order, command: Sequence[str]) -> Runner:
     plan_path = _write_plan(order)
-    log = tempfile.TemporaryFile()  # noqa: SIM115 - unnamed, and closed by `bury`
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - unnamed, and closed by `release`
     # Both processes append, also after `bound_log` truncated it.
     fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
     environment = child_environment(os.environ)

@@ -41,10 +41,10 @@ from app.store.archive.run_index import RunIndex
 from app.store.archive.trash import Trash
 
 FORGET_PER_S = 0.5
-FORGET_AT_ONCE = 30
+FORGET_BURST = 30
 """Deletions of a device's records: sustained rate and burst of the server. The burst lets a whole class leave at once."""
 FORGET_PER_S_OF_NETWORK = 0.25
-FORGET_AT_ONCE_OF_NETWORK = 20
+FORGET_BURST_OF_NETWORK = 20
 """Rate and burst per client network, lower so that a single network can use at most half of the sustained rate. A class behind
 one router shares it: the last of 200 phones has to retry for up to a quarter of an hour."""
 
@@ -94,7 +94,7 @@ class Services:
     publish_rate: Rate
     room: Room
     invitation: Invitation
-    join_guesses: AuthThrottle
+    join_throttle: AuthThrottle
     """Throttle for wrong join codes."""
     practice: Practice
     receipts: Receipts
@@ -169,25 +169,25 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         publish_rate=Rate(per_s=settings.publish_per_s_max, burst=settings.publish_per_s_max),
         room=room,
         invitation=Invitation(settings.operator_key.encode() or secrets.token_bytes(32)),
-        join_guesses=AuthThrottle(clock.now_us),
+        join_throttle=AuthThrottle(clock.now_us),
         practice=Practice(room, trials),
         receipts=Receipts(),
         forget_rate=SharedRate(
             per_s=FORGET_PER_S,
-            burst=FORGET_AT_ONCE,
+            burst=FORGET_BURST,
             network_per_s=FORGET_PER_S_OF_NETWORK,
-            network_burst=FORGET_AT_ONCE_OF_NETWORK,
+            network_burst=FORGET_BURST_OF_NETWORK,
         ),
         operators=Operators(
             token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
         ),
         archive=RunIndex(settings.runs_dir),
         trash=Trash(settings.runs_dir),
-        runners=Runners(on_end=lambda runner: _tidy_up_behind(runner, room, trials)),
+        runners=Runners(on_end=lambda runner: _release_after(runner, room, trials)),
     )
 
 
-def _tidy_up_behind(runner: Runner, room: Room, trials: Trials) -> None:
+def _release_after(runner: Runner, room: Room, trials: Trials) -> None:
     """Release the room and the trial of an ended runner, in case it died without doing so itself."""
     room.abandon(runner.order.run)
     trials.abandon(runner.order.run)

@@ -14,8 +14,8 @@ from werkzeug.test import TestResponse
 
 from app.server.deliveries import COOKIE
 from app.server.factory import SiarApp, create_app
-from app.server.services import FORGET_AT_ONCE_OF_NETWORK
-from app.server.web.devices.deliveries import ConductDevice
+from app.server.services import FORGET_BURST_OF_NETWORK
+from app.server.web.devices.deliveries import DeviceFacts
 from app.settings import Settings
 from tests.support.fuzz import effort
 
@@ -92,7 +92,7 @@ def test_bytes_in_a_query_that_nobody_escaped_are_taken_as_if_somebody_had(
 
 
 def test_what_a_phone_calls_itself_is_cleaned_before_it_is_written_down() -> None:
-    device = ConductDevice(
+    device = DeviceFacts(
         secure_context=True,
         wake_lock=True,
         timer_step_us=5.0,
@@ -220,7 +220,7 @@ def test_a_stranger_who_has_itself_deleted_without_end_keeps_nobody_else_from_it
     others = [delete(client, device_token(client), CLASSMATE) for _ in range(5)]
     here = [delete(client, token, "127.0.0.1").status_code for _ in range(3)]
 
-    assert asked == [200] * FORGET_AT_ONCE_OF_NETWORK + [429] * (40 - FORGET_AT_ONCE_OF_NETWORK)
+    assert asked == [200] * FORGET_BURST_OF_NETWORK + [429] * (40 - FORGET_BURST_OF_NETWORK)
     assert [each.status_code for each in others] == [200] * 5
     assert here == [200] * 3
 

@@ -84,7 +84,7 @@ def _is_navigation() -> bool:
     return flask.request.method == "GET" and wanted["text/html"] > wanted[CONTENT_TYPE]
 
 
-def _forget_the_way(_error: BaseException | None) -> None:
+def _break_reference_cycle(_error: BaseException | None) -> None:
     """Break the reference cycle that an unknown path leaves: request, refusal, traceback, frames, request.
 
     Each event of a Socket.IO client runs in such a request too, and only the garbage collector would free its forty frames.
@@ -98,7 +98,7 @@ def register(app: flask.Flask) -> None:
     """Register handlers for every exception that a view raises."""
     for kind, status in _STATUSES.items():
         app.register_error_handler(kind, _in_words(status))
-    app.teardown_request(_forget_the_way)
+    app.teardown_request(_break_reference_cycle)
 
     @app.errorhandler(NotKept)
     def not_kept(error: NotKept) -> flask.Response:

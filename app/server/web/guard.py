@@ -75,8 +75,8 @@ class Guard:
         if origin is not None and not self._is_our_page(origin, environ, seen):
             return _refuse(start_response, environ, 403, refusal("foreign_origin"))
         prefix = self._prefix or (seen.prefix if seen is not None else "")
-        if prefix and not _enter(environ, prefix):
-            return _to_the_slash(start_response, environ)
+        if prefix and not _strip_prefix(environ, prefix):
+            return _redirect_to_slash(start_response, environ)
         return self._app(environ, start_response)
 
     def _is_our_page(self, origin: str, environ: dict[str, Any], seen: Seen | None) -> bool:
@@ -107,7 +107,7 @@ def _host_of(environ: dict[str, Any]) -> str | None:
     return host
 
 
-def _enter(environ: dict[str, Any], prefix: str) -> bool:
+def _strip_prefix(environ: dict[str, Any], prefix: str) -> bool:
     """Move the prefix from the path to `SCRIPT_NAME`; return False if the path is the bare prefix, without a slash."""
     path = environ["PATH_INFO"]
     environ["SCRIPT_NAME"] = prefix
@@ -116,7 +116,7 @@ def _enter(environ: dict[str, Any], prefix: str) -> bool:
     return bool(path != prefix)
 
 
-def _to_the_slash(start_response: Callable[..., Any], environ: dict[str, Any]) -> Iterable[bytes]:
+def _redirect_to_slash(start_response: Callable[..., Any], environ: dict[str, Any]) -> Iterable[bytes]:
     """Redirect to the prefix with a slash, below which the page's relative URLs work; temporarily, as prefixes change."""
     query = environ.get("QUERY_STRING", "")
     location = f"{environ['SCRIPT_NAME']}/{'?' if query else ''}{query}"

@@ -50,8 +50,8 @@ class Report(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 def report() -> flask.Response:
     """Store a report and return what to do next."""
     device = require_registered()
-    said: dict[str, Any] = msgspec.to_builtins(body.read(Report, bytes_max=REPORT_BYTES_MAX))
-    services().room.report(device, said)
+    values: dict[str, Any] = msgspec.to_builtins(body.read(Report, bytes_max=REPORT_BYTES_MAX))
+    services().room.report(device, values)
     return _assignment(device)
 
 

@@ -87,7 +87,7 @@ class Sample(msgspec.Struct, forbid_unknown_fields=True):
             self.lifecycle = "visible" if self.visible else "hidden"
 
 
-class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
+class DeviceFacts(msgspec.Struct, forbid_unknown_fields=True):
     """Capabilities of a phone, as far as its browser reveals them."""
 
     secure_context: bool
@@ -114,7 +114,7 @@ class LifecycleBody(msgspec.Struct, forbid_unknown_fields=True):
     suspended_ms: _Bound
     expected_count: _Count
     received_count: _Count
-    device: ConductDevice
+    device: DeviceFacts
     events: Annotated[list[tuple[_ClientStamp, _Kind]], msgspec.Meta(max_length=EVENTS_MAX)] = []
     """Lifecycle events with their times on the client's own clock."""
     wall_ahead_us: _ClientStamp | None = None
@@ -175,22 +175,22 @@ def post() -> flask.Response:
         raise Conflict(refusal("no_participant"))
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
-    said = msgspec.to_builtins(batch)
+    record = msgspec.to_builtins(batch)
     try:
         # Samples of a practice round are for the phone itself and not stored.
         taken = (
-            parts.spool.wanted(batch.device, said["samples"])
+            parts.spool.sent_after_deletion(batch.device, record["samples"])
             if is_practice(run)
-            else parts.spool.accept(run, batch.device, said, network=network_here())
+            else parts.spool.accept(run, batch.device, record, network=network_here())
         )
     except (DeviceFull, NetworkFull, SpoolFull):
         # Receipts are in memory, so the operator sees the arrivals even if they are not stored.
-        _tell(batch.device, parts.spool.wanted(batch.device, said["samples"]))
+        _update_operator_page(batch.device, parts.spool.sent_after_deletion(batch.device, record["samples"]))
         raise
     if taken is None:
         return flask.jsonify(accepted=0, duplicate=True)
     if taken or not batch.samples:
-        _tell(batch.device, taken)
+        _update_operator_page(batch.device, taken)
     return flask.jsonify(accepted=len(taken), duplicate=False)
 
 
@@ -233,7 +233,7 @@ def _check_parts(batch: Batch) -> None:
         raise Malformed(refusal("conduct_without_trial"))
 
 
-def _tell(device: str, samples: list[dict[str, Any]]) -> None:
+def _update_operator_page(device: str, samples: list[dict[str, Any]]) -> None:
     """Update what the operator's page shows: receipts, and the device's clock error."""
     services().receipts.arrived(device, samples)
     bounds_us = [each["clock_bound_us"] for each in samples if each["clock_bound_us"] is not None]

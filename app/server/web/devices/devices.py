@@ -45,17 +45,17 @@ def cut_off(device: str) -> flask.Response:
 
 def _row(subscriber: Subscriber) -> dict[str, Any]:
     device = subscriber.device
-    said = services().room.reports.get(device)
+    report = services().room.reports.get(device)
     return {
         "device": device,
         "name": services().room.name_of(device),
         "transport": subscriber.transport,
         "path": subscriber.path,
         "connected_us": subscriber.connected_us,
-        "rtt_ms": said.rtt_ms if said else None,
-        "jitter_ms": said.jitter_ms if said else None,
-        "clock_bound_ms": said.clock_bound_ms if said else None,
-        "last_seen_us": said.last_seen_us if said else None,
+        "rtt_ms": report.rtt_ms if report else None,
+        "jitter_ms": report.jitter_ms if report else None,
+        "clock_bound_ms": report.clock_bound_ms if report else None,
+        "last_seen_us": report.last_seen_us if report else None,
         "buffered_bytes": subscriber.buffered_bytes,
         "topics": None if subscriber.topics is None else sorted(subscriber.topics),
     }

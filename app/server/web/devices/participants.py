@@ -51,9 +51,9 @@ def _check_code(code: str, device: str) -> None:
     if not parts.settings.join_code or parts.room.seats.get(device) is not None:
         return
     address = address_of(flask.request.environ)
-    parts.join_guesses.check(address)
+    parts.join_throttle.check(address)
     if not parts.invitation.is_code(code):
-        parts.join_guesses.wrong(address)
+        parts.join_throttle.record_failure(address)
         raise Forbidden(refusal("wrong_join_code"))
 
 

@@ -11,7 +11,7 @@ from app.core.version import VERSION
 from app.server.web import body
 from app.server.web.auth import require_operator
 from app.server.web.current import services
-from app.server.web.devices.deliveries import ConductDevice
+from app.server.web.devices.deliveries import DeviceFacts
 from app.server.web.devices.device import require_registered
 from app.server.wsgi.offload import blocking
 from app.store.archive import self_tests
@@ -40,7 +40,7 @@ class SelfTest(msgspec.Struct, forbid_unknown_fields=True):
     """All answers so far; a later post replaces them."""
 
     language: Literal["en", "id"]
-    facts: ConductDevice
+    facts: DeviceFacts
     steps: Annotated[list[Step], msgspec.Meta(max_length=STEPS_MAX)]
     remarks: Annotated[str, msgspec.Meta(max_length=REMARKS_CHARS_MAX)] = ""
 
@@ -49,16 +49,16 @@ class SelfTest(msgspec.Struct, forbid_unknown_fields=True):
 def keep() -> flask.Response:
     """Store this device's answers in place of its earlier ones."""
     device = require_registered()
-    said: dict[str, Any] = msgspec.to_builtins(body.read(SelfTest, bytes_max=BODY_BYTES_MAX))
+    values: dict[str, Any] = msgspec.to_builtins(body.read(SelfTest, bytes_max=BODY_BYTES_MAX))
     settings = services().settings
     blocking(
         self_tests.keep,
         settings.runs_dir,
         device,
-        {"siar": VERSION, **said},
+        {"siar": VERSION, **values},
         days=settings.retention_days,
     )
-    return body.answer(steps_count=len(said["steps"]))
+    return body.answer(steps_count=len(values["steps"]))
 
 
 @blueprint.get("/api/selftests")

@@ -104,8 +104,8 @@ def put_trial() -> flask.Response:
     wanted: Any = body.read(TrialForPhones | None, bytes_max=TRIAL_BYTES_MAX)  # type: ignore[arg-type]
     trial = None
     if wanted is not None:
-        said = msgspec.to_builtins(wanted)
-        trial = RoomTrial(**{**said, "participants": frozenset(said["participants"])})
+        values = msgspec.to_builtins(wanted)
+        trial = RoomTrial(**{**values, "participants": frozenset(values["participants"])})
     services().room.set_trial(trial, run=_run())
     return body.answer(version=services().room.version)
 
@@ -113,14 +113,14 @@ def put_trial() -> flask.Response:
 @blueprint.put("/progress")
 def put_progress() -> flask.Response:
     """Update the progress of the experiment."""
-    said: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
-    for note in said["notes"] or ():
+    values: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
+    for note in values["notes"] or ():
         if not is_remark(note["code"]):
             raise Malformed(refusal("remark_unknown", code=note["code"]))
-    phase, countdown_to_us = said.pop("phase"), said.pop("countdown_to_us")
+    phase, countdown_to_us = values.pop("phase"), values.pop("countdown_to_us")
     room = services().room
     room.set_progress(
-        said, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us, run=_run()
+        values, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us, run=_run()
     )
     return body.answer(version=room.version, phase=room.phase)
 
@@ -128,8 +128,8 @@ def put_progress() -> flask.Response:
 @blueprint.post("/finish")
 def finish() -> flask.Response:
     """Finish the experiment with its result."""
-    said = msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX))
-    services().room.finish(said, run=_run())
+    values = msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX))
+    services().room.finish(values, run=_run())
     return _room()
 
 

@@ -40,12 +40,12 @@ MEMORY_BYTES_MAX = 4 * 1024**3
 NICE = 10
 """Niceness of the job, below the server's priority."""
 
-LOOK_S = 0.05
+POLL_S = 0.05
 
 ANSWER_BYTES_MAX = 64 * 1024
-WORDS_CHARS_MAX = 300
+OUTPUT_CHARS_MAX = 300
 
-KINDS: dict[str, type[SiarError]] = {
+ERROR_TYPES: dict[str, type[SiarError]] = {
     each.__name__: each for each in (Conflict, Malformed, StoreError, Unknown)
 }
 """Errors of the job that are raised with their own type here."""
@@ -53,20 +53,20 @@ KINDS: dict[str, type[SiarError]] = {
 _busy = threading.Lock()
 
 
-def exported(run: str) -> tuple[IO[bytes], int]:
+def export_run(run: str) -> tuple[IO[bytes], int]:
     """Pack a run as `./siar export` does; return the open file and its length. Raises `Unknown`, `Conflict`, `StoreError`."""
-    folder = _whole(run)
-    with _done(["export", str(folder)], name="export.zip") as path:
+    folder = _finished_folder(run)
+    with _job_output(["export", str(folder)], name="export.zip") as path:
         file = path.open("rb")  # The file is deleted, but its content remains until it is closed.
     size_bytes = file.seek(0, os.SEEK_END)
     file.seek(0)
     return file, size_bytes
 
 
-def compared(runs: list[str], language: str) -> bytes:
-    """Compare runs with the first one; return the page. Raises as `exported` does."""
-    folders = [str(_whole(run)) for run in runs]
-    with _done(["compare", "--language", language], *folders, name="compared.html") as path:
+def compare_runs(runs: list[str], language: str) -> bytes:
+    """Compare runs with the first one; return the page. Raises as `export_run` does."""
+    folders = [str(_finished_folder(run)) for run in runs]
+    with _job_output(["compare", "--language", language], *folders, name="compared.html") as path:
         return path.read_bytes()
 
 
@@ -75,7 +75,7 @@ def is_busy() -> bool:
     return _busy.locked()
 
 
-def _whole(run: str) -> Path:
+def _finished_folder(run: str) -> Path:
     """Return the folder of a run that is not being written."""
     folder = folder_of(services().settings.runs_dir, run).resolve()
     if run == services().run:
@@ -88,16 +88,16 @@ def _whole(run: str) -> Path:
 
 
 @contextlib.contextmanager
-def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
+def _job_output(command: list[str], *more: str, name: str) -> Iterator[Path]:
     """Run a job and provide the file that it made; the file is deleted afterwards."""
     if _is_measuring():
         raise Conflict(refusal("work_would_disturb"))
     if not _busy.acquire(blocking=False):
         raise Conflict(refusal("work_under_way"))
     try:
-        folder = Path(tempfile.mkdtemp(prefix="siar-desk-"))
+        folder = Path(tempfile.mkdtemp(prefix="siar-job-"))
         try:
-            _work([*command, str(folder / name), *more])
+            _run_job([*command, str(folder / name), *more])
             yield folder / name
         finally:
             blocking(shutil.rmtree, folder, ignore_errors=True)
@@ -113,7 +113,7 @@ def _is_measuring() -> bool:
     return is_of_built_in_clients or here.room.phase in UNDER_WAY or here.trials.active() is not None
 
 
-def _work(arguments: list[str]) -> None:
+def _run_job(arguments: list[str]) -> None:
     """Run the process to its end. Raises the error that it reports, or `StoreError` with its last output."""
     with tempfile.TemporaryFile() as answer:
         process = _start(arguments, answer)
@@ -122,7 +122,7 @@ def _work(arguments: list[str]) -> None:
             while process.poll() is None:
                 if clock.monotonic_us() > until_us:
                     raise Conflict(refusal("work_too_long", seconds=LIMIT_S))
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -149,11 +149,11 @@ def _start(arguments: list[str], answer: IO[bytes]) -> subprocess.Popen[bytes]:
     return process
 
 
-def _error(words: str) -> SiarError:
+def _error(output: str) -> SiarError:
     """Return the error that the process reported, with its own type."""
-    line = words.strip().rpartition("\n")[2]
+    line = output.strip().rpartition("\n")[2]
     try:
-        said = json.loads(line)
-        return KINDS.get(said["kind"], StoreError)(from_json(said))
+        report = json.loads(line)
+        return ERROR_TYPES.get(report["kind"], StoreError)(from_json(report))
     except (ValueError, KeyError, TypeError):
-        return StoreError(refusal("work_failed", words=line[:WORDS_CHARS_MAX] or "no word"))
+        return StoreError(refusal("work_failed", words=line[:OUTPUT_CHARS_MAX] or "no word"))

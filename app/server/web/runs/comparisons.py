@@ -26,4 +26,4 @@ def compare() -> flask.Response:
         raise Malformed(refusal("runs_to_compare", count=RUNS_MAX))
     if len(set(runs)) < len(runs):
         raise Malformed(refusal("run_named_twice"))
-    return sandboxed(background_jobs.compared(runs, locale.language()))
+    return sandboxed(background_jobs.compare_runs(runs, locale.language()))

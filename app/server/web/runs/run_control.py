@@ -11,7 +11,7 @@ from app.i18n import REFUSAL, in_language, refusal
 from app.core.errors import Conflict
 from app.core.plan.scenario import Plan, plan_to_json
 from app.core.sentence import Sentence
-from app.store import run_ids as naming
+from app.store import run_ids
 from app.server.room.phases import UNDER_WAY, Phase
 from app.server.runners import Order, Runner
 from app.server.wsgi import server_file
@@ -32,7 +32,7 @@ def start(plan: Plan, *, phones: int | None) -> str:
         raise Conflict(refusal("stop_it_first"))
     if here.trials.active() is not None:
         raise Conflict(refusal("measuring_now"))
-    run = naming.new_run_id()
+    run = run_ids.new_run_id()
     here.runners.start(
         Order(
             run=run,
@@ -69,7 +69,7 @@ def stop(run: str) -> None:
         services().room.close()
 
 
-def as_it_is(summary: RunSummary, language: str) -> RunSummary:
+def with_live_state(summary: RunSummary, language: str) -> RunSummary:
     """Complete a run's summary from disk with what the running server knows, in the reader's language."""
     if is_running(summary.id):
         return replace(summary, state=RUNNING, complete=False, problem=None)  # Its files are still incomplete.
@@ -90,10 +90,10 @@ def with_running(found: list[RunSummary]) -> list[RunSummary]:
     runner = services().runners.running()
     if runner is None or any(each.id == runner.order.run for each in found):
         return found
-    return [line_of(runner), *found]
+    return [summary_of(runner), *found]
 
 
-def line_of(runner: Runner) -> RunSummary:
+def summary_of(runner: Runner) -> RunSummary:
     """Return the summary of a run that has no files, or none yet."""
     return RunSummary(
         id=runner.order.run,

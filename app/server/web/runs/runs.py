@@ -56,7 +56,7 @@ def operator_only() -> None:
 def listed() -> flask.Response:
     """Return the runs, newest first."""
     language = locale.language()
-    found = [run_control.as_it_is(each, language) for each in blocking(services().archive.newest)]
+    found = [run_control.with_live_state(each, language) for each in blocking(services().archive.newest)]
     return _json(run_control.with_running(found))
 
 
@@ -78,12 +78,12 @@ def one(run: str) -> flask.Response:
     runner = services().runners.of(run)
     plan = None if runner is None else runner.plan()
     try:
-        summary = run_control.as_it_is(blocking(services().archive.one, run), locale.language())
+        summary = run_control.with_live_state(blocking(services().archive.one, run), locale.language())
         plan = plan or blocking(plan_of, folder_of(services().settings.runs_dir, run))
     except Unknown:
         if runner is None:
             raise
-        summary = run_control.line_of(runner)
+        summary = run_control.summary_of(runner)
     return _json(
         {
             **msgspec.to_builtins(summary),
@@ -160,7 +160,7 @@ def export(run: str) -> flask.Response:
 
 def as_zip(run: str) -> flask.Response:
     """Return a run's export as a response."""
-    file, size_bytes = background_jobs.exported(run)
+    file, size_bytes = background_jobs.export_run(run)
     headers = {
         "Content-Disposition": f'attachment; filename="siar-{run}.zip"',
         "Content-Length": str(size_bytes),

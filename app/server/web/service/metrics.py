@@ -20,7 +20,7 @@ from app.server.broker.history_cache import OUTCOMES, HistoryCache
 from app.server.services import Services
 from app.server.wsgi import shared_counters
 
-PUT_UP_EVERY_S = 1.0
+PUBLISH_INTERVAL_S = 1.0
 """Interval at which each process publishes its counters to the others."""
 
 
@@ -31,7 +31,7 @@ class _Family:
     labels: tuple[str, ...] = ()
     is_counter: bool = False
 
-    def made(self, rows: list[tuple[tuple[str, ...], float]]) -> Metric:
+    def with_samples(self, rows: list[tuple[tuple[str, ...], float]]) -> Metric:
         """Return the family with these samples."""
         kind = CounterMetricFamily if self.is_counter else GaugeMetricFamily
         family = kind(self.name, self.help, labels=self.labels)
@@ -95,7 +95,7 @@ def of_the_server(parts: Services) -> Numbers:
     return total(shared.read_all())
 
 
-def put_up(parts: Services) -> None:
+def publish_counters(parts: Services) -> None:
     """Start publishing this process's counters to the others; does nothing if there is only one process."""
     shared = shared_counters.current()
     if shared is None or shared.mine is None:
@@ -105,12 +105,12 @@ def put_up(parts: Services) -> None:
     def run() -> None:
         while True:
             shared.write(slot, dict(of_this_process(parts)))
-            time.sleep(PUT_UP_EVERY_S)
+            time.sleep(PUBLISH_INTERVAL_S)
 
-    threading.Thread(target=run, name="siar-board", daemon=True).start()
+    threading.Thread(target=run, name="siar-counters", daemon=True).start()
 
 
-class ServerNumbers(Collector):
+class ServerCounters(Collector):
     """Collects the server's counters for Prometheus' registry."""
 
     def __init__(self, parts: Services) -> None:
@@ -119,4 +119,4 @@ class ServerNumbers(Collector):
     def collect(self) -> list[Metric]:
         """Return every family, including those without samples."""
         numbers = of_the_server(self._parts)
-        return [family.made(numbers.get(family.name, [])) for family in FAMILIES]
+        return [family.with_samples(numbers.get(family.name, [])) for family in FAMILIES]

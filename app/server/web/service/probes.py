@@ -13,7 +13,7 @@ from app.i18n import refusal
 from app.server.web.auth import require_operator_or_this_machine
 from app.server.web.current import services
 from app.server.web.errors import problem
-from app.server.web.service.metrics import ServerNumbers
+from app.server.web.service.metrics import ServerCounters
 from app.server.wsgi import mode
 
 blueprint = flask.Blueprint("probes", __name__)
@@ -72,6 +72,6 @@ def metrics() -> flask.Response:
     """Return the metrics over all processes, as Prometheus text or OpenMetrics in the requested version."""
     require_operator_or_this_machine()
     registry = CollectorRegistry()
-    registry.register(ServerNumbers(services()))
+    registry.register(ServerCounters(services()))
     encode, content_type = choose_encoder(flask.request.headers.get("Accept", ""))
     return flask.Response(encode(registry), content_type=content_type, headers=NO_STORE)
