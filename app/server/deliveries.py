@@ -119,7 +119,7 @@ class DeletionTimes:
         self._at_us: dict[str, int] = {}
         """Server time of the deletion by device, oldest first."""
 
-    def note(self, device: str, now_us: ServerUs) -> None:
+    def record(self, device: str, now_us: ServerUs) -> None:
         """Record that everything about `device` until now has been deleted."""
         self._at_us.pop(device, None)
         self._at_us[device] = now_us
@@ -138,13 +138,13 @@ class PostedBytes:
     def __init__(self) -> None:
         self._bytes: OrderedDict[tuple[str, str], int] = OrderedDict()
 
-    def of(self, run: str, who: str) -> int:
+    def bytes_of(self, run: str, who: str) -> int:
         """Return the bytes that `who` has posted to `run`."""
         return self._bytes.get((run, who), 0)
 
     def add(self, run: str, who: str, more_bytes: int) -> None:
         """Add bytes to the count of `who` in `run`."""
-        self._bytes[run, who] = self.of(run, who) + more_bytes
+        self._bytes[run, who] = self.bytes_of(run, who) + more_bytes
         self._bytes.move_to_end((run, who))
         if len(self._bytes) > COUNTED_MAX:
             self._bytes.popitem(last=False)
@@ -173,7 +173,7 @@ class Spool:
     def forget(self, device: str, now_us: ServerUs) -> None:
         """Reject samples of `device` from before now. When this returns, no append is in progress."""
         with self._lock:
-            self._deletion_times.note(device, now_us)
+            self._deletion_times.record(device, now_us)
 
     def accept(
         self, run: str, device: str, batch: dict[str, Any], *, network: str | None
@@ -195,7 +195,7 @@ class Spool:
             if batch.get("samples") and not samples:
                 return samples
             line = _line(device, {**batch, "samples": samples})
-            self._check_share(run, device, network, len(line))
+            self._check_limits(run, device, network, len(line))
             blocking(self._append, run, line)
             self._of_devices.add(run, device, len(line))
             if network is not None:
@@ -205,11 +205,14 @@ class Spool:
                 self._batches.popitem(last=False)
         return samples
 
-    def _check_share(self, run: str, device: str, network: str | None, more_bytes: int) -> None:
+    def _check_limits(self, run: str, device: str, network: str | None, more_bytes: int) -> None:
         """Raise `DeviceFull` or `NetworkFull` if so many more bytes exceed a limit."""
-        if self._of_devices.of(run, device) + more_bytes > self._device_bytes_max:
+        if self._of_devices.bytes_of(run, device) + more_bytes > self._device_bytes_max:
             raise DeviceFull(refusal("device_full", count=self._device_bytes_max))
-        if network is not None and self._of_networks.of(run, network) + more_bytes > self._network_bytes_max:
+        if (
+            network is not None
+            and self._of_networks.bytes_of(run, network) + more_bytes > self._network_bytes_max
+        ):
             raise NetworkFull(refusal("network_full", count=self._network_bytes_max))
 
     def _append(self, run: str, line: bytes) -> None:

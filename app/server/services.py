@@ -54,20 +54,20 @@ router has one address: 200 phones post at most 140 MB to a preset's run (317 by
 blocks repeated), which fits into three quarters of 256 MB. The rest holds 200,000 arrivals of others."""
 
 
-class Requests:
+class RequestCounter:
     """Counter of HTTP requests, including the transports'; a trial reports how many came during it."""
 
     def __init__(self) -> None:
         self._next = itertools.count(1)
-        self._answered = 0
+        self._total = 0
 
     def count(self) -> None:
         """Count one request."""
-        self._answered = next(self._next)
+        self._total = next(self._next)
 
     def answered(self) -> int:
         """Return the number of requests so far."""
-        return self._answered
+        return self._total
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Services:
     run: str
     """Id of the live run."""
     started_us: ServerUs
-    requests: Requests
+    requests: RequestCounter
     admission: Admission
     publish_rate: Rate
     room: Room
@@ -144,7 +144,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     compresses = _compression(settings, room, devices)
     sse, socketio = _transports(app, settings, fanout, broker, admission, devices, compresses)
     run = settings.run or live_run_id()
-    requests = Requests()
+    requests = RequestCounter()
     trials = Trials(broker, fanout, requests_answered=requests.answered)
     return Services(
         settings=settings,

@@ -174,7 +174,7 @@ def test_what_waits_when_the_session_is_let_go_is_taken_without_a_close_behind_i
 
 def test_an_upgrade_that_does_not_end_is_ended(server: Server) -> None:
     session, channel = server.open(), ListChannel()
-    attempt = server.engine._enter(session, {})
+    attempt = server.engine._attempt_for(session, {})
     attempt.begin(channel)
     attempt.receive("2probe")
 
@@ -205,7 +205,7 @@ def test_an_upgrade_goes_one_way(
     server: Server, messages: list[str | bytes], sent: list[str], state: AttemptState
 ) -> None:
     session, channel = server.open(), ListChannel()
-    attempt = server.engine._enter(session, {})
+    attempt = server.engine._attempt_for(session, {})
 
     attempt.begin(channel)
     for each in messages:
@@ -222,14 +222,14 @@ def test_an_upgrade_goes_one_way(
 
 def test_a_session_tries_one_websocket_at_a_time(server: Server) -> None:
     session = server.open()
-    first, second = server.engine._enter(session, {}), server.engine._enter(session, {})
+    first, second = server.engine._attempt_for(session, {}), server.engine._enter(session, {})
     channel = ListChannel()
 
     second.begin(channel)
 
     assert (first.state, second.state, channel.closed) == (AttemptState.PROBING, AttemptState.ENDED, True)
     first.lost()
-    assert server.engine._enter(session, {}).state is AttemptState.PROBING
+    assert server.engine._attempt_for(session, {}).state is AttemptState.PROBING
 
 
 def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:

@@ -69,7 +69,7 @@ class Room(RunnerOperations):
     def proposed_name(self, device: str, language: str) -> str:
         """Return a friendly name that is not taken, for a device that has not joined."""
         with self.lock:
-            return self.seats.proposal(device, language)
+            return self.seats.propose_name(device, language)
 
     def leave(self, device: str) -> None:
         """Let `device` leave by its own choice; once the experiment has begun its seat is kept."""

@@ -35,11 +35,11 @@ class Seats:
             raise Conflict(refusal("room_full", count=PARTICIPANTS_MAX))
         taken = {each.seat for each in self._by_device.values()}
         seat = next(number for number in range(1, PARTICIPANTS_MAX + 1) if number not in taken)
-        name = clean_name(name) or self.proposal(device, language)
+        name = clean_name(name) or self.propose_name(device, language)
         self._by_device[device] = Participant(device, seat, name, model, now_us)
         return self._by_device[device]
 
-    def proposal(self, device: str, language: str) -> str:
+    def propose_name(self, device: str, language: str) -> str:
         """Return a friendly name that is not taken; it is the same for a device as long as it is free."""
         taken = {each.name.casefold() for each in self._by_device.values() if each.device != device}
         return friendly_name(language, number=zlib.crc32(device.encode()), taken=taken)

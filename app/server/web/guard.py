@@ -22,7 +22,7 @@ from app.core.forwarded import Proxies, Seen
 from app.core.our_host import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.i18n import refusal
-from app.server.services import Requests
+from app.server.services import RequestCounter
 from app.server.web import locale
 from app.server.wsgi import problem
 from app.server.wsgi.peer import look_through
@@ -43,7 +43,7 @@ class Guard:
         app: WsgiApp,
         *,
         allowed_hosts: tuple[str, ...],
-        requests: Requests,
+        requests: RequestCounter,
         trusted_proxies: tuple[str, ...] = (),
         prefix: str = "",
     ) -> None:

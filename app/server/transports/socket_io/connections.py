@@ -140,7 +140,7 @@ class SocketIoChannel(DetachedWebSocket):
         else:
             self.finish(GOING_AWAY, reason)
 
-    def on_left(self, reason: Closed) -> None:
+    def on_ended(self, reason: Closed) -> None:
         """Unsubscribe the WebSocket, whichever side ended it; the session learns of it afterwards."""
         if self.subscription is not None:
             self._transport.left(self, reason)

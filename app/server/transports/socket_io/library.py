@@ -87,7 +87,7 @@ def packet_class(on_connect: Callable[[str], dict[str, str]]) -> type[protocol.P
     return SiarPacket
 
 
-class _OneLine(logging.Filter):
+class _OneLineFilter(logging.Filter):
     """Limits the library's log records about a bad peer to one line, so that peers cannot fill the log with tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -101,6 +101,6 @@ def quiet_logger() -> logging.Logger:
     found = logging.getLogger("siar.engineio.library")
     if not logger.isEnabledFor(logging.DEBUG):
         found.setLevel(logging.WARNING)  # At "info" it logs every packet.
-    if not any(isinstance(each, _OneLine) for each in found.filters):
-        found.addFilter(_OneLine())
+    if not any(isinstance(each, _OneLineFilter) for each in found.filters):
+        found.addFilter(_OneLineFilter())
     return found

@@ -111,7 +111,7 @@ class SocketIoTransport:
         plain: list[str] = []
         recovering: list[str] = []
         for connection in cast(Sequence[SocketIoConnection], connections):
-            if self._queued(connection.sid) >= self._queue_max + connection.replayed_count:
+            if self._waiting_count(connection.sid) >= self._queue_max + connection.replayed_count:
                 self._fanout.unsubscribe(connection, CLOSED_SLOW)
                 connection.end(CLOSED_SLOW)
             else:
@@ -183,13 +183,13 @@ class SocketIoTransport:
         position = self._broker.position()
         members = {"position": str(position)}
         if connection.recovers:
-            session = self._recovered(connection, position)
+            session = self._session_to_recover(connection, position)
             members |= {"sid": session.sid, "pid": session.pid}
         if connection.since is None:
             connection.since = position
         return members
 
-    def _recovered(self, connection: SocketIoConnection, position: Position) -> RecoverableSession:
+    def _session_to_recover(self, connection: SocketIoConnection, position: Position) -> RecoverableSession:
         """Return the previous session if history reaches back to the client's position, else a new one."""
         if connection.pid is not None:
             session = parse_pid(connection.pid)
@@ -213,7 +213,7 @@ class SocketIoTransport:
             self._fanout.subscribe(connection, connection.since)
         if sid not in self._connections:
             # Subscribing may wait for a shared broker. The client left meanwhile, so nothing else unsubscribes it.
-            self._count_out(connection, channel, CLOSED_BY_CLIENT)
+            self._unsubscribe(connection, channel, CLOSED_BY_CLIENT)
 
     def upgraded(self, channel: SocketIoChannel) -> None:
         """Move the subscription of a client that polled until now to its WebSocket."""
@@ -229,7 +229,7 @@ class SocketIoTransport:
 
     def _connect(self, auth: object = None) -> None:
         sid = flask.request.sid  # type: ignore[attr-defined]
-        if self._queued(sid) > self._queue_max:
+        if self._waiting_count(sid) > self._queue_max:
             # Otherwise a client that leaves and rejoins the namespace without reading would be sent history each time.
             raise Refused("Take what waits for you before you join again.")
         try:
@@ -246,9 +246,9 @@ class SocketIoTransport:
             closed: Closed = CLOSED_LOST if reason == self._engine.reason.PING_TIMEOUT else CLOSED_BY_CLIENT
             # The two refer to each other: break the reference cycle, so that no garbage collection is needed.
             channel, connection.channel = connection.channel, None
-            self._count_out(connection, channel, closed)
+            self._unsubscribe(connection, channel, closed)
 
-    def _count_out(
+    def _unsubscribe(
         self, connection: SocketIoConnection, channel: SocketIoChannel | None, reason: Closed
     ) -> None:
         if channel is not None:
@@ -256,7 +256,7 @@ class SocketIoTransport:
         # Also with a channel: if the channel broke during its upgrade, the connection is still subscribed.
         self._fanout.unsubscribe(connection, reason)
 
-    def _queued(self, sid: str) -> int:
+    def _waiting_count(self, sid: str) -> int:
         session = self._session_of(sid)
         return 0 if session is None else session.waiting_count
 

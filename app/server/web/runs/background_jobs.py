@@ -107,10 +107,10 @@ def _job_output(command: list[str], *more: str, name: str) -> Iterator[Path]:
 
 def _is_measuring() -> bool:
     """Return whether a trial or an experiment is under way; the pause between two trials counts, as a job would outlast it."""
-    here = services()
-    runner = here.runners.running()
+    parts = services()
+    runner = parts.runners.running()
     is_of_built_in_clients = runner is not None and runner.order.phones is None  # These use no room.
-    return is_of_built_in_clients or here.room.phase in UNDER_WAY or here.trials.active() is not None
+    return is_of_built_in_clients or parts.room.phase in UNDER_WAY or parts.trials.active() is not None
 
 
 def _run_job(arguments: list[str]) -> None:

@@ -27,20 +27,20 @@ def seed_or_random(seed: int | None) -> int:
 
 def start(plan: Plan, *, phones: int | None) -> str:
     """Start a runner; return the run's id. Raises `Conflict` while anything is under way."""
-    here = services()
-    if here.room.phase not in (Phase.CLOSED, Phase.FINISHED):
+    parts = services()
+    if parts.room.phase not in (Phase.CLOSED, Phase.FINISHED):
         raise Conflict(refusal("stop_it_first"))
-    if here.trials.active() is not None:
+    if parts.trials.active() is not None:
         raise Conflict(refusal("measuring_now"))
     run = run_ids.new_run_id()
-    here.runners.start(
+    parts.runners.start(
         Order(
             run=run,
             plan_json=json.dumps(plan_to_json(plan)),
-            url=server_file.own_url(here.settings),
-            runs_dir=here.settings.runs_dir,
-            token=here.operators.runner_token,
-            certificate=here.settings.tls_authority or here.settings.tls_cert,
+            url=server_file.own_url(parts.settings),
+            runs_dir=parts.settings.runs_dir,
+            token=parts.operators.runner_token,
+            certificate=parts.settings.tls_authority or parts.settings.tls_cert,
             phones=phones,
         )
     )

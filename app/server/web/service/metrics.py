@@ -57,7 +57,7 @@ FAMILIES = (
 )
 
 
-def of_this_process(parts: Services) -> Numbers:
+def process_counters(parts: Services) -> Numbers:
     """Return the counters of this process."""
     fanout = parts.fanout
     return {
@@ -70,13 +70,13 @@ def of_this_process(parts: Services) -> Numbers:
         "siar_closed_connections": sorted(fanout.closed.items()),
         "siar_notifications": [((), parts.broker.position().offset)],
         "siar_http_requests": [((), parts.requests.answered())],
-        **_of_the_cache(parts.history_cache),
+        **_cache_counters(parts.history_cache),
         "siar_uptime_seconds": [((), (clock.now_us() - parts.started_us) / 1_000_000)],
         "siar_processes": [((), 1)],
     }
 
 
-def _of_the_cache(cache: HistoryCache | None) -> Numbers:
+def _cache_counters(cache: HistoryCache | None) -> Numbers:
     none = dict.fromkeys(OUTCOMES, 0)
     answers, took_us = (none, none) if cache is None else (cache.answers, cache.took_us)
     return {
@@ -85,9 +85,9 @@ def _of_the_cache(cache: HistoryCache | None) -> Numbers:
     }
 
 
-def of_the_server(parts: Services) -> Numbers:
+def server_counters(parts: Services) -> Numbers:
     """Return the counters of all processes of the server; the other processes' are up to a second old."""
-    own = of_this_process(parts)
+    own = process_counters(parts)
     shared = shared_counters.current()
     if shared is None or shared.mine is None:
         return total([own])
@@ -104,7 +104,7 @@ def publish_counters(parts: Services) -> None:
 
     def run() -> None:
         while True:
-            shared.write(slot, dict(of_this_process(parts)))
+            shared.write(slot, dict(process_counters(parts)))
             time.sleep(PUBLISH_INTERVAL_S)
 
     threading.Thread(target=run, name="siar-counters", daemon=True).start()
@@ -118,5 +118,5 @@ class ServerCounters(Collector):
 
     def collect(self) -> list[Metric]:
         """Return every family, including those without samples."""
-        numbers = of_the_server(self._parts)
+        numbers = server_counters(self._parts)
         return [family.with_samples(numbers.get(family.name, [])) for family in FAMILIES]

@@ -90,7 +90,7 @@ class WebSocketAttempt:
         if was in (AttemptState.NEW, AttemptState.OPEN):
             self.session.close(abort=True, reason=self.session.server.reason.TRANSPORT_CLOSE)
         elif was is AttemptState.PROBING:
-            self._leave_the_session()
+            self._detach_from_session()
         self._channel = None
 
     def expire(self) -> None:
@@ -120,10 +120,10 @@ class WebSocketAttempt:
 
     def _end(self) -> None:
         self.state = AttemptState.ENDED
-        self._leave_the_session()
+        self._detach_from_session()
         if self._channel is not None:
             self._channel.close()
 
-    def _leave_the_session(self) -> None:
+    def _detach_from_session(self) -> None:
         if self.session.upgrade_attempt is self:
             self.session.upgrade_attempt = None

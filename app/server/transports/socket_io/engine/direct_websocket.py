@@ -118,7 +118,7 @@ class DetachedWebSocket(DetachedConnection):
             if self._decoder.fragment_count:  # Fragments cost as much as packets do, even empty ones.
                 self.session.count_packet(self._decoder.fragment_count)
             for message in messages:
-                self._take(message, pongs)
+                self._process(message, pongs)
         except MalformedFrame as error:
             logger.info("A WebSocket peer sent too much (%s); closed.", error)
             connection_limiter.penalise(self.session.address)
@@ -134,16 +134,16 @@ class DetachedWebSocket(DetachedConnection):
 
     def on_closed(self, reason: Closed) -> None:
         """Notify the session in a worker thread, because its disconnect handler may block."""
-        self.on_left(reason)
-        self._post(None)
+        self.on_ended(reason)
+        self._enqueue(None)
 
-    def on_left(self, reason: Closed) -> None:
+    def on_ended(self, reason: Closed) -> None:
         """Handle the end of the connection at once, in the flusher's lock. Subclasses override it."""
 
     def on_upgraded(self) -> None:
         """Handle the end of a successful upgrade from polling. Subclasses override it."""
 
-    def _take(self, message: Message, pongs: list[bytes]) -> None:
+    def _process(self, message: Message, pongs: list[bytes]) -> None:
         """Process one message or control frame. Raises `MalformedFrame` when too many control frames come.
 
         Answers to pings are added to `pongs`, to be one write: a flood of pings must not cost one `send` each.
@@ -156,12 +156,12 @@ class DetachedWebSocket(DetachedConnection):
             # Section 5.5.1: "it MUST send a Close frame in response".
             answer = encode_frame(Opcode.CLOSE, message.payload[:2], mask=None)
             self.finish(b"".join([*pongs, answer]), CLOSED_BY_CLIENT)
-        elif message.payload == PONG and message.opcode is Opcode.TEXT and self._is_counted():
+        elif message.payload == PONG and message.opcode is Opcode.TEXT and self._may_handle_pong():
             self.session.server.timer.on_pong(self.session)
         elif message.opcode is not Opcode.PONG:
-            self._post(message)
+            self._enqueue(message)
 
-    def _is_counted(self) -> bool:
+    def _may_handle_pong(self) -> bool:
         """Return whether a pong may be handled at once, even while handlers work on earlier messages."""
         if self._attempt.state is not AttemptState.OPEN:
             return False
@@ -171,23 +171,23 @@ class DetachedWebSocket(DetachedConnection):
             return False  # Too many: the worker runs into the same limit and ends the session.
         return True
 
-    def _post(self, message: Message | None) -> None:
+    def _enqueue(self, message: Message | None) -> None:
         """Put a message into the inbox and start a worker if none runs; `None` marks the end."""
         if message is None:
             self._is_gone = True
             if self._inbox is not None:
                 return  # The running worker sees the end when the inbox is empty.
             self._inbox = deque()
-            spawn(self._work)
+            spawn(self._process_inbox)
             return
         if self._inbox is None:
             self._inbox = deque()
-            spawn(self._work)
+            spawn(self._process_inbox)
         self._inbox.append(message)
         if len(self._inbox) == INBOX_MAX:
             self.listen(wanted=False)
 
-    def _work(self) -> None:
+    def _process_inbox(self) -> None:
         """Pass the inbox to the session, message by message, until it is empty; at the end, end the session."""
         while True:
             with self.broadcaster.lock:

@@ -97,7 +97,7 @@ class Outgoing:
                 return
             channel = self.channel
             if channel is None:
-                self._keep(pkt)
+                self._add_waiting(pkt)
                 return
         channel.send_packet(pkt)
 
@@ -143,11 +143,11 @@ class Outgoing:
                 return
             channel = self.channel
             if channel is None:
-                self._keep(pkt)
+                self._add_waiting(pkt)
                 return
         channel.send_packet(pkt)
 
-    def _keep(self, pkt: Packet) -> None:
+    def _add_waiting(self, pkt: Packet) -> None:
         if self._waiting is None:
             self._waiting = []
         self._waiting.append(pkt)

@@ -121,7 +121,7 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
             else:
                 session = self._check(environ, query)
                 if query["transport"][0] == "websocket":  # The first of several counts, as in `_check`.
-                    return self._serve_websocket(self._enter(session, environ), environ, start_response)
+                    return self._serve_websocket(self._attempt_for(session, environ), environ, start_response)
                 body = self._poll(environ, session)
         except BadRequest as refusal:
             text = packet.Packet.json.dumps({"message": str(refusal)})
@@ -264,12 +264,12 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
     def forget(self, session: EngineSession, *, lingers: bool, reason: str) -> None:
         """Remove a session that has ended. `lingers` says that packets wait in it for a poll."""
         self.sockets.pop(session.sid, None)
-        self._leave(session)
+        self._release_place(session)
         if lingers and reason == self.reason.SERVER_DISCONNECT:
             self._leaving[session.sid] = session
             self.timer.on_leaving(session.sid)
 
-    def _leave(self, session: EngineSession) -> None:
+    def _release_place(self, session: EngineSession) -> None:
         if self._admission is not None:
             self._admission.leave(session.address)
 
@@ -291,12 +291,12 @@ class EngineServer(engineio.Server):  # type: ignore[misc]
         sid = self.generate_id()
         session = self.sockets[sid] = EngineSession(self, sid, address)
         if self._trigger_event("connect", sid, environ, run_async=False) not in (None, True):
-            self._leave(self.sockets.pop(sid))
+            self._release_place(self.sockets.pop(sid))
             raise BadRequest("Refused", status="401 Unauthorized")
         self.timer.on_open(session)
         return session
 
-    def _enter(self, session: EngineSession | None, environ: Environ) -> WebSocketAttempt:
+    def _attempt_for(self, session: EngineSession | None, environ: Environ) -> WebSocketAttempt:
         if session is None:
             return WebSocketAttempt(self._open(environ), AttemptState.NEW)
         with self.lock:

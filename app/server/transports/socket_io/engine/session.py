@@ -200,7 +200,7 @@ class EngineSession(Outgoing):
             if abort or channel is not None:
                 self._waiting = None
             elif sends_close:
-                self._keep(CLOSE)
+                self._add_waiting(CLOSE)
             lingers = self._waiting is not None and not self.is_polled
             self._wake()
         self.server.forget(self, lingers=lingers, reason=reason)

@@ -65,7 +65,7 @@ class QueueChannel:
             self._websocket.close()
 
 
-def feed(attempt: WebSocketAttempt, websocket: Any, sock: Any) -> None:
+def receive_all(attempt: WebSocketAttempt, websocket: Any, sock: Any) -> None:
     """Pass received messages to the attempt until the connection ends or breaks."""
     server = attempt.session.server
     with contextlib.suppress(OSError, AttributeError):

@@ -14,7 +14,7 @@ from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.handshake import offered_subprotocols
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
-from app.server.transports.socket_io.engine.stock_channel import count_frame, feed
+from app.server.transports.socket_io.engine.stock_channel import count_frame, receive_all
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
 
@@ -58,7 +58,7 @@ def serve(
     connection._apply_mask = _unmasked
     connection.UTF8Decoder = _TextDecoder
     _limit_messages(connection, attempt.session)
-    feed(attempt, connection, connection.socket)
+    receive_all(attempt, connection, connection.socket)
     wsgi.WSGI_LOCAL.already_handled = True  # `eventlet.wsgi` requires it.
     return DETACHED
 

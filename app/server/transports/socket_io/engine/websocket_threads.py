@@ -17,7 +17,7 @@ from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.handshake import offered_subprotocols
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
-from app.server.transports.socket_io.engine.stock_channel import count_frame, feed
+from app.server.transports.socket_io.engine.stock_channel import count_frame, receive_all
 from app.server.wsgi import mode
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut, peer_socket
@@ -157,7 +157,7 @@ def serve(
         return []
     sock = peer_socket(environ)
     try:
-        feed(attempt, connection, sock)
+        receive_all(attempt, connection, sock)
     finally:
         connection.connected = False  # Its reading thread may be waiting for its messages to be consumed.
         cut(sock)  # Otherwise Werkzeug waits on it for another request.
