@@ -222,7 +222,7 @@ def test_an_upgrade_goes_one_way(
 
 def test_a_session_tries_one_websocket_at_a_time(server: Server) -> None:
     session = server.open()
-    first, second = server.engine._attempt_for(session, {}), server.engine._enter(session, {})
+    first, second = server.engine._attempt_for(session, {}), server.engine._attempt_for(session, {})
     channel = ListChannel()
 
     second.begin(channel)

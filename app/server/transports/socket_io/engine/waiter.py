@@ -31,20 +31,20 @@ class Waiter:
         self._sock = sock
         """`None` if the WSGI server hides the socket; then a client that left is noticed only when it is written to."""
         if hasattr(os, "eventfd"):
-            self._bell = self._rope = os.eventfd(0, os.EFD_CLOEXEC)
+            self._wakeup_fd = self._wakeup_write_fd = os.eventfd(0, os.EFD_CLOEXEC)
         else:
-            self._bell, self._rope = os.pipe()
+            self._wakeup_fd, self._wakeup_write_fd = os.pipe()
 
     def wake(self) -> None:
         """End the wait."""
-        os.write(self._rope, (1).to_bytes(8, "little"))
+        os.write(self._wakeup_write_fd, (1).to_bytes(8, "little"))
 
     def wait(self, timeout_s: float | None) -> Outcome:
         """Wait until `wake`, for `timeout_s` at most, or until the peer ends its connection."""
         while True:
-            watched = [self._bell] if self._sock is None else [self._bell, self._sock.fileno()]
+            watched = [self._wakeup_fd] if self._sock is None else [self._wakeup_fd, self._sock.fileno()]
             ready = _readable(watched, timeout_s)
-            if self._bell in ready:
+            if self._wakeup_fd in ready:
                 return Outcome.WOKEN
             if not ready:
                 return Outcome.TIMED_OUT
@@ -55,9 +55,9 @@ class Waiter:
 
     def close(self) -> None:
         """Close the descriptors."""
-        os.close(self._bell)
-        if self._rope != self._bell:
-            os.close(self._rope)
+        os.close(self._wakeup_fd)
+        if self._wakeup_write_fd != self._wakeup_fd:
+            os.close(self._wakeup_write_fd)
 
     def _peer_has_gone(self) -> bool:
         assert self._sock is not None
