@@ -1,4 +1,4 @@
-"""A wait for whoever guesses tokens, links or codes: counted by address, in memory, bounded."""
+"""Throttle for guesses of tokens, links and codes: failures are counted per client network, in memory, bounded."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from app.core.errors import SiarError
 from app.core.network_of import network_of
 
-GUESSES_MAX = 5
-GUESSES_US = 60_000_000
-"""So many wrong ones from an address within a minute, then it waits."""
+FAILURES_MAX = 5
+FAILURES_WINDOW_US = 60_000_000
+"""Failures within this time after which a network must wait."""
 
 ADDRESSES_MAX = 1024
-"""Addresses that are remembered for having guessed; beyond it the one that guessed longest ago is forgotten."""
+"""Networks with remembered failures; beyond it the one whose last failure is oldest is dropped."""
 
 
 class TooManyGuesses(SiarError):
-    """An address gave too many wrong ones; a right one waits as well."""
+    """A client network has failed too often; even a correct secret must wait."""
 
     def __init__(self, wait_s: int) -> None:
         super().__init__(
@@ -29,27 +29,27 @@ class TooManyGuesses(SiarError):
 
 
 class AuthThrottle:
-    """Wrong ones by address: after five within a minute it waits until the first of them is a minute old."""
+    """Failures by client network: after five within a minute it must wait until the first is a minute old."""
 
     def __init__(self, now_us: Callable[[], int]) -> None:
         self._now_us = now_us
-        self._wrong_us: OrderedDict[str, deque[int]] = OrderedDict()
+        self._failures_us: OrderedDict[str, deque[int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def check(self, address: str) -> None:
-        """Raises `TooManyGuesses` for an address that has to wait."""
-        wrong_us = self._wrong_us.get(network_of(address)) if self._wrong_us else None
-        if wrong_us is None or len(wrong_us) < GUESSES_MAX:
+        """Raise `TooManyGuesses` if the address's network has to wait."""
+        failures_us = self._failures_us.get(network_of(address)) if self._failures_us else None
+        if failures_us is None or len(failures_us) < FAILURES_MAX:
             return
-        left_us = wrong_us[0] + GUESSES_US - self._now_us()
+        left_us = failures_us[0] + FAILURES_WINDOW_US - self._now_us()
         if left_us > 0:
             raise TooManyGuesses(-(-left_us // 1_000_000))
 
-    def wrong(self, address: str) -> None:
-        """One more wrong one."""
+    def record_failure(self, address: str) -> None:
+        """Record a failure."""
         with self._lock:
             network = network_of(address)
-            self._wrong_us.setdefault(network, deque(maxlen=GUESSES_MAX)).append(self._now_us())
-            self._wrong_us.move_to_end(network)
-            if len(self._wrong_us) > ADDRESSES_MAX:
-                self._wrong_us.popitem(last=False)
+            self._failures_us.setdefault(network, deque(maxlen=FAILURES_MAX)).append(self._now_us())
+            self._failures_us.move_to_end(network)
+            if len(self._failures_us) > ADDRESSES_MAX:
+                self._failures_us.popitem(last=False)

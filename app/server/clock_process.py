@@ -1,18 +1,21 @@
-"""The clock channel: a small process of its own that answers clock probes over WebSocket and does nothing else.
+"""The clock channel: a separate small process that answers clock probes over WebSocket and does nothing else.
 
     python -P -m app.server.clock_process --host 0.0.0.0 --port 0 --anchor-us N --timebase HEX
 
-It prints one line, `{"port": 12345}`, when it listens, and ends when its standard input does (its parent is gone) or
-on SIGTERM. A client sends `{"probe": 7}` as one text frame and gets
+It prints one line, `{"port": 12345}`, when it listens. It ends on SIGTERM, or when its standard input ends because its
+parent is gone. A client sends `{"probe": 7}` as one text frame and gets
 
     {"probe":7,"received_us":1790000000000000,"sent_us":1790000000000021,"timebase":"9f3c..."}
 
-`received_us` is read when the bytes arrive, before they are parsed, and `sent_us` when the answer is written. That is
-why the WebSocket protocol is used here without its I/O layer, in which a frame passes a queue and a task switch first.
+`received_us` is read when the bytes arrive, before they are parsed, and `sent_us` when the answer is written. Therefore the
+WebSocket library is used without its I/O layer, in which a frame first passes a queue and a task switch.
 
-Limits and what happens at them: 4,096 connections, and 256 of one address, then 503; 256 bytes a message, then close
-1009; 200 frames a second sustained, then close 1008; 10 s for the handshake and 5 min without a frame, then the
-connection ends; a client that does not read its answers is cut off.
+Limits, and the reaction at each:
+- 4,096 connections, and 256 per network: 503;
+- 256 bytes per message: close 1009;
+- 200 frames a second sustained: close 1008;
+- 10 s for the handshake, and 5 min without a frame: the connection is closed;
+- a client that does not read its answers: cut off.
 """
 
 from __future__ import annotations
@@ -49,35 +52,35 @@ CONNECTIONS_MAX = 4_096
 """As many clients as the service itself is measured with."""
 
 PER_ADDRESS_MAX = 256
-"""The service's own share of an address (`SIAR_CONNECTIONS_PER_ADDRESS_MAX`), unless told otherwise."""
+"""The service's own default limit per network (`SIAR_CONNECTIONS_PER_ADDRESS_MAX`)."""
 
 SPARE_FILES = 64
-"""File descriptors kept for everything that is not a connection, and to answer the one too many."""
+"""File descriptors reserved for everything other than connections, including the refusal of one connection too many."""
 
 MESSAGE_BYTES_MAX = 256
-"""A probe has about 20."""
+"""A probe has about 20 bytes."""
 
 FRAME_RATE_HZ = 200.0
-"""Sustained. The densest schedule sends a probe every 15 ms, which is 67 a second."""
+"""Sustained rate limit. The densest schedule sends a probe every 15 ms, which is 67 a second."""
 
 FRAME_BURST_MAX = 400.0
-"""What may come at once, for a client that was held up and now catches up."""
+"""Frames that may come at once from a client that was delayed and catches up."""
 
 PROBE_MAX = 2**53 - 1
-"""The largest integer that JavaScript keeps exact."""
+"""The largest integer that JavaScript represents exactly."""
 
 HANDSHAKE_US_MAX = 10_000_000
 IDLE_US_MAX = 300_000_000
-"""A page in the background asks once a minute; a phone that left says nothing."""
+"""A page in the background probes once a minute; a phone that vanished sends nothing."""
 
 CLOSING_US_MAX = 1_000_000
-"""For the client to read why it was closed: closing at once, with frames unread, would reset the connection."""
+"""Time for the client to read the close frame: closing at once, with frames unread, would reset the connection."""
 
 SWEEP_S = 1.0
-"""How often the limits of time are looked at, while there are connections."""
+"""Interval at which deadlines are checked while there are connections."""
 
 UNREAD_BYTES_MAX = 16_384
-"""Some 150 answers that the kernel no longer takes."""
+"""About 150 answers, in addition to what the kernel buffers."""
 
 OVERLOADED = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -85,14 +88,14 @@ EXIT_UNFIT = 3
 
 
 class Refusal(NamedTuple):
-    """Why a message ends its connection."""
+    """Close code and reason for a message that ends its connection."""
 
     code: CloseCode
     reason: str
 
 
 def read_probe(frame: Frame) -> int | Refusal:
-    """The number that a probe carries, or what is wrong with the frame."""
+    """Return the number that a probe carries, or why the frame is refused."""
     if frame.opcode is not Opcode.TEXT or not frame.fin:
         return Refusal(CloseCode.UNSUPPORTED_DATA, "a probe is one text frame")
     try:
@@ -106,7 +109,7 @@ def read_probe(frame: Frame) -> int | Refusal:
 
 
 def is_origin_accepted(request: Request, allowed_hosts: frozenset[str]) -> bool:
-    """Whether the page comes from the host it talks to. Ports differ by design; no Origin means no browser."""
+    """Return whether the page's host is this server's. Ports differ by design; clients other than browsers send no Origin."""
     origins, hosts = request.headers.get_all("Origin"), request.headers.get_all("Host")
     if not origins:
         return True
@@ -120,12 +123,12 @@ def is_origin_accepted(request: Request, allowed_hosts: frozenset[str]) -> bool:
 
 
 def first_offered(_websocket: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """The subprotocol that is chosen, as on Socket.IO's WebSocket: a browser that offers some must be given one."""
+    """Return the first subprotocol, as on Socket.IO's WebSocket: a browser that offers some requires one to be selected."""
     return next(iter(offered), None)
 
 
 def answer_handshake(websocket: ServerProtocol, request: Request) -> Response:
-    """The library's answer, but `Upgrade` is a list, and a refused version hears of ours (RFC 6455, section 4.4)."""
+    """Return the library's response, but accept a list in `Upgrade`, and name version 13 in a 426 (RFC 6455, section 4.4)."""
     upgrades = [each.strip() for value in request.headers.get_all("Upgrade") for each in value.split(",")]
     if "websocket" in (each.lower() for each in upgrades):
         del request.headers["Upgrade"]
@@ -139,7 +142,7 @@ def answer_handshake(websocket: ServerProtocol, request: Request) -> Response:
 
 
 class ClockServer:
-    """The open connections, and the limits that concern all of them."""
+    """The open connections and the limits across them."""
 
     def __init__(
         self,
@@ -153,38 +156,38 @@ class ClockServer:
         self.per_address_max = per_address_max
         self.allowed_hosts = allowed_hosts
         self.connections: dict[ClockConnection, str] = {}
-        """With the guest that each counts for."""
+        """Open connections with their clients' networks."""
         self._held: Counter[str] = Counter()
-        """By guest."""
+        """Number of connections by client network."""
         self._is_exempt = exempt_from_shares(trusted_proxies)
         self._next_sweep: asyncio.TimerHandle | None = None
 
     def enter(self, connection: ClockConnection, address: str) -> bool:
-        """Take a connection in, unless there are too many, in all or of its address."""
-        guest = network_of(address)
+        """Add a connection; return False if the total or the network's limit is reached."""
+        network = network_of(address)
         if len(self.connections) >= self.connections_max:
             return False
-        if self._held[guest] >= self.per_address_max and not self._is_exempt(address):
+        if self._held[network] >= self.per_address_max and not self._is_exempt(address):
             return False
-        self.connections[connection] = guest
-        self._held[guest] += 1
+        self.connections[connection] = network
+        self._held[network] += 1
         return True
 
     def leave(self, connection: ClockConnection) -> None:
-        """Forget a connection, if it was taken in."""
-        guest = self.connections.pop(connection, None)
-        if guest is not None:
-            self._held[guest] -= 1
-            if not self._held[guest]:
-                del self._held[guest]
+        """Remove a connection if it was added."""
+        network = self.connections.pop(connection, None)
+        if network is not None:
+            self._held[network] -= 1
+            if not self._held[network]:
+                del self._held[network]
 
     def sweep(self, now_us: ServerUs) -> None:
-        """End the connections that have taken too long over what they are doing."""
+        """End the connections whose deadline has passed."""
         for connection in [one for one in self.connections if one.deadline_us < now_us]:
             connection.expire()
 
     def sweep_later(self) -> None:
-        """Sweep in a while, and again as long as anybody is there: without connections the process sleeps."""
+        """Schedule a sweep, which repeats as long as there are connections; without any the process sleeps."""
         if self._next_sweep is None:
             self._next_sweep = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep_and_go_on)
 
@@ -195,13 +198,13 @@ class ClockServer:
             self.sweep_later()
 
     def close(self) -> None:
-        """Say goodbye to everybody."""
+        """Close all connections."""
         for connection in list(self.connections):
             connection.refuse(Refusal(CloseCode.GOING_AWAY, "the server ends"))
 
 
 class ClockConnection(asyncio.Protocol):
-    """One client: WebSocket frames in, stamped answers out, from one call of the event loop."""
+    """One client: WebSocket frames in, stamped answers out, within one callback of the event loop."""
 
     def __init__(self, server: ClockServer) -> None:
         self._server = server
@@ -212,7 +215,7 @@ class ClockConnection(asyncio.Protocol):
         self._has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection in, unless there are too many."""
+        """Add the connection, or refuse it with 503 at a limit."""
         self._transport = cast("asyncio.Transport", transport)
         if not self._server.enter(self, transport.get_extra_info("peername")[0]):
             self._transport.write(OVERLOADED)
@@ -223,7 +226,7 @@ class ClockConnection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)
 
     def data_received(self, data: bytes) -> None:
-        """Stamp first, then parse and answer."""
+        """Take the time stamp first, then parse and answer."""
         received_us = clock.now_us()
         self._websocket.receive_data(data)
         for event in self._websocket.events_received():
@@ -238,11 +241,11 @@ class ClockConnection(asyncio.Protocol):
         self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         self._server.leave(self)
 
     def expire(self) -> None:
-        """End a connection at its deadline: politely when it is open, else at once."""
+        """End a connection at its deadline: with a close frame if it is open, else at once."""
         if self._websocket.state is State.OPEN:
             self.refuse(Refusal(CloseCode.GOING_AWAY, "idle"))
         else:
@@ -279,7 +282,7 @@ class ClockConnection(asyncio.Protocol):
             self._websocket.send_text(_answer(probe, received_us))
 
     def _is_within_rate(self, now_us: ServerUs) -> bool:
-        """A bucket that fills at the sustained rate; each frame takes one."""
+        """Apply the rate limit, a token bucket from which each frame takes one token."""
         gained = (now_us - self._seen_us) * 1e-6 * FRAME_RATE_HZ
         self._seen_us = now_us
         self._allowance = min(FRAME_BURST_MAX, self._allowance + gained) - 1.0
@@ -288,20 +291,20 @@ class ClockConnection(asyncio.Protocol):
     def _flush(self) -> None:
         for data in self._websocket.data_to_send():
             if self._has_ended or self._transport.is_closing():
-                return  # Who writes on behind the end is not answered.
+                return  # Nothing can be written after the end.
             if data:
                 self._transport.write(data)
             else:
                 self._end_writing()
 
     def _end_writing(self) -> None:
-        """Half-close, so that the client reads what was written; the sweep does the rest."""
+        """Half-close, so that the client can read what was written; the sweep closes the connection."""
         self._has_ended = True
         self.deadline_us = clock.now_us() + CLOSING_US_MAX
-        if not self._transport.can_write_eof():  # TLS has no half; closing writes first what is waiting.
+        if not self._transport.can_write_eof():  # TLS cannot half-close; `close` writes what is queued first.
             self._transport.close()
             return
-        # The client may be gone already; then there is nothing left to end.
+        # The client may have gone already.
         with contextlib.suppress(OSError):
             self._transport.write_eof()
 
@@ -314,7 +317,7 @@ def _answer(probe: int, received_us: ServerUs) -> bytes:
 async def serve(
     listener: socket.socket, clock_server: ClockServer, tls: ssl.SSLContext | None = None
 ) -> None:
-    """Answer probes until standard input ends or a signal comes."""
+    """Answer probes until standard input ends or a signal arrives."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -334,17 +337,17 @@ async def serve(
 
 
 def _wait_for_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
-    """Read standard input to its end. A thread, because epoll takes a pipe but neither a file nor /dev/null."""
+    """Read standard input to its end, in a thread, because epoll supports pipes but neither files nor /dev/null."""
     with contextlib.suppress(OSError):
         while os.read(0, 4096):
             pass
-    # The loop is closed already when a signal was quicker.
+    # After a signal the loop may be closed already.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(ended.set)
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """One listening socket, never shared with another process. Raises `OSError`."""
+    """Return a listening socket that is never shared with another process. Raises `OSError`."""
     family, _, _, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -353,7 +356,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _connections_max() -> int:
-    """How many connections there are file descriptors for. Lifts the soft limit, often 1,024, as far as needed."""
+    """Return how many connections file descriptors allow. Raises the soft limit, often 1,024, as far as needed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS_MAX + SPARE_FILES
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -386,7 +389,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
-    """What a page that came over HTTPS needs. Raises `OSError`."""
+    """Return the TLS context that pages served over HTTPS need, or `None`. Raises `OSError`."""
     if options.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -400,7 +403,7 @@ def _hexadecimal(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run until the parent is gone; the process's exit code."""
+    """Run until the parent is gone; return the exit code."""
     options = _arguments(arguments)
     clock.fix(anchor_us=options.anchor_us, timebase=options.timebase)
     try:

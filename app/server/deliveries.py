@@ -1,6 +1,6 @@
-"""Devices that measure, and the spool into which their batches go until the run's recorder takes them.
+"""Identities of measuring devices, and the spool that holds their batches until the run's recorder reads them.
 
-The server appends, off the event loop; the recorder (or the runner) is the only writer of the store.
+The server only appends, outside the event loop. The recorder (or the runner) is the only writer of the store.
 """
 
 from __future__ import annotations
@@ -29,40 +29,39 @@ from app.store.own import make_folder
 logger = logging.getLogger("siar.deliveries")
 
 BATCHES_REMEMBERED_MAX = 10_000
-"""Repeats are told apart here while they are fresh; the store's unique key has the last word."""
+"""Recent batches among which repeats are recognised; beyond it the store's unique key does this."""
 
 
 SECRET_FILE = ".devices.key"
 SECRET_BYTES = 32
 
 COOKIE = "siar_device"
-"""A device's identity, valid for both transports."""
+"""Name of the cookie that identifies a device on both transports."""
 
 
 COUNTED_MAX = 10_000
-"""Devices, and networks, whose bytes are counted, over all runs; beyond it the one that posted longest ago is forgotten."""
+"""Devices and networks with counted bytes, over all runs; beyond it the one that has not posted for longest is dropped."""
 
-FORGOTTEN_MAX = 10_000
-"""Devices. A phone posts what its outbox holds within seconds of hearing from its server."""
+DELETIONS_REMEMBERED_MAX = 10_000
+"""Devices whose deletion is remembered. A phone posts what its outbox holds within seconds of reconnecting."""
 
 
 class SpoolFull(SiarError):
-    """A run's spool has reached its bound."""
+    """A run's spool has reached its size limit."""
 
 
 class DeviceFull(SiarError):
-    """A device has posted as much to a run as one may."""
+    """A device has reached its limit of bytes for a run."""
 
 
 class NetworkFull(SiarError):
-    """The devices of one network address have posted as much to a run as those of one may."""
+    """The devices of one client network have reached their common limit of bytes for a run."""
 
 
 class Devices:
-    """Device ids and the tokens that prove them: no device is kept, so that nothing grows.
+    """Issues device ids and the tokens that prove them. Nothing is stored per device, so nothing grows.
 
-    token = HMAC-SHA256(secret, device id). The secret lies beside the runs, so that a phone is who it was when the
-    server has been restarted.
+    token = HMAC-SHA256(secret, device id). The secret is a file among the runs, so that identities survive a restart.
     """
 
     def __init__(self, runs_dir: Path) -> None:
@@ -70,24 +69,24 @@ class Devices:
 
     @functools.cached_property
     def _secret(self) -> bytes:
-        """Looked for when the first device comes: a server that nobody visits leaves nothing on the disk."""
+        """The secret, read or created for the first device, so that a server without visitors leaves nothing on disk."""
         try:
-            return blocking(kept_secret, self._runs_dir / SECRET_FILE)
+            return blocking(read_or_create_secret, self._runs_dir / SECRET_FILE)
         except OSError as error:
             logger.warning("Devices will be strangers after a restart: %s.", error)
             return secrets.token_bytes(SECRET_BYTES)
 
     def register(self) -> tuple[str, str]:
-        """A new device and its token."""
+        """Create a device; return its id and its token."""
         device = f"d-{secrets.token_hex(8)}"
         return device, self._token(device)
 
     def is_genuine(self, device: str, token: str) -> bool:
-        """Whether `token` was given to `device`; in constant time."""
+        """Return whether `token` belongs to `device`; in constant time."""
         return hmac.compare_digest(self._token(device).encode(), token.encode())
 
     def from_cookie(self, value: str | None) -> str | None:
-        """The device that a cookie `<device>.<token>` proves, or `None`."""
+        """Return the device that a cookie `<device>.<token>` proves, or `None`."""
         device, _, token = (value or "").partition(".")
         return device if token and self.is_genuine(device, token) else None
 
@@ -95,8 +94,8 @@ class Devices:
         return hmac.new(self._secret, device.encode(), hashlib.sha256).hexdigest()
 
 
-def kept_secret(path: Path) -> bytes:
-    """The secret in `path`, made when there is none, for this user's eyes only. Raises `OSError`."""
+def read_or_create_secret(path: Path) -> bytes:
+    """Return the secret in `path`, creating the file with mode 0600 if there is none. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -104,7 +103,7 @@ def kept_secret(path: Path) -> bytes:
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
         with contextlib.suppress(FileExistsError):
-            os.link(draft, path)  # Whole or not at all, and the first of several servers wins.
+            os.link(draft, path)  # Atomic: the file is complete, and the first of several servers wins.
     finally:
         draft.unlink()
     found = path.read_bytes()
@@ -113,46 +112,46 @@ def kept_secret(path: Path) -> bytes:
     return found
 
 
-class Forgotten:
-    """Who had deleted what was recorded about it, and when: a phone's outbox may hold more of it at that moment."""
+class DeletionTimes:
+    """Times at which devices had their records deleted: a phone's outbox may still hold older samples."""
 
     def __init__(self) -> None:
         self._at_us: dict[str, int] = {}
-        """Server time by device, oldest first."""
+        """Server time of the deletion by device, oldest first."""
 
-    def note(self, device: str, now_us: ServerUs) -> None:
-        """Everything about `device` until now has been deleted."""
+    def record(self, device: str, now_us: ServerUs) -> None:
+        """Record that everything about `device` until now has been deleted."""
         self._at_us.pop(device, None)
         self._at_us[device] = now_us
-        if len(self._at_us) > FORGOTTEN_MAX:
+        if len(self._at_us) > DELETIONS_REMEMBERED_MAX:
             del self._at_us[next(iter(self._at_us))]
 
-    def wanted(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those of notifications that were sent since."""
+    def sent_after_deletion(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the samples of notifications that were sent after the device's deletion."""
         at_us = self._at_us.get(device, 0)
         return [each for each in samples if each["sent_us"] >= at_us]
 
 
 class PostedBytes:
-    """How much was posted to each run, by whom. Runs end with this process, so that nothing is lost when it does."""
+    """Bytes posted per run and sender. A run ends with this process, so the counts need not survive it."""
 
     def __init__(self) -> None:
         self._bytes: OrderedDict[tuple[str, str], int] = OrderedDict()
 
-    def of(self, run: str, who: str) -> int:
-        """So far."""
+    def bytes_of(self, run: str, who: str) -> int:
+        """Return the bytes that `who` has posted to `run`."""
         return self._bytes.get((run, who), 0)
 
     def add(self, run: str, who: str, more_bytes: int) -> None:
-        """Note so many more."""
-        self._bytes[run, who] = self.of(run, who) + more_bytes
+        """Add bytes to the count of `who` in `run`."""
+        self._bytes[run, who] = self.bytes_of(run, who) + more_bytes
         self._bytes.move_to_end((run, who))
         if len(self._bytes) > COUNTED_MAX:
             self._bytes.popitem(last=False)
 
 
 class Spool:
-    """One file of JSON lines per run: `<runs_dir>/<run>/spool.jsonl`."""
+    """Appends batches to one file of JSON lines per run: `<runs_dir>/<run>/spool.jsonl`."""
 
     def __init__(
         self, runs_dir: Path, *, bytes_max: int, device_bytes_max: int, network_bytes_max: int
@@ -163,38 +162,40 @@ class Spool:
         self._network_bytes_max = network_bytes_max
         self._of_devices = PostedBytes()
         self._of_networks = PostedBytes()
-        self._forgotten = Forgotten()
+        self._deletion_times = DeletionTimes()
         self._batches: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def wanted(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those of notifications that were sent since the device had itself deleted."""
-        return self._forgotten.wanted(device, samples)
+    def sent_after_deletion(self, device: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the samples of notifications that were sent after the device's deletion."""
+        return self._deletion_times.sent_after_deletion(device, samples)
 
     def forget(self, device: str, now_us: ServerUs) -> None:
-        """Take nothing more of `device` from before now. What was being appended is in the file when this returns."""
+        """Reject samples of `device` from before now. When this returns, no append is in progress."""
         with self._lock:
-            self._forgotten.note(device, now_us)
+            self._deletion_times.record(device, now_us)
 
     def accept(
         self, run: str, device: str, batch: dict[str, Any], *, network: str | None
     ) -> list[dict[str, Any]] | None:
-        """Append a batch; the samples of it that were wanted, or `None` when it has been here before.
+        """Append a batch; return its accepted samples, or `None` for a repeated batch.
 
-        A batch of whose samples none is wanted is not appended. `network`: where it comes from, `None` for what is
-        not counted by that. Raises `DeviceFull`, `NetworkFull`, `SpoolFull`, `OSError`.
-        When this returns the batch is in the file: what was acknowledged survives the end of this process.
+        If none of its samples is accepted, the batch is not appended. `network` is the sender's, or `None` if it is exempt
+        from the network's limit. Raises `DeviceFull`, `NetworkFull`, `SpoolFull`, `OSError`.
+        When this returns, the batch is in the file, so an acknowledged batch survives the end of this process.
         """
         key = (device, batch["batch_id"])
-        with self._lock:  # A repeat waits until the first is in the file: if that fails, it must be taken.
+        with (
+            self._lock
+        ):  # A repeat waits for the first attempt, which may fail; then the repeat must be accepted.
             if key in self._batches:
                 return None
-            # Not before the lock: a deletion that came while we waited for it has been through the file already.
-            samples = self.wanted(device, batch.get("samples", []))
+            # Under the lock: a deletion during the wait for it has already processed the file.
+            samples = self.sent_after_deletion(device, batch.get("samples", []))
             if batch.get("samples") and not samples:
                 return samples
             line = _line(device, {**batch, "samples": samples})
-            self._check_share(run, device, network, len(line))
+            self._check_limits(run, device, network, len(line))
             blocking(self._append, run, line)
             self._of_devices.add(run, device, len(line))
             if network is not None:
@@ -204,11 +205,14 @@ class Spool:
                 self._batches.popitem(last=False)
         return samples
 
-    def _check_share(self, run: str, device: str, network: str | None, more_bytes: int) -> None:
-        """Raises `DeviceFull` or `NetworkFull` where so many bytes more are too many."""
-        if self._of_devices.of(run, device) + more_bytes > self._device_bytes_max:
+    def _check_limits(self, run: str, device: str, network: str | None, more_bytes: int) -> None:
+        """Raise `DeviceFull` or `NetworkFull` if so many more bytes exceed a limit."""
+        if self._of_devices.bytes_of(run, device) + more_bytes > self._device_bytes_max:
             raise DeviceFull(refusal("device_full", count=self._device_bytes_max))
-        if network is not None and self._of_networks.of(run, network) + more_bytes > self._network_bytes_max:
+        if (
+            network is not None
+            and self._of_networks.bytes_of(run, network) + more_bytes > self._network_bytes_max
+        ):
             raise NetworkFull(refusal("network_full", count=self._network_bytes_max))
 
     def _append(self, run: str, line: bytes) -> None:
@@ -219,7 +223,7 @@ class Spool:
             size = os.fstat(handle).st_size
             if size + len(line) > self._bytes_max:
                 raise SpoolFull(refusal("spool_full"))
-            if os.write(handle, line) != len(line):  # the disk is full: leave no torn line behind
+            if os.write(handle, line) != len(line):  # The disk is full: remove the incomplete line.
                 os.ftruncate(handle, size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
@@ -227,5 +231,5 @@ class Spool:
 
 
 def _line(device: str, batch: dict[str, Any]) -> bytes:
-    said = {"received_us": clock.now_us(), "device": device, "batch": batch}
-    return json.dumps(said, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    record = {"received_us": clock.now_us(), "device": device, "batch": batch}
+    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"

@@ -29,38 +29,38 @@ from app.settings import Settings
 
 
 class SiarApp(flask.Flask):
-    """Flask, with what our worker asks for while it waits and at the end."""
+    """The Flask application with the hooks that our gunicorn worker calls."""
 
     go_on: Callable[[Callable[[], bool]], bool]
     """Write of what was published back to back, until what it is given says that it is enough; whether more is left."""
 
     @property
     def services(self) -> Services:
-        """The parts of this server."""
+        """Return the components of this server."""
         return self.extensions[KEY]  # type: ignore[no-any-return]
 
     def drain(self) -> None:
-        """Say goodbye to every client; the worker calls it when it has stopped accepting."""
+        """Begin closing every connection; the worker calls this after it has stopped accepting."""
         self.services.drain()
 
     def is_drained(self) -> bool:
-        """Whether every goodbye has been written."""
+        """Return whether everything has been written to the connections that are closing."""
         return self.services.is_drained()
 
 
 def create_app(settings: Settings | None = None) -> SiarApp:
-    """A service with its own broker and connections. `None`: settings from the environment."""
+    """Create a service with its own broker and connections. Without `settings`, read them from the environment."""
     if settings is None:
         settings = settings_module.read(os.environ)
     if settings.anchor_us is not None:
         clock.fix(anchor_us=settings.anchor_us, timebase=settings.timebase)
-    _say(settings.log_level)
+    _set_log_level(settings.log_level)
     refused = gunicorn_master.check_start(settings)
     app = SiarApp("app", root_path=str(ROOT), template_folder="templates", static_folder="static")
-    app.config["MAX_CONTENT_LENGTH"] = 0  # each view that takes a body says how long it may be
+    app.config["MAX_CONTENT_LENGTH"] = 0  # Each view that reads a body sets its own limit.
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.wsgi_app = Policy(app.wsgi_app, clock_port=settings.clock_port)  # type: ignore[method-assign]
-    services = build(app, settings)  # puts Socket.IO's middleware around it
+    services = build(app, settings)  # Also puts Socket.IO's middleware around the application.
     app.extensions[KEY] = services
     app.go_on = services.fanout.broadcaster.go_on
     errors.register(app)
@@ -99,12 +99,12 @@ def create_app(settings: Settings | None = None) -> SiarApp:
         prefix=settings.prefix,
     )
     app.wsgi_app = OneProcess(app.wsgi_app, workers=settings.workers, refused=refused)  # type: ignore[method-assign]
-    metrics.put_up(services)
+    metrics.publish_counters(services)
     return app
 
 
-def _say(level: str) -> None:
-    """Let our own loggers say what the setting asks for: gunicorn applies it to its own only."""
+def _set_log_level(level: str) -> None:
+    """Set the level of our own loggers, to which gunicorn does not apply the setting."""
     ours = logging.getLogger("siar")
     ours.setLevel(level.upper())
     if not ours.hasHandlers():

@@ -1,8 +1,8 @@
-"""A practice round: one short trial over each transport, conducted by the server itself; nothing of it is kept.
+"""A practice round: one short trial per transport, conducted by the server itself and not stored.
 
-    connect: phones open the transport -> running: a handful of notifications -> collect -> the next, or the end
+    connect: phones open the transport -> running: a few notifications -> collect -> next transport, or the end
 
-The room goes on gathering meanwhile: a practice round neither starts an experiment nor stands in its way.
+Meanwhile the room keeps gathering: a practice round neither starts an experiment nor prevents one.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ logger = logging.getLogger("siar.practice")
 RUN_PREFIX = "practice-"
 
 FIRST_INDEX = 900_000
-"""No experiment has so many trials: what a phone says of a practice trial is never taken for one of those."""
+"""Index of the first practice trial, above any experiment's, so that a phone's report is never taken for one of those."""
 
 NOTIFICATIONS = 5
 WARMUP = 1
 RATE_HZ = 2.0
 PAYLOAD_BYTES = 512
 START_AFTER_MS = 2000
-"""Phones that asked just before have heard of the start by then."""
+"""Time until the first notification; phones that polled just before will have learned of the start."""
 DRAIN_MS = 2000
 
 CONNECT_LIMIT_S = 20.0
 COLLECT_LIMIT_S = 10.0
 TRIAL_LIMIT_S = 60.0
-"""Far beyond what it takes."""
+"""Far longer than a practice trial takes."""
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 def is_practice(run: str) -> bool:
-    """Whether a run's name is that of a practice round, of which nothing is stored."""
+    """Return whether a run id is that of a practice round, of which nothing is stored."""
     return run.startswith(RUN_PREFIX)
 
 
 class Practice:
-    """The practice rounds of this server: one at a time."""
+    """The practice rounds of this server, one at a time."""
 
     def __init__(self, room: Room, trials: Trials) -> None:
         self._room = room
@@ -59,7 +59,7 @@ class Practice:
         self._indexes = itertools.count(FIRST_INDEX)
 
     def begin(self) -> str:
-        """Practise with who is in the room; the round's run id. Raises `Conflict`."""
+        """Start a round with the present phones; return its run id. Raises `Conflict`."""
         run = RUN_PREFIX + secrets.token_hex(4)
         self._room.begin_practice(run)
         threading.Thread(target=self._conduct, args=(run,), name="siar-practice", daemon=True).start()
@@ -68,17 +68,19 @@ class Practice:
     def _conduct(self, run: str) -> None:
         try:
             for transport in TRANSPORTS:
-                self._one_trial(run, next(self._indexes), transport)
-        except Conflict as error:  # The operator started or closed, or something else is being measured.
+                self._run_trial(run, next(self._indexes), transport)
+        except (
+            Conflict
+        ) as error:  # The operator started or closed the room, or something else is being measured.
             logger.info("The practice round ended early: %s", error)
         except SiarError as error:
             logger.warning("The practice round ended early: %s", error)
         finally:
             self._room.end_practice(run)
 
-    def _one_trial(self, run: str, index: int, transport: str) -> None:
+    def _run_trial(self, run: str, index: int, transport: str) -> None:
         room = self._room
-        devices = frozenset(each.device for each in room.here() if not room.is_away(each))
+        devices = frozenset(each.device for each in room.present() if not room.is_away(each))
         trial = RoomTrial(
             index=index,
             block=0,
@@ -94,8 +96,8 @@ class Practice:
             participants=devices,
         )
         room.set_practice_trial(run, trial)
-        self._wait(lambda: room.have_said("trial_ready", trial), limit_s=CONNECT_LIMIT_S)
-        room.set_practice_trial(run, trial)  # If nobody ended the round meanwhile.
+        self._wait(lambda: room.all_reported("trial_ready", trial), limit_s=CONNECT_LIMIT_S)
+        room.set_practice_trial(run, trial)  # Raises if somebody ended the round meanwhile.
         begun = self._trials.start(_order(run, index, transport))
         try:
             running = dataclasses.replace(
@@ -106,16 +108,16 @@ class Practice:
                 lambda: room.practice_run != run or clock.now_us() >= begun.ends_us, limit_s=TRIAL_LIMIT_S
             )
             room.set_practice_trial(run, dataclasses.replace(running, state=STATE_COLLECT))
-            self._wait(lambda: room.have_said("trial_done", trial), limit_s=COLLECT_LIMIT_S)
+            self._wait(lambda: room.all_reported("trial_done", trial), limit_s=COLLECT_LIMIT_S)
         finally:
             self._trials.close(run, index)
 
     @staticmethod
-    def _wait(is_so: Callable[[], bool], *, limit_s: float) -> None:
-        """Until it is so, or the limit: a phone that does not follow holds nobody up in a practice round."""
+    def _wait(condition: Callable[[], bool], *, limit_s: float) -> None:
+        """Wait until the condition holds or the limit passes; one unresponsive phone must not block the round."""
         until_us = clock.monotonic_us() + round(limit_s * 1e6)
-        while not is_so() and clock.monotonic_us() < until_us:
-            time.sleep(LOOK_S)
+        while not condition() and clock.monotonic_us() < until_us:
+            time.sleep(POLL_S)
 
 
 def _order(run: str, index: int, transport: str) -> TrialOrder:

@@ -1,4 +1,4 @@
-"""What became of the operator's last notifications: who got each, how fast, by what the devices post."""
+"""Receipts of the operator's latest notifications: which devices got them and how fast, from what devices post."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ from app.i18n import refusal
 RECEIPTS_KEPT_MAX = 100
 
 DEVICES_MAX = 1000
-"""Per receipt; beyond it devices are counted and not listed."""
+"""Devices listed per receipt; beyond it they are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A device's word on one notification."""
+    """A device's report about one notification."""
 
     device: str
     transport: str
     delay_ms: float | None
-    """From when it was due to when it arrived; `None` where the device did not know the time."""
+    """Time from due to arrival; `None` if the device's clock was not synchronised."""
     bound_ms: float | None
-    """The most by which `delay_ms` can be off."""
+    """Upper bound of the error of `delay_ms`."""
     outcome: str
 
 
 @dataclass(slots=True)
 class Receipt:
-    """What is known of one notification."""
+    """The known deliveries of one notification."""
 
     id: str
     due_us: int
     recipients_count: int
-    """Connections that it was handed to when it was published."""
+    """Number of connections that got it when it was published."""
     arrivals: dict[str, Arrival] = field(default_factory=dict)
-    """The first of each device."""
+    """The first report of each device."""
     delivered_count: int = 0
 
     @property
     def slowest(self) -> Arrival | None:
-        """The arrival with the longest delay of those that came live; one from history says when a phone came back."""
+        """Return the live arrival with the longest delay. A replayed one would only say when a phone reconnected."""
         timed = [
             each
-            for each in list(self.arrivals.values())  # Others may be posting theirs.
+            for each in list(self.arrivals.values())  # A copy: other threads may add to it.
             if each.delay_ms is not None and each.outcome != "replayed"
         ]
         return max(timed, key=lambda each: each.delay_ms or 0.0, default=None)
 
 
 class Receipts:
-    """The newest receipts, by notification. All methods may be called from any thread."""
+    """The newest receipts by notification. All methods are thread-safe."""
 
     def __init__(self) -> None:
         self._by_id: OrderedDict[str, Receipt] = OrderedDict()
         self._lock = threading.Lock()
 
     def published(self, notification: Notification, recipients: Mapping[str, int]) -> None:
-        """A notification was handed out."""
+        """Create the receipt of a published notification."""
         receipt = Receipt(notification.id, notification.due_us, sum(recipients.values()))
         with self._lock:
             self._by_id.setdefault(notification.id, receipt)
@@ -70,7 +70,7 @@ class Receipts:
                 self._by_id.popitem(last=False)
 
     def arrived(self, device: str, samples: Iterable[Mapping[str, Any]]) -> None:
-        """A device posted samples; those of other notifications are passed over."""
+        """Add a device's samples to their receipts; samples of other notifications are skipped."""
         with self._lock:
             for sample in samples:
                 receipt = self._by_id.get(sample["id"])
@@ -80,20 +80,20 @@ class Receipts:
                         receipt.arrivals[device] = _arrival(device, sample, due_us=receipt.due_us)
 
     def get(self, id: str) -> Receipt:
-        """The receipt of a notification. Raises `Unknown`."""
+        """Return the receipt of a notification. Raises `Unknown`."""
         found = self._by_id.get(id)
         if found is None:
             raise Unknown(refusal("receipt_unknown", id=id[:64], count=RECEIPTS_KEPT_MAX))
         return found
 
     def forget(self, device: str) -> int:
-        """Take a device out of every receipt; of how many."""
+        """Remove a device from every receipt; return from how many."""
         with self._lock:
             return sum(each.arrivals.pop(device, None) is not None for each in self._by_id.values())
 
 
 def _arrival(device: str, sample: Mapping[str, Any], *, due_us: int) -> Arrival:
-    """Counted from the server's own due time, whatever the device says that it was."""
+    """Return the arrival of a sample, with its delay from the server's own due time rather than the device's."""
     offset_us, bound_us = sample.get("clock_offset_us"), sample.get("clock_bound_us")
     delay_ms = None if offset_us is None else (sample["received_client_us"] + offset_us - due_us) / 1000
     return Arrival(

@@ -1,6 +1,6 @@
-"""The runner as a child of the server: one at a time, ended with it, its last words kept.
+"""The runner as a child process of the server: one at a time, ended with the server, its last output tail.
 
-The runner is told to stop by SIGINT, and by the end of its standard input, which comes whatever ends the server.
+A runner stops on SIGINT and at the end of its standard input, which also comes if the server is killed.
 """
 
 from __future__ import annotations
@@ -33,78 +33,78 @@ from app.settings import child_environment
 
 MODULE = "app.lab.run.room_runner"
 
-LOOK_S = 0.5
-"""How often the server looks whether the runner has ended: a system call of microseconds."""
+POLL_S = 0.5
+"""Interval at which the server polls whether the runner has ended; each poll is a system call of microseconds."""
 
-WORDS_BYTES_MAX = 4000
+TAIL_BYTES_MAX = 4000
 LOG_BYTES_MAX = 1024 * 1024
-"""Of what a runner says; beyond it the beginning is forgotten."""
+"""Upper bounds of the output: what is reported, and the log file, of which the beginning is dropped."""
 
 PATIENCE_US = 10_000_000
-"""A runner that has been asked to stop writes its report; who asks again after that ends it at once."""
+"""Time for a runner to write its report after a first stop request; a stop request after it kills the runner."""
 
-REMEMBERED_MAX = 20
-"""Runners that have ended, whose last words can still be asked for."""
+RUNNERS_KEPT_MAX = 20
+"""Number of runners, ended ones included, whose last output can be queried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a runner is started with."""
+    """Parameters for starting a runner."""
 
     run: str
     plan_json: str
     url: str
-    """Where it reaches this server."""
+    """URL at which the runner reaches this server."""
     runs_dir: Path
     token: str = field(repr=False)
     certificate: str
-    """By which it knows the server, where that speaks TLS; empty for plain HTTP."""
+    """Certificate by which the runner verifies a TLS server; empty for plain HTTP."""
     phones: int | None
-    """How many phones to wait for; `None`: built-in clients."""
+    """Number of phones to wait for; `None` for built-in clients."""
 
 
 @dataclass(slots=True)
 class Runner:
-    """A runner that was started."""
+    """A runner process that was started."""
 
     order: Order
     process: subprocess.Popen[bytes] = field(repr=False)
     log: IO[bytes] = field(repr=False)
     plan_path: str
     stop_asked_us: int | None = None
-    _last_words: str | None = field(default=None, repr=False)
+    _last_output: str | None = field(default=None, repr=False)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether the process has ended."""
         return self.process.poll() is not None
 
     def plan(self) -> dict[str, Any]:
-        """What it was told to run, as plain values."""
+        """Return the plan that it runs, as plain values."""
         found: dict[str, Any] = json.loads(self.order.plan_json)
         return found
 
-    def last_words(self) -> str:
-        """The end of what it said."""
-        if self._last_words is not None:
-            return self._last_words
+    def last_output(self) -> str:
+        """Return the end of its output."""
+        if self._last_output is not None:
+            return self._last_output
         try:
             size = os.fstat(self.log.fileno()).st_size
-            tail = os.pread(self.log.fileno(), WORDS_BYTES_MAX, max(0, size - WORDS_BYTES_MAX))
-        except (OSError, ValueError):  # It is being buried just now, or the disk fails.
-            return self._last_words or ""  # type: ignore[redundant-expr]  # Set by another thread.
+            tail = os.pread(self.log.fileno(), TAIL_BYTES_MAX, max(0, size - TAIL_BYTES_MAX))
+        except (OSError, ValueError):  # Another thread is closing the log, or the disk fails.
+            return self._last_output or ""  # type: ignore[redundant-expr]  # Set by another thread.
         return tail.decode(errors="replace").strip()
 
     def bound_log(self) -> None:
-        """Keep the end of a log that has grown too long."""
+        """Truncate a log that is too long, keeping its end."""
         if os.fstat(self.log.fileno()).st_size > LOG_BYTES_MAX:
-            kept = self.last_words()
+            tail = self.last_output()
             os.ftruncate(self.log.fileno(), 0)
-            os.write(self.log.fileno(), kept.encode() + b"\n")
+            os.write(self.log.fileno(), tail.encode() + b"\n")
 
-    def bury(self) -> None:
-        """Keep the last words, let go of the files."""
-        self._last_words = self.last_words()
+    def release(self) -> None:
+        """Keep the last output and release the files of an ended runner."""
+        self._last_output = self.last_output()
         with contextlib.suppress(OSError):
             os.unlink(self.plan_path)
         if self.process.stdin is not None:
@@ -113,17 +113,17 @@ class Runner:
         self.log.close()
 
     def to_json(self, language: str) -> dict[str, Any]:
-        """What the operator is told of it: how it ended in the reader's language, the log as it was written."""
-        words, said = _parted(self.last_words())
+        """Return its state for the operator: its ending in the reader's language, and the end of its log unchanged."""
+        output, sentence = _split_ending(self.last_output())
         exit_code = self.process.poll()
-        if said is None and exit_code is not None and exit_code < 0:
-            said = ending("killed", signal=-exit_code)
+        if sentence is None and exit_code is not None and exit_code < 0:
+            sentence = ending("killed", signal=-exit_code)
         return {
             "state": "ended" if exit_code is not None else self._state(),
             "exit_code": exit_code,
             "phones": self.order.phones,
-            "last_words": words,
-            "ending": None if said is None or exit_code is None else _told(said, language),
+            "last_words": output,
+            "ending": None if sentence is None or exit_code is None else _ending_to_json(sentence, language),
         }
 
     def _state(self) -> str:
@@ -131,7 +131,7 @@ class Runner:
 
 
 class Runners:
-    """The runner that runs, and those that did. `on_end` is called with each that has ended."""
+    """The current runner and earlier ones. `on_end` is called with each one after it has ended."""
 
     def __init__(
         self, on_end: Callable[[Runner], None] = lambda _runner: None, *, patience_us: int = PATIENCE_US
@@ -142,30 +142,30 @@ class Runners:
         self._lock = threading.Lock()
 
     def start(self, order: Order, *, command: Sequence[str] | None = None) -> Runner:
-        """Start a runner. Raises `Conflict` while there is one, `OSError` when the machine has no room for it."""
+        """Start a runner. Raises `Conflict` if one is running, `OSError` if the process cannot be created."""
         with self._lock:
-            now = self._now()
-            if now is not None:
-                raise Conflict(refusal("another_run_under_way", run=now.order.run))
+            current = self._current()
+            if current is not None:
+                raise Conflict(refusal("another_run_under_way", run=current.order.run))
             runner = _spawn(order, command or _command(order))
             self._runners[order.run] = runner
-            while len(self._runners) > REMEMBERED_MAX:
+            while len(self._runners) > RUNNERS_KEPT_MAX:
                 self._runners.popitem(last=False)
         spawn(lambda: self._watch(runner))
         return runner
 
     def running(self) -> Runner | None:
-        """The runner that has not ended."""
+        """Return the runner that has not ended, or `None`."""
         with self._lock:
-            return self._now()
+            return self._current()
 
     def of(self, run: str) -> Runner | None:
-        """The runner that this server started for a run, ended or not."""
+        """Return the runner that this server started for a run, ended or not."""
         with self._lock:
             return self._runners.get(run)
 
     def stop(self, run: str) -> None:
-        """Ask a run's runner to end in order, as Ctrl-C does, or end one that did not. Raises `Conflict`."""
+        """Ask a run's runner to stop, as Ctrl-C does; a repeated call after `PATIENCE_US` kills it. Raises `Conflict`."""
         runner = self.of(run)
         if runner is None or runner.is_over:
             raise Conflict(refusal("run_not_under_way", run=run[:64]))
@@ -177,48 +177,49 @@ class Runners:
             runner.process.kill()
 
     def end(self) -> None:
-        """The server ends: so does the runner."""
+        """Stop the runner because the server ends."""
         runner = self.running()
         if runner is not None:
-            with contextlib.suppress(Conflict):  # It has just ended by itself.
+            with contextlib.suppress(Conflict):  # It has just ended.
                 self.stop(runner.order.run)
 
-    def _now(self) -> Runner | None:
+    def _current(self) -> Runner | None:
         return next((each for each in reversed(self._runners.values()) if not each.is_over), None)
 
     def _watch(self, runner: Runner) -> None:
         while not runner.is_over:
             with contextlib.suppress(OSError, ValueError):
                 runner.bound_log()
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         try:
-            runner.bury()
-        finally:  # Or the room would stay as it was, with phones that wait in it.
+            runner.release()
+        finally:  # Otherwise the room would stay open, with phones waiting in it.
             self._on_end(runner)
 
 
-def _parted(words: str) -> tuple[str, Sentence | None]:
-    """The log without its last line, where that says for the server how the runner ended (app/lab/run/room_runner.py)."""
-    before, _, last = words.rpartition("\n")
+def _split_ending(output: str) -> tuple[str, Sentence | None]:
+    """Split the log from its last line if that is the runner's own report of how it ended (app/lab/run/room_runner.py)."""
+    before, _, last = output.rpartition("\n")
     try:
-        said = from_json(json.loads(last)["ending"])
+        sentence = from_json(json.loads(last)["ending"])
     except (ValueError, KeyError, TypeError):
-        return words, None
-    return (before.rstrip(), said) if isinstance(said, Sentence) else (words, None)
+        return output, None
+    return (before.rstrip(), sentence) if isinstance(sentence, Sentence) else (output, None)
 
 
-def _told(said: Sentence, language: str) -> dict[str, Any]:
+def _ending_to_json(sentence: Sentence, language: str) -> dict[str, Any]:
     return {
-        "code": said.code.removeprefix(ENDING),
-        "parameters": parameters(said.places),
-        "text": in_language(language, said),
+        "code": sentence.code.removeprefix(ENDING),
+        "parameters": parameters(sentence.places),
+        "text": in_language(language, sentence),
     }
 
 
 def _spawn(order: Order, command: Sequence[str]) -> Runner:
     plan_path = _write_plan(order)
-    log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner, and has no name
-    fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)  # Both write at its end, wherever that is after `bound_log`.
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - unnamed, and closed by `release`
+    # Both processes append, also after `bound_log` truncated it.
+    fcntl.fcntl(log, fcntl.F_SETFL, os.O_APPEND)
     environment = child_environment(os.environ)
     if order.certificate:
         environment.setdefault("SSL_CERT_FILE", order.certificate)
@@ -233,9 +234,9 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
                 **environment,
                 "PYTHONPATH": os.pathsep.join(paths),
                 "PYTHONUNBUFFERED": "1",
-                "SIAR_ADMIN_TOKEN": order.token,  # Among the arguments every user of the machine could read it.
+                "SIAR_ADMIN_TOKEN": order.token,  # Not an argument, which every user of the machine could read.
             },
-            start_new_session=True,  # Ctrl-C is for the server, which ends its runner in order.
+            start_new_session=True,  # Ctrl-C must reach the server only, which then stops its runner.
         )
     except BaseException:
         log.close()
@@ -245,7 +246,7 @@ def _spawn(order: Order, command: Sequence[str]) -> Runner:
 
 
 def _write_plan(order: Order) -> str:
-    """Path of a file with the order's plan. Raises `OSError`, and leaves none then."""
+    """Write the order's plan to a temporary file and return its path. Raises `OSError` without leaving a file."""
     handle, path = tempfile.mkstemp(prefix="siar-plan-", suffix=".json")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -257,7 +258,7 @@ def _write_plan(order: Order) -> str:
 
 
 def _server_pid() -> int:
-    """Root of the server's processes: gunicorn's master where one of our workers runs, else this process."""
+    """Return the pid of the server's root process: gunicorn's master if a worker runs here, else this process."""
     return os.getpid() if mode.current() == mode.THREADS else os.getppid()
 
 

@@ -1,4 +1,4 @@
-"""What one server process is made of, wired once: settings, broker, fan-out, transports, source, devices."""
+"""The components of one server process, wired once: settings, broker, fan-out, transports, source, devices."""
 
 from __future__ import annotations
 
@@ -41,46 +41,46 @@ from app.store.archive.run_index import RunIndex
 from app.store.archive.trash import Trash
 
 FORGET_PER_S = 0.5
-FORGET_AT_ONCE = 30
-"""A class that leaves, each deleting its own."""
+FORGET_BURST = 30
+"""Deletions of a device's records: sustained rate and burst of the server. The burst lets a whole class leave at once."""
 FORGET_PER_S_OF_NETWORK = 0.25
-FORGET_AT_ONCE_OF_NETWORK = 20
-"""Below the others', so that a stranger who asks steadily leaves them half. A class behind one router shares this: of 200
-phones the last waits a quarter of an hour at most, and is told to ask again."""
+FORGET_BURST_OF_NETWORK = 20
+"""Rate and burst per client network, lower so that a single network can use at most half of the sustained rate. A class behind
+one router shares it: the last of 200 phones has to retry for up to a quarter of an hour."""
 
 SPOOL_SHARE_OF_NETWORK = 0.75
-"""Of a run's spool: devices are free, so that a bound by device alone holds nobody up. Three quarters of 256 MB, because
-a class behind one router has one address: 200 phones post at most 140 MB to a preset's run (317 bytes for an arrival, 80
-for a probe of the clock, every repeat of a void block made). What is left to all others holds 200,000 arrivals."""
+"""One network's share of a run's spool. Device ids are free, so a limit per device alone restrains nobody. A class behind one
+router has one address: 200 phones post at most 140 MB to a preset's run (317 bytes per arrival, 80 per clock probe, all void
+blocks repeated), which fits into three quarters of 256 MB. The rest holds 200,000 arrivals of others."""
 
 
-class Requests:
-    """HTTP requests so far, the transports' own included; a trial counts those that came in between."""
+class RequestCounter:
+    """Counter of HTTP requests, including the transports'; a trial reports how many came during it."""
 
     def __init__(self) -> None:
         self._next = itertools.count(1)
-        self._answered = 0
+        self._total = 0
 
     def count(self) -> None:
-        """One more."""
-        self._answered = next(self._next)
+        """Count one request."""
+        self._total = next(self._next)
 
     def answered(self) -> int:
-        """How many there were."""
-        return self._answered
+        """Return the number of requests so far."""
+        return self._total
 
 
 @dataclass(slots=True)
 class Services:
-    """The parts, by name; views get them from `flask.current_app.extensions["siar"]`."""
+    """The components by name. Views get them from `flask.current_app.extensions["siar"]`."""
 
     settings: Settings
     broker: Broker
     history_cache: HistoryCache | None
-    """`None`: every answer is made from this process's own memory."""
+    """Cache of history responses; `None` if each is built from this process's own memory."""
     fanout: Fanout
     compresses: Compresses
-    """Of streams and channels."""
+    """Decides per request whether to compress streams and messages."""
     sse: SseTransport
     socketio: SocketIoTransport
     trials: Trials
@@ -89,17 +89,17 @@ class Services:
     run: str
     """Id of the live run."""
     started_us: ServerUs
-    requests: Requests
+    requests: RequestCounter
     admission: Admission
     publish_rate: Rate
     room: Room
     invitation: Invitation
-    join_guesses: AuthThrottle
-    """Wrong codes, by address."""
+    join_throttle: AuthThrottle
+    """Throttle for wrong join codes."""
     practice: Practice
     receipts: Receipts
     forget_rate: SharedRate
-    """Of requests to delete what was recorded: each looks through all runs."""
+    """Rate limit of deletions of a device's records, each of which searches all runs."""
     operators: Operators
     archive: RunIndex
     trash: Trash
@@ -107,12 +107,12 @@ class Services:
     draining: bool = False
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
-        """Whether a request's connection becomes ours: if the settings say so and it can be."""
+        """Return whether a request's connection is to be detached: the settings say so and the server permits it."""
         loop = self.fanout.broadcaster.loop
         return self.settings.fanout == "direct" and loop.is_possible and can_take_over(environ)
 
     def drain(self) -> None:
-        """Say goodbye to every client; not ready any more."""
+        """Begin closing every connection, and stop being ready."""
         self.draining = True
         self.runners.end()
         self.fanout.drain()
@@ -120,12 +120,12 @@ class Services:
         self.broker.leave_rooms()
 
     def is_drained(self) -> bool:
-        """Whether the kernel has taken everything that was written to connections which end."""
+        """Return whether the kernel has taken everything that was written to closing connections."""
         return not self.fanout.broadcaster.ending
 
 
 def build(app: flask.Flask, settings: Settings) -> Services:
-    """Everything that `settings` ask for, on `app`."""
+    """Create all components that `settings` ask for, and attach them to `app`."""
     broker = make_broker(settings)
     broadcaster = Flusher(
         Loop(),
@@ -144,7 +144,7 @@ def build(app: flask.Flask, settings: Settings) -> Services:
     compresses = _compression(settings, room, devices)
     sse, socketio = _transports(app, settings, fanout, broker, admission, devices, compresses)
     run = settings.run or live_run_id()
-    requests = Requests()
+    requests = RequestCounter()
     trials = Trials(broker, fanout, requests_answered=requests.answered)
     return Services(
         settings=settings,
@@ -169,38 +169,39 @@ def build(app: flask.Flask, settings: Settings) -> Services:
         publish_rate=Rate(per_s=settings.publish_per_s_max, burst=settings.publish_per_s_max),
         room=room,
         invitation=Invitation(settings.operator_key.encode() or secrets.token_bytes(32)),
-        join_guesses=AuthThrottle(clock.now_us),
+        join_throttle=AuthThrottle(clock.now_us),
         practice=Practice(room, trials),
         receipts=Receipts(),
         forget_rate=SharedRate(
             per_s=FORGET_PER_S,
-            burst=FORGET_AT_ONCE,
+            burst=FORGET_BURST,
             network_per_s=FORGET_PER_S_OF_NETWORK,
-            network_burst=FORGET_AT_ONCE_OF_NETWORK,
+            network_burst=FORGET_BURST_OF_NETWORK,
         ),
         operators=Operators(
             token=settings.admin_token, first_key=settings.operator_key if settings.first_link else ""
         ),
         archive=RunIndex(settings.runs_dir),
         trash=Trash(settings.runs_dir),
-        runners=Runners(on_end=lambda runner: _tidy_up_behind(runner, room, trials)),
+        runners=Runners(on_end=lambda runner: _release_after(runner, room, trials)),
     )
 
 
-def _tidy_up_behind(runner: Runner, room: Room, trials: Trials) -> None:
-    """A runner has ended: if it died without a word, its phones and the next experiment must not wait for it."""
-    room.give_up(runner.order.run)
-    trials.give_up(runner.order.run)
+def _release_after(runner: Runner, room: Room, trials: Trials) -> None:
+    """Release the room and the trial of an ended runner, in case it died without doing so itself."""
+    room.abandon(runner.order.run)
+    trials.abandon(runner.order.run)
 
 
 def _compression(settings: Settings, room: Room, devices: Devices) -> Compresses:
-    """As the arm says for phones in a trial which is about it; else everyone's or nobody's, as the settings say.
+    """Return the decision whether to compress: a trial's compression factor for its phones, else the setting.
 
-    Whoever is sent compressed messages may send some, and what unpacks to a thousand times its length: no stranger chooses.
+    Clients cannot choose, because a client that gets compressed messages may also send them, and they may decompress to a
+    thousand times their length.
     """
 
     def compresses(environ: dict[str, Any]) -> bool:
-        # Read as Flask reads it: `werkzeug.http` has one of the same name, which raises for cookies that are no UTF-8.
+        # As in Flask. `werkzeug.http.parse_cookie` would raise for cookies that are not UTF-8.
         device = devices.from_cookie(parse_cookie(environ.get("HTTP_COOKIE")).get(COOKIE))
         asked = None if device is None else room.compresses(device)
         return settings.compression if asked is None else asked
@@ -235,7 +236,7 @@ def _transports(
         ping_timeout_s=settings.ping_timeout_s,
         queue_max=settings.queue_notifications_max,
         compresses=compresses,
-        # Polls of one session must reach the process that has it, and these share a port.
+        # All polls of a session must reach the same process, but several workers share one port.
         polling=settings.workers == 1,
         direct=settings.fanout == "direct" and fanout.broadcaster.loop.is_possible,
         socket_options=socket_options,
@@ -252,5 +253,5 @@ def _transports(
 
 
 def live_run_id() -> str:
-    """The live run's id: when this server started, sortable, and who it is."""
+    """Return the live run's id: the start time, so that ids sort by it, and part of the timebase."""
     return f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"

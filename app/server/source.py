@@ -1,7 +1,7 @@
-"""The source of a trial: paces, stamps and publishes, and keeps its own lateness.
+"""The source of a trial: paces, stamps and publishes notifications, and records its own lateness.
 
-The schedule is fixed before the first notification (core/pacing.py), and delays count from it, so that a source
-that stalls cannot hide its stall. One trial runs at a time.
+The schedule is fixed before the first notification (core/pacing.py). Delays count from it, so that a stalling source
+cannot hide its stall. One trial runs at a time.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from app.server.fanout.instrument import Instrument
 from app.server.wsgi.timer import Timer
 
 TRIALS_KEPT_MAX = 64
-"""A runner asks for a trial's record right after it; older ones are forgotten."""
+"""A runner reads a trial's record right after it; older trials are dropped."""
 
 TITLE = "Siar trial"
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOrder:
-    """What the runner asks of the source."""
+    """The runner's order for one trial."""
 
     run: str
     trial: int
@@ -46,17 +46,17 @@ class TrialOrder:
     start_after_ms: int
     drain_ms: int
     instrument: bool = False
-    """Whether to record when the kernel took what."""
+    """True to record when the kernel took each notification's bytes."""
 
     @property
     def topic(self) -> str:
-        """Names the trial; never an operator's topic."""
+        """Return the trial's topic, which operators cannot use."""
         return f"{TRIAL_TOPIC_PREFIX}{self.trial}"
 
 
 @dataclass(slots=True)
 class Trial:
-    """A trial's state and record."""
+    """State and record of a trial."""
 
     order: TrialOrder
     first_due_us: int
@@ -66,22 +66,22 @@ class Trial:
     published: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(seq, offset, due_us, sent_us) of each notification."""
     state: str = "running"
-    """`running`, then `done`; `closed` by the runner; `voided` by a forced publish; `failed`."""
+    """`running`, then `done`; or `closed` by the runner; `voided` by a forced publish; `failed`."""
     disturbances: int = 0
-    """Requests that were answered during it."""
+    """Number of HTTP requests during the trial."""
     requests_before: int = 0
-    """The server's count of requests when it began: at its order, then at its first notification."""
+    """The server's request counter at the order, replaced by its value at the first notification."""
     failure: str | None = None
     paths: set[str] = field(default_factory=set)
-    """How connections of its transport were written to when it began and when it ended."""
+    """Ways of writing to the transport's connections, at the trial's start and end."""
     codings: set[str] = field(default_factory=set)
-    """What was done with the bytes of those who asked for its topic, likewise."""
+    """Encodings of the connections subscribed to the trial's topic, at the trial's start and end."""
     instrument: Instrument | None = None
-    """Of the newest trial only: a recording is large."""
+    """Recording of the newest trial; older ones are dropped because they are large."""
 
 
 class Trials:
-    """The trials of this server: at most one at a time."""
+    """The trials of this server, at most one at a time."""
 
     def __init__(self, broker: Broker, fanout: Fanout, *, requests_answered: Callable[[], int]) -> None:
         self._broker = broker
@@ -91,10 +91,10 @@ class Trials:
         self._active: Trial | None = None
         self._lock = threading.Lock()
         self.runs: OrderedDict[str, None] = OrderedDict()
-        """Runs that were ever named here: a device may post deliveries for them."""
+        """Runs named by trials so far, oldest first: devices may post deliveries for them."""
 
     def start(self, order: TrialOrder) -> Trial:
-        """Begin a trial. Raises `Conflict` while another one is running, `Malformed` for an impossible order."""
+        """Begin a trial. Raises `Conflict` if another one is running, `Malformed` for an impossible order."""
         _check_payload(order)
         with self._lock:
             now_us = clock.now_us()
@@ -119,14 +119,14 @@ class Trials:
         return trial
 
     def get(self, run: str, trial: int) -> Trial:
-        """The trial's record so far. Raises `Unknown`."""
+        """Return the trial's record so far. Raises `Unknown`."""
         found = self._trials.get((run, trial))
         if found is None:
             raise Unknown(refusal("trial_unknown", trial=trial, run=run[:64]))
         return found
 
     def close(self, run: str, trial: int) -> Trial:
-        """The runner has accounted for everything, or gives up: operators may publish again. Raises `Unknown`."""
+        """Close a trial that the runner has finished or abandoned; operators may publish again. Raises `Unknown`."""
         found = self.get(run, trial)
         with self._lock:
             if found.state in ("running", "done"):
@@ -134,14 +134,14 @@ class Trials:
             self._end_instrument(found)
         return found
 
-    def give_up(self, run: str) -> None:
-        """Close the newest trial if it is one of `run`, whose runner has gone: the next must not wait for its end."""
+    def abandon(self, run: str) -> None:
+        """Close the current trial if it belongs to `run`, whose runner is gone, so that the next one need not wait."""
         trial = self._active
         if trial is not None and trial.order.run == run:
             self.close(run, trial.order.trial)
 
     def instrument(self, run: str, trial: int) -> dict[str, Any]:
-        """What was recorded of a trial that is over. Raises `Unknown`, and `Conflict` while it is running."""
+        """Return the recording of a trial that is over. Raises `Unknown`, and `Conflict` while it is running."""
         found = self.get(run, trial)
         if found.instrument is None:
             raise Unknown(refusal("trial_not_recorded", trial=trial))
@@ -150,15 +150,15 @@ class Trials:
         return found.instrument.answer(found.published)
 
     def active(self) -> Trial | None:
-        """The trial that a publish would disturb."""
+        """Return the trial that publishing would disturb, or `None`."""
         trial = self._active
         if trial is not None and self._is_running(trial, clock.now_us()):
             return trial
-        self._end_instrument(trial)  # A runner that died has not closed it.
+        self._end_instrument(trial)  # A runner that died has not closed the trial.
         return None
 
     def void(self, trial: Trial) -> None:
-        """An operator insisted on publishing: the trial is of no use any more."""
+        """Mark a trial as unusable, because an operator insisted on publishing."""
         trial.state = "voided"
 
     @staticmethod
@@ -170,7 +170,7 @@ class Trials:
 
     @staticmethod
     def _is_running(trial: Trial, now_us: ServerUs) -> bool:
-        """A source that is late runs on behind its end; what it has sent may be on its way until then."""
+        """Return whether a trial is running: a late source exceeds its end, and sent notifications need the drain time."""
         return trial.state == "running" or (trial.state == "done" and now_us < trial.ends_us)
 
     def _remember(self, trial: Trial) -> None:
@@ -209,13 +209,13 @@ class Trials:
             timer.wait_until(due)
             if trial.state not in ("running", "done"):
                 return
-            if seq == 0:  # Phones ask what to do until they know that it runs: that disturbs nothing yet.
+            if seq == 0:  # Phones poll until they learn that the trial runs; that is no disturbance yet.
                 trial.requests_before = self._requests_answered()
             sent = self._broker.publish(draft).notification
             trial.published.append((seq, sent.offset, due, sent.sent_us))
 
     def _draft(self, order: TrialOrder, seq: int, due: ServerUs) -> Draft:
-        """Made before it is due. Only we publish during a trial, so that the next offset is known."""
+        """Build a notification before it is due. Only this source publishes during a trial, so the next offset is known."""
         position = self._broker.position()
         following = Position(position.epoch, position.offset + 1)
         data = _data(order, seq)
@@ -249,7 +249,7 @@ def _wire(position: Position, order: TrialOrder, due: int, data: dict[str, Any])
         "offset": position.offset,
         "topic": order.topic,
         "due_us": due,
-        "sent_us": due,  # as many digits as the real one
+        "sent_us": due,  # As many digits as the real value.
         "title": TITLE,
         "body": "",
         "data": data,
@@ -257,7 +257,7 @@ def _wire(position: Position, order: TrialOrder, due: int, data: dict[str, Any])
 
 
 def _check_payload(order: TrialOrder) -> None:
-    """Raises `Malformed` when the fixed part alone is longer than the payload."""
+    """Raise `Malformed` if the fixed part alone is longer than the payload."""
     longest = _wire(Position("e" * 8, 10**9), order, clock.now_us(), _data(order, 10**6))
     size = utf8_bytes(encode_json(longest))
     if size > order.payload_bytes:

@@ -21,7 +21,7 @@ import flask_socketio
 from flask_socketio import SocketIO
 
 from app.server.fanout.flusher import Flusher
-from app.server.transports.socket_io.engine.direct_websocket import WebSocketOutlet, direct_websocket
+from app.server.transports.socket_io.engine.direct_websocket import DetachedWebSocket, direct_websocket
 from app.server.transports.socket_io.engine.limits import IncomingLimits
 from app.server.transports.socket_io.engine.server import EngineServer, never
 from app.server.transports.socket_io.engine.websocket import ServeWebSocket, stock_websocket
@@ -41,7 +41,7 @@ def _websocket(fanout: str, *, max_payload: int) -> ServeWebSocket:
         return stock
     broadcaster = Flusher(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
     return direct_websocket(
-        lambda taken, entry: WebSocketOutlet(broadcaster, taken, entry, message_bytes_max=max_payload),
+        lambda taken, attempt: DetachedWebSocket(broadcaster, taken, attempt, message_bytes_max=max_payload),
         compresses=never,
         options=OPTIONS,
         otherwise=stock,
@@ -119,7 +119,7 @@ def _tell_sessions(app: flask.Flask, echo: EngineServer) -> None:
         return {
             "is_polled": session.is_polled,
             "is_posting": session.is_posting,
-            "is_upgrading": session.entry is not None,
+            "is_upgrading": session.upgrade_attempt is not None,
             "is_upgraded": session.upgraded,
         }
 

@@ -54,7 +54,7 @@ MINUTE_S = 60.0
 SAMPLE_S = 1.0
 GATHER_TIMEOUT_S = 300.0
 LINGER_S = 60.0
-"""A session that has ended is held until its ping would have been due (server/transports/socket_io/engine/deadlines.py: nothing is taken out early)."""
+"""A session that has ended is held until its ping would have been due (server/transports/socket_io/engine/timer.py: nothing is taken out early)."""
 
 SETTLE_TIMEOUT_S = 180.0
 """Long beyond need: only what never comes is a failure."""

@@ -50,7 +50,7 @@ class Bench:
         assert self.room.phase is Phase.RUNNING
 
     def seats(self) -> dict[str, int]:
-        return {each.device: each.seat for each in self.room.here()}
+        return {each.device: each.seat for each in self.room.present()}
 
 
 def trial(*devices: str, **members: Any) -> RoomTrial:

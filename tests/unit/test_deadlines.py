@@ -1,6 +1,6 @@
 """Equal periods fall due in the order in which they began."""
 
-from app.server.transports.socket_io.engine.deadlines import Deadlines
+from app.server.transports.socket_io.engine.timer import Deadlines
 
 
 def test_items_are_due_after_their_period_in_the_order_in_which_they_came() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.core.units import ServerUs
-from app.server.deliveries import SECRET_FILE, DeviceFull, Devices, NetworkFull, Spool, kept_secret
+from app.server.deliveries import SECRET_FILE, DeviceFull, Devices, NetworkFull, Spool, read_or_create_secret
 from tests.support.patience import PATIENCE_S
 
 
@@ -77,7 +77,7 @@ def test_a_damaged_secret_is_said_and_not_used(tmp_path: Path) -> None:
     (tmp_path / SECRET_FILE).write_bytes(b"short")
 
     with pytest.raises(OSError, match="damaged"):
-        kept_secret(tmp_path / SECRET_FILE)
+        read_or_create_secret(tmp_path / SECRET_FILE)
 
 
 def test_a_repeat_is_not_called_stored_while_the_first_may_still_fail(tmp_path: Path) -> None:

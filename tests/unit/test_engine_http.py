@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from app.server.transports.socket_io.engine.http import BadRequest, read_body
+from app.server.transports.socket_io.engine.server import BadRequest, read_body
 
 
 class Body(io.BytesIO):

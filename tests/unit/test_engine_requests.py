@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import AttemptState, WebSocketAttempt
 from app.server.transports.socket_io.engine.server import EngineServer
 
 HANDSHAKE = {
@@ -23,7 +23,7 @@ class Endpoint:
     """An engine whose WebSockets are only counted."""
 
     def __init__(self) -> None:
-        self.entries: list[WebSocketEntry] = []
+        self.attempts: list[WebSocketAttempt] = []
         self.statuses: list[str] = []
         self.engine = EngineServer(
             websocket=self._take,
@@ -37,8 +37,8 @@ class Endpoint:
             environ = {"REQUEST_METHOD": "GET", "QUERY_STRING": query, "gunicorn.socket": sock, **headers}
             return list(self.engine.handle_request(environ, self._start))
 
-    def _take(self, entry: WebSocketEntry, _environ: Any, _start_response: Any) -> list[bytes]:
-        self.entries.append(entry)
+    def _take(self, attempt: WebSocketAttempt, _environ: Any, _start_response: Any) -> list[bytes]:
+        self.attempts.append(attempt)
         return []
 
     def _start(self, status: str, _headers: list[tuple[str, str]]) -> None:
@@ -51,7 +51,7 @@ def test_of_a_transport_that_is_named_twice_the_first_counts(transports: str) ->
 
     endpoint.request(f"EIO=4&{transports}", **HANDSHAKE)
 
-    assert [entry.state for entry in endpoint.entries] == [UpgradeState.NEW]
+    assert [attempt.state for attempt in endpoint.attempts] == [AttemptState.NEW]
     assert endpoint.statuses == [], "who asks for a WebSocket is given no poll"
 
 
@@ -72,7 +72,7 @@ def test_a_websocket_is_not_given_to_who_named_polling_first() -> None:
     endpoint.request("EIO=4&transport=polling&transport=websocket")
     endpoint.request("EIO=4&transport=polling&transport=websocket", HTTP_UPGRADE="websocket")
 
-    assert endpoint.entries == []
+    assert endpoint.attempts == []
     assert endpoint.statuses == ["200 OK", "400 Bad Request"]
 
 

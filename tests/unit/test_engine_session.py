@@ -12,7 +12,7 @@ from engineio.packet import Packet
 
 from app import clock
 from app.core.errors import MalformedFrame
-from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import AttemptState, WebSocketAttempt
 from app.server.transports.socket_io.engine.limits import POLL_BYTES_MAX, IncomingLimits
 from app.server.transports.socket_io.engine.packets import message
 from app.server.transports.socket_io.engine.server import EngineServer
@@ -47,7 +47,7 @@ class Server:
     def __init__(self, **options: Any) -> None:
         self.ticks: list[Tick] = []
         self.engine = EngineServer(
-            websocket=lambda _entry, _environ, _start_response: [],
+            websocket=lambda _attempt, _environ, _start_response: [],
             run_timer=self.ticks.append,
             async_mode="threading",
             **options,
@@ -154,7 +154,7 @@ def test_a_poll_that_waits_when_the_session_is_let_go_is_not_told_of_an_end(serv
         assert poll.is_alive()
         time.sleep(0.001)
 
-    session.let_go()
+    session.close_for_reconnect()
     poll.join()
 
     assert [pkt.encode() for pkt in answers[0] or []] == ["6"]
@@ -166,7 +166,7 @@ def test_what_waits_when_the_session_is_let_go_is_taken_without_a_close_behind_i
     session = server.open()
     session.send(message("last"))
 
-    session.let_go()
+    session.close_for_reconnect()
 
     assert [pkt.encode() for pkt in session.poll(None) or []] == ["4last"]
     assert session.poll(None) is None
@@ -174,73 +174,73 @@ def test_what_waits_when_the_session_is_let_go_is_taken_without_a_close_behind_i
 
 def test_an_upgrade_that_does_not_end_is_ended(server: Server) -> None:
     session, channel = server.open(), ListChannel()
-    entry = server.engine._enter(session, {})
-    entry.begin(channel)
-    entry.receive("2probe")
+    attempt = server.engine._attempt_for(session, {})
+    attempt.begin(channel)
+    attempt.receive("2probe")
 
     follow(server, 11)
 
     assert channel.closed
-    assert session.entry is None
+    assert session.upgrade_attempt is None
     assert server.ended == {}
 
 
 @pytest.mark.parametrize(
     ("messages", "sent", "state"),
     [
-        (["2probe", "5"], ["3probe"], UpgradeState.OPEN),
-        (["2probe", "2probe", "5"], ["3probe", "3probe"], UpgradeState.OPEN),
-        (["2probe"], ["3probe"], UpgradeState.PROBING),
-        (["5"], [], UpgradeState.ENDED),
-        (["2"], [], UpgradeState.ENDED),
-        (["4hello"], [], UpgradeState.ENDED),
-        ([b"2probe"], [], UpgradeState.ENDED),
-        (["nonsense"], [], UpgradeState.ENDED),
-        (["2probe", "4hello"], ["3probe"], UpgradeState.ENDED),
-        (["2probe", "1"], ["3probe"], UpgradeState.ENDED),
-        (["4hello", "2probe", "5"], [], UpgradeState.ENDED),
+        (["2probe", "5"], ["3probe"], AttemptState.OPEN),
+        (["2probe", "2probe", "5"], ["3probe", "3probe"], AttemptState.OPEN),
+        (["2probe"], ["3probe"], AttemptState.PROBING),
+        (["5"], [], AttemptState.ENDED),
+        (["2"], [], AttemptState.ENDED),
+        (["4hello"], [], AttemptState.ENDED),
+        ([b"2probe"], [], AttemptState.ENDED),
+        (["nonsense"], [], AttemptState.ENDED),
+        (["2probe", "4hello"], ["3probe"], AttemptState.ENDED),
+        (["2probe", "1"], ["3probe"], AttemptState.ENDED),
+        (["4hello", "2probe", "5"], [], AttemptState.ENDED),
     ],
 )
 def test_an_upgrade_goes_one_way(
-    server: Server, messages: list[str | bytes], sent: list[str], state: UpgradeState
+    server: Server, messages: list[str | bytes], sent: list[str], state: AttemptState
 ) -> None:
     session, channel = server.open(), ListChannel()
-    entry = server.engine._enter(session, {})
+    attempt = server.engine._attempt_for(session, {})
 
-    entry.begin(channel)
+    attempt.begin(channel)
     for each in messages:
-        entry.receive(each)
+        attempt.receive(each)
 
     assert channel.sent == sent
-    assert entry.state is state
-    assert channel.closed is (state is UpgradeState.ENDED)
-    assert session.upgraded is (state is UpgradeState.OPEN)
-    assert (session.entry is entry) is (state is UpgradeState.PROBING)
+    assert attempt.state is state
+    assert channel.closed is (state is AttemptState.ENDED)
+    assert session.upgraded is (state is AttemptState.OPEN)
+    assert (session.upgrade_attempt is attempt) is (state is AttemptState.PROBING)
     assert server.heard == []
     assert server.ended == {}
 
 
 def test_a_session_tries_one_websocket_at_a_time(server: Server) -> None:
     session = server.open()
-    first, second = server.engine._enter(session, {}), server.engine._enter(session, {})
+    first, second = server.engine._attempt_for(session, {}), server.engine._attempt_for(session, {})
     channel = ListChannel()
 
     second.begin(channel)
 
-    assert (first.state, second.state, channel.closed) == (UpgradeState.PROBING, UpgradeState.ENDED, True)
+    assert (first.state, second.state, channel.closed) == (AttemptState.PROBING, AttemptState.ENDED, True)
     first.lost()
-    assert server.engine._enter(session, {}).state is UpgradeState.PROBING
+    assert server.engine._attempt_for(session, {}).state is AttemptState.PROBING
 
 
 def test_what_breaks_the_protocol_ends_the_session_once(server: Server) -> None:
     session, channel = server.open(), ListChannel()
-    entry = WebSocketEntry(session, UpgradeState.NEW)
-    entry.begin(channel)
+    attempt = WebSocketAttempt(session, AttemptState.NEW)
+    attempt.begin(channel)
 
     for _ in range(3):
-        entry.receive("nonsense")
-    entry.receive("4behind")
-    entry.lost()
+        attempt.receive("nonsense")
+    attempt.receive("4behind")
+    attempt.lost()
 
     assert channel.sent[1:] == ["1"]
     assert server.heard == []

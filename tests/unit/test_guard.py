@@ -9,7 +9,7 @@ import pytest
 
 from app.core.prefix import OWN_SEGMENTS, clean_prefix
 from app.server.factory import create_app
-from app.server.services import Requests
+from app.server.services import RequestCounter
 from app.server.web.guard import Guard
 from app.settings import Settings
 
@@ -28,7 +28,9 @@ def asked(
         start_response("200 OK", [])
         return []
 
-    guard = Guard(app, allowed_hosts=allowed, requests=Requests(), trusted_proxies=(PROXY,), prefix=prefix)
+    guard = Guard(
+        app, allowed_hosts=allowed, requests=RequestCounter(), trusted_proxies=(PROXY,), prefix=prefix
+    )
     environ = {
         "REQUEST_METHOD": "POST", "PATH_INFO": path, "SCRIPT_NAME": "", "QUERY_STRING": "", "RAW_URI": path,
         "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": peer, "wsgi.url_scheme": "http",

@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from app.server.auth_throttle import ADDRESSES_MAX, GUESSES_MAX, TooManyGuesses
+from app.server.auth_throttle import ADDRESSES_MAX, FAILURES_MAX, TooManyGuesses
 from app.server.operators import (
     LINK_S,
     LINKS_MAX,
@@ -91,7 +91,7 @@ def test_of_too_many_links_and_sessions_the_oldest_go(operators: Operators) -> N
 def test_after_five_wrong_tokens_the_right_one_waits_for_the_rest_of_the_minute(
     operators: Operators, clock: Stopped
 ) -> None:
-    guess_wrong(operators, GUESSES_MAX)
+    guess_wrong(operators, FAILURES_MAX)
     clock.pass_s(20)
 
     with pytest.raises(TooManyGuesses) as refused:
@@ -102,7 +102,7 @@ def test_after_five_wrong_tokens_the_right_one_waits_for_the_rest_of_the_minute(
 
 
 def test_wrong_links_and_wrong_tokens_count_together(operators: Operators) -> None:
-    guess_wrong(operators, GUESSES_MAX - 1)
+    guess_wrong(operators, FAILURES_MAX - 1)
     with pytest.raises(WrongKey):
         operators.sign_in("wrong", address=HERE)
 
@@ -111,7 +111,7 @@ def test_wrong_links_and_wrong_tokens_count_together(operators: Operators) -> No
 
 
 def test_wrong_tokens_that_come_slowly_never_wait(operators: Operators, clock: Stopped) -> None:
-    for _ in range(3 * GUESSES_MAX):
+    for _ in range(3 * FAILURES_MAX):
         guess_wrong(operators, 1)
         clock.pass_s(15)
 
@@ -119,19 +119,19 @@ def test_wrong_tokens_that_come_slowly_never_wait(operators: Operators, clock: S
 
 
 def test_the_server_s_own_runner_never_waits_for_a_guesser_on_its_machine(operators: Operators) -> None:
-    guess_wrong(operators, GUESSES_MAX)
+    guess_wrong(operators, FAILURES_MAX)
 
     assert operators.is_token(operators.runner_token, address=HERE)
 
 
 def test_one_guesser_does_not_make_others_wait(operators: Operators) -> None:
-    guess_wrong(operators, GUESSES_MAX)
+    guess_wrong(operators, FAILURES_MAX)
 
     assert operators.is_token("right", address="192.168.1.8")
 
 
 def test_the_addresses_of_one_ipv6_customer_are_one_guesser(operators: Operators) -> None:
-    for number in range(GUESSES_MAX):
+    for number in range(FAILURES_MAX):
         guess_wrong(operators, 1, f"2001:db8::{number:x}")
 
     with pytest.raises(TooManyGuesses):
@@ -140,14 +140,14 @@ def test_the_addresses_of_one_ipv6_customer_are_one_guesser(operators: Operators
 
 
 def test_no_token_is_no_guess(operators: Operators) -> None:
-    for _ in range(3 * GUESSES_MAX):
+    for _ in range(3 * FAILURES_MAX):
         assert not operators.is_token("", address=HERE)
 
     assert operators.is_token("right", address=HERE)
 
 
 def test_guessers_are_remembered_up_to_a_bound(operators: Operators) -> None:
-    guess_wrong(operators, GUESSES_MAX)
+    guess_wrong(operators, FAILURES_MAX)
     for number in range(ADDRESSES_MAX):
         guess_wrong(operators, 1, f"10.0.{number // 256}.{number % 256}")
 
@@ -161,7 +161,7 @@ def test_a_guesser_behind_the_operators_address_does_not_keep_out_who_has_a_draw
     drawn = secrets.token_urlsafe(24)
     operators = Operators(token=drawn, now_us=clock)
     key = operators.new_link_key()
-    for _ in range(GUESSES_MAX):
+    for _ in range(FAILURES_MAX):
         operators.is_token("wrong", address=HERE)
 
     session = operators.sign_in(key, address=HERE)

@@ -12,7 +12,7 @@ from app.core.errors import Conflict, Unknown
 from app.server.room import views
 from app.server.room.participant import AWAY_AFTER_US
 from app.server.room.phases import Experiment, Phase
-from app.server.room.room import COUNTDOWN_US, LATECOMERS_US, REMEMBERED_US
+from app.server.room.room import COUNTDOWN_US, LATECOMERS_US, PARTICIPANT_SILENCE_US
 from app.server.room.seats import PARTICIPANTS_MAX
 from tests.unit.support_room import ONE_MORE_US, Bench
 
@@ -75,7 +75,7 @@ def test_a_silent_phone_is_away_and_keeps_its_seat() -> None:
 
     bench.pass_time(AWAY_AFTER_US + ONE_MORE_US, heard_of=("b",))
 
-    assert [bench.room.is_away(each) for each in bench.room.here()] == [True, False]
+    assert [bench.room.is_away(each) for each in bench.room.present()] == [True, False]
     assert bench.room.ready_count() == 1
     assert bench.seats() == {"a": 1, "b": 2}
     bench.room.report("a", {})
@@ -168,7 +168,7 @@ def test_a_phone_that_left_in_the_middle_may_come_back() -> None:
     bench.begin("a", "b")
 
     bench.room.leave("a")
-    gone = [each.device for each in bench.room.here()]
+    gone = [each.device for each in bench.room.present()]
     bench.join("a")
 
     assert gone == ["b"]
@@ -193,13 +193,13 @@ def test_who_is_here_stays_for_the_next_experiment_and_says_again_that_it_is_rea
     bench.room.report("b", {"trial_ready": 4, "trial_done": 4})
     bench.room.finish({}, run="run-1")
 
-    bench.pass_time(REMEMBERED_US, heard_of=("b", "c"))
+    bench.pass_time(PARTICIPANT_SILENCE_US, heard_of=("b", "c"))
     bench.pass_time(ONE_MORE_US)
     bench.room.open(Experiment("run-2", 2, 60.0))
 
     assert bench.seats() == {"b": 1, "c": 2}
     assert bench.room.phase is Phase.GATHERING
-    first = bench.room.here()[0]
+    first = bench.room.present()[0]
     assert (first.ready, first.taking_part, first.trial_ready, first.trial_done) == (False, False, None, None)
 
 
@@ -215,7 +215,7 @@ def test_friendly_names_are_different_for_a_room_full_of_phones() -> None:
     bench = Bench(wanted_count=1)
     bench.join(*(f"d-{number}" for number in range(PARTICIPANTS_MAX)))
 
-    names = {each.name.casefold() for each in bench.room.here()}
+    names = {each.name.casefold() for each in bench.room.present()}
 
     assert len(names) == PARTICIPANTS_MAX
 

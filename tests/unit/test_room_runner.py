@@ -10,7 +10,7 @@ import pytest
 from app.core.errors import Conflict
 from app.server.room import views
 from app.server.room.phases import Experiment, Phase
-from app.server.room.room import OVER_KEPT_MAX, RUNNER_SILENCE_US, RUNNER_SILENT, Room
+from app.server.room.room import ENDED_RUNS_MAX, RUNNER_SILENCE_US, RUNNER_SILENT, Room
 from tests.unit.support_room import ONE_MORE_US, Bench, trial
 
 
@@ -45,33 +45,33 @@ def test_a_room_that_is_closed_already_is_closed_again_in_peace() -> None:
 def test_a_run_that_has_ended_takes_nothing_more_even_when_the_next_one_is_open(end: str) -> None:
     bench = Bench()
     bench.join("a")
-    was_over = bench.room.is_over("run-1")
+    was_over = bench.room.has_ended("run-1")
     bench.room.finish({}, run="run-1") if end == "finish" else bench.room.close()
-    at_end = bench.room.is_over("run-1")
+    at_end = bench.room.has_ended("run-1")
     bench.room.close()
     bench.room.open(Experiment("run-2", 2, 60.0))
 
-    assert (was_over, at_end, bench.room.is_over("run-1")) == (False, True, True)
-    assert not bench.room.is_over("run-2")
+    assert (was_over, at_end, bench.room.has_ended("run-1")) == (False, True, True)
+    assert not bench.room.has_ended("run-2")
 
 
 def test_runs_that_have_ended_are_remembered_up_to_a_bound() -> None:
     bench = Bench()
-    for number in range(2 * OVER_KEPT_MAX):
+    for number in range(2 * ENDED_RUNS_MAX):
         bench.room.close()
         bench.room.open(Experiment(f"again-{number}", 2, 60.0))
 
-    found = [number for number in range(2 * OVER_KEPT_MAX) if bench.room.is_over(f"again-{number}")]
+    found = [number for number in range(2 * ENDED_RUNS_MAX) if bench.room.has_ended(f"again-{number}")]
 
-    assert len(found) == OVER_KEPT_MAX
-    assert found[-1] == 2 * OVER_KEPT_MAX - 2
+    assert len(found) == ENDED_RUNS_MAX
+    assert found[-1] == 2 * ENDED_RUNS_MAX - 2
 
 
 def test_a_room_whose_runner_fell_silent_closes_and_says_so() -> None:
     bench = Bench()
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
     bench.begin("a", "b")
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
 
     bench.pass_time(RUNNER_SILENCE_US)
     before = bench.room.phase
@@ -80,7 +80,7 @@ def test_a_room_whose_runner_fell_silent_closes_and_says_so() -> None:
 
     assert before is Phase.RUNNING
     assert (told["phase"], told["closed_because"]) == (Phase.CLOSED, RUNNER_SILENT)
-    assert bench.room.is_over("run-1")
+    assert bench.room.has_ended("run-1")
     bench.room.open(Experiment("run-2", 2, 60.0))
     assert views.assignment(bench.room, "a")["closed_because"] is None
 
@@ -90,7 +90,7 @@ def test_whoever_looks_first_at_a_room_that_time_has_closed_sees_no_trial_in_it(
     view: Callable[[Room], dict[str, Any]],
 ) -> None:
     bench = Bench()
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
     bench.begin("a", "b")
     bench.room.set_trial(trial("a"), run="run-1")
 
@@ -102,9 +102,9 @@ def test_whoever_looks_first_at_a_room_that_time_has_closed_sees_no_trial_in_it(
 
 def test_a_runner_is_not_missed_while_it_measures() -> None:
     bench = Bench()
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
     bench.begin("a", "b")
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
     ends_us = bench.clock.us + 5 * RUNNER_SILENCE_US
     bench.room.set_trial(trial("a", "b", state="running", ends_us=ends_us), run="run-1")
 
@@ -117,7 +117,7 @@ def test_a_runner_is_not_missed_while_it_measures() -> None:
 
 def test_what_a_runner_sends_is_a_sign_of_life_too() -> None:
     bench = Bench()
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
 
     for _ in range(3):
         bench.pass_time(RUNNER_SILENCE_US)
@@ -137,10 +137,10 @@ def test_a_room_that_no_runner_looks_after_stays_open() -> None:
 
 def test_who_speaks_for_another_run_is_no_sign_of_life() -> None:
     bench = Bench()
-    bench.room.hear_runner("run-1")
+    bench.room.note_runner_alive("run-1")
 
     bench.pass_time(RUNNER_SILENCE_US)
-    bench.room.hear_runner("run-0")
+    bench.room.note_runner_alive("run-0")
     bench.pass_time(ONE_MORE_US)
 
     assert bench.room.phase is Phase.CLOSED

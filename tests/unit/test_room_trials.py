@@ -20,11 +20,11 @@ def test_nobody_is_away_for_being_silent_during_a_trial() -> None:
     bench.pass_time(2 * AWAY_AFTER_US)
     bench.room.set_trial(None, run="run-1")
     bench.pass_time(AWAY_AFTER_US)
-    before = [bench.room.is_away(each) for each in bench.room.here()]
+    before = [bench.room.is_away(each) for each in bench.room.present()]
     bench.pass_time(ONE_MORE_US)
 
     assert before == [False, False]
-    assert [bench.room.is_away(each) for each in bench.room.here()] == [True, True]
+    assert [bench.room.is_away(each) for each in bench.room.present()] == [True, True]
 
 
 def test_a_pause_begins_between_trials_and_the_runner_cannot_end_it() -> None:
@@ -160,7 +160,7 @@ def test_losing_the_transport_of_a_trial_is_counted() -> None:
     for connected in (True, False, False, True, False):
         bench.room.report("a", {"connected": connected})
 
-    assert bench.room.here()[0].disconnects == 2
+    assert bench.room.present()[0].disconnects == 2
 
 
 def test_the_screen_goes_on_when_a_phone_leaves_in_the_middle_of_a_practice_trial() -> None:

@@ -16,7 +16,7 @@ import pytest
 from app.core.errors import Conflict
 from app.core.sentence import to_json
 from app.i18n import ending
-from app.server.runners import LOG_BYTES_MAX, REMEMBERED_MAX, WORDS_BYTES_MAX, Order, Runner, Runners
+from app.server.runners import LOG_BYTES_MAX, RUNNERS_KEPT_MAX, TAIL_BYTES_MAX, Order, Runner, Runners
 
 WAIT_S = 20
 
@@ -81,7 +81,7 @@ def test_what_a_runner_said_last_can_still_be_asked_for(runners: Runners) -> Non
     told = runner.to_json("en")
     assert (told["state"], told["exit_code"]) == ("ended", 1)
     assert told["last_words"].endswith("siar: no phones came")
-    assert len(told["last_words"]) <= WORDS_BYTES_MAX
+    assert len(told["last_words"]) <= TAIL_BYTES_MAX
     assert told["ending"] is None
     assert runners.of("r1") is runner
     assert runners.running() is None
@@ -116,7 +116,7 @@ def test_a_last_line_that_says_no_ending_is_left_as_it_is(runners: Runners, line
 
 def test_a_runner_that_was_killed_is_told_as_such(runners: Runners) -> None:
     runner = runners.start(order(), command=program(SLEEPS))
-    until(lambda: runner.last_words() == "waiting")
+    until(lambda: runner.last_output() == "waiting")
     assert runner.to_json("en")["ending"] is None
 
     runner.process.kill()
@@ -137,13 +137,13 @@ def test_a_second_runner_is_refused_while_one_runs(runners: Runners) -> None:
 
 def test_a_runner_is_stopped_in_order(runners: Runners) -> None:
     runner = runners.start(order(), command=program(SLEEPS))
-    until(lambda: runner.last_words() == "waiting")
+    until(lambda: runner.last_output() == "waiting")
 
     runners.stop("r1")
     until_buried(runner)
 
     assert runner.process.returncode == 130
-    assert runner.last_words().endswith("stopped in order")
+    assert runner.last_output().endswith("stopped in order")
     with pytest.raises(Conflict):
         runners.stop("r1")
 
@@ -152,7 +152,7 @@ def test_a_runner_that_does_not_stop_is_ended_when_asked_again() -> None:
     runners = Runners(patience_us=1)
     deaf = "import signal, time; signal.signal(2, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
     runner = runners.start(order(), command=program(deaf))
-    until(lambda: runner.last_words() == "deaf")
+    until(lambda: runner.last_output() == "deaf")
 
     runners.stop("r1")
     assert runner.to_json("en")["state"] == "stopping"
@@ -166,7 +166,7 @@ def test_a_runner_that_does_not_stop_is_ended_when_asked_again() -> None:
 def test_a_runner_that_talks_without_end_fills_no_disk(runners: Runners) -> None:
     talks = "print('x' * 20_000_000, flush=True); print('still here', flush=True); input(); print('the end')"
     runner = runners.start(order(), command=program(talks))
-    until(lambda: runner.last_words().endswith("still here"))
+    until(lambda: runner.last_output().endswith("still here"))
 
     # It is cut, and what is kept is written behind that: a word between the two would stand before it.
     until(lambda: 0 < os.fstat(runner.log.fileno()).st_size <= LOG_BYTES_MAX)
@@ -175,7 +175,7 @@ def test_a_runner_that_talks_without_end_fills_no_disk(runners: Runners) -> None
     runner.process.stdin.flush()
     until_buried(runner)
 
-    assert runner.last_words().endswith("still here\nthe end")
+    assert runner.last_output().endswith("still here\nthe end")
 
 
 def test_what_is_not_under_way_cannot_be_stopped(runners: Runners) -> None:
@@ -190,7 +190,7 @@ def test_a_runner_reads_the_end_of_its_input_when_the_server_goes(runners: Runne
     runner.process.stdin.close()  # As the kernel does, whatever ends the server.
     until_buried(runner)
 
-    assert runner.last_words() == "the server has gone"
+    assert runner.last_output() == "the server has gone"
 
 
 def test_the_server_hears_of_each_end_once() -> None:
@@ -209,20 +209,20 @@ def test_the_token_is_in_no_argument_and_the_plan_is_gone_with_the_runner(runner
     runner = runners.start(order(), command=program(tell))
     until_buried(runner)
 
-    assert runner.last_words().startswith("secret-token ['--plan', ")
-    assert runner.last_words().endswith('{"profile": "test"}')
+    assert runner.last_output().startswith("secret-token ['--plan', ")
+    assert runner.last_output().endswith('{"profile": "test"}')
     assert "secret-token" not in str(runner.process.args)
     assert not os.path.exists(runner.plan_path)
     assert "secret-token" not in repr(runner)
 
 
 def test_runners_are_remembered_up_to_a_bound(runners: Runners) -> None:
-    for number in range(REMEMBERED_MAX + 1):
+    for number in range(RUNNERS_KEPT_MAX + 1):
         runner = runners.start(order(f"r{number}"), command=program("pass"))
         runner.process.wait()
 
     assert runners.of("r0") is None
-    assert runners.of(f"r{REMEMBERED_MAX}") is not None
+    assert runners.of(f"r{RUNNERS_KEPT_MAX}") is not None
 
 
 def test_the_server_hears_of_an_end_also_when_the_last_words_are_lost() -> None:
@@ -236,7 +236,7 @@ def test_the_server_hears_of_an_end_also_when_the_last_words_are_lost() -> None:
     runner.process.stdin.close()
 
     until(lambda: ended == [runner])
-    assert runner.last_words() == ""
+    assert runner.last_output() == ""
 
 
 def test_a_disk_that_is_full_is_said_and_leaves_no_half_a_plan(

@@ -159,14 +159,14 @@ def test_a_note_goes_out_without_the_name_and_is_read_with_it() -> None:
     sent = notes.to_json(LEFT)
 
     assert sent == {"code": "left", "parameters": {"pseudonym": "P1"}, "device": "d-1"}
-    told = notes.said(sent, language="id", name_of={"d-1": "Red Gecko"}.get)
+    told = notes.render_note(sent, language="id", name_of={"d-1": "Red Gecko"}.get)
     assert told["text"].replace("\u2068", "").replace("\u2069", "") == (
         "Red Gecko (P1) sudah pergi; yang lain melanjutkan."
     )
 
 
 def test_who_had_itself_deleted_is_not_named_in_notes_any_more() -> None:
-    told = notes.said(notes.to_json(LEFT), language="en", name_of=lambda _device: None)
+    told = notes.render_note(notes.to_json(LEFT), language="en", name_of=lambda _device: None)
 
     assert "Gecko" not in str(told)
     assert "A phone" in told["text"]
@@ -177,7 +177,7 @@ def test_the_reason_of_a_void_block_is_in_the_readers_language() -> None:
     sent = notes.to_json(remark("void_block", block=2, clients=3, why="P1 slept 2 s.", why_code="asleep"))
 
     english, indonesian = (
-        notes.said(sent, language=each, name_of=dict[str, str]().get)["text"] for each in LANGUAGES
+        notes.render_note(sent, language=each, name_of=dict[str, str]().get)["text"] for each in LANGUAGES
     )
 
     assert "P1 slept 2 s." in english
@@ -188,7 +188,7 @@ def test_the_reason_of_a_void_block_is_in_the_readers_language() -> None:
 def test_words_without_a_code_are_passed_on_as_they_are_and_bounded() -> None:
     sent = notes.to_json("{braces} " + "x" * 1000)
 
-    told = notes.said(sent, language="id", name_of=dict[str, str]().get)["text"]
+    told = notes.render_note(sent, language="id", name_of=dict[str, str]().get)["text"]
 
     assert told.startswith("{braces} x")
     assert len(told) == notes.TEXT_CHARS_MAX

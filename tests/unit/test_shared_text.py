@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from app.server.transports.socket_io.trim_environ import kept
+from app.server.transports.socket_io.protocol import trim_environ
 from app.server.wsgi.shared_text import CHARS_MAX, TEXTS_MAX, shared
 
 
@@ -20,7 +20,7 @@ def test_equal_texts_are_one() -> None:
 
 
 def test_clients_alike_share_what_is_kept_of_their_requests() -> None:
-    one, other = (kept({"HTTP_USER_AGENT": "".join(["Browser ", "5"])}) for _ in range(2))
+    one, other = (trim_environ({"HTTP_USER_AGENT": "".join(["Browser ", "5"])}) for _ in range(2))
 
     assert one["HTTP_USER_AGENT"] is other["HTTP_USER_AGENT"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from app.core.position import UNKNOWN, Position
-from app.server.transports.socket_io.recovery import RecoverableSession, session_of
+from app.server.transports.socket_io.recovery import RecoverableSession, parse_pid
 
 SESSION = RecoverableSession("PEeFnTMjbEXiCE-GAAAB", Position("e_-1", 7))
 
 
 def test_a_name_says_the_session() -> None:
     assert SESSION.pid == "PEeFnTMjbEXiCE-GAAAB.e_-1.7"
-    assert session_of(SESSION.pid) == SESSION
+    assert parse_pid(SESSION.pid) == SESSION
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_a_name_says_the_session() -> None:
     ],
 )
 def test_what_is_no_name_of_ours_came_in_nowhere(pid: str) -> None:
-    assert session_of(pid).came_in_at == UNKNOWN
+    assert parse_pid(pid).joined_at == UNKNOWN

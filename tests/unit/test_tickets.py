@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.server.tickets import SECRET_BYTES, Tickets
+from app.server.operators import SECRET_BYTES, Tickets
 
 AGE_S = 2.0
 
@@ -32,9 +32,9 @@ def tickets(wall: Wall) -> Tickets:
 def test_a_secret_opens_as_often_as_it_is_shown_and_another_does_not(tickets: Tickets) -> None:
     secret = tickets.issue()
 
-    assert [tickets.is_good(secret), tickets.is_good(secret)] == [True, True]
-    assert not tickets.is_good(secret + "x")
-    assert not tickets.is_good("")
+    assert [tickets.is_valid(secret), tickets.is_valid(secret)] == [True, True]
+    assert not tickets.is_valid(secret + "x")
+    assert not tickets.is_valid("")
 
 
 def test_secrets_differ_and_have_128_bits(tickets: Tickets) -> None:
@@ -53,23 +53,23 @@ def test_a_secret_is_good_until_its_time_is_over(
 
     wall.us += later_us
 
-    assert tickets.is_good(shown) is is_good
+    assert tickets.is_valid(shown) is is_good
     assert tickets.spend(spent) is is_good
 
 
 def test_what_is_spent_is_gone(tickets: Tickets) -> None:
     secret = tickets.issue()
 
-    assert [tickets.spend(secret), tickets.spend(secret), tickets.is_good(secret)] == [True, False, False]
+    assert [tickets.spend(secret), tickets.spend(secret), tickets.is_valid(secret)] == [True, False, False]
 
 
 def test_the_oldest_makes_room_and_no_other(tickets: Tickets) -> None:
     secrets = [tickets.issue() for _ in range(5)]
 
-    assert [tickets.is_good(secret) for secret in secrets] == [False, False, True, True, True]
+    assert [tickets.is_valid(secret) for secret in secrets] == [False, False, True, True, True]
 
 
 def test_a_secret_of_somebody_else_is_as_good(tickets: Tickets) -> None:
     tickets.add("drawn elsewhere \ud800")
 
-    assert tickets.is_good("drawn elsewhere \ud800")
+    assert tickets.is_valid("drawn elsewhere \ud800")

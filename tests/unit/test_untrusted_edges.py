@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from app.server.deliveries import COOKIE
 from app.server.factory import SiarApp, create_app
-from app.server.services import FORGET_AT_ONCE_OF_NETWORK
+from app.server.services import FORGET_BURST_OF_NETWORK
 from app.server.web.devices.deliveries import ConductDevice
 from app.settings import Settings
 from tests.support.fuzz import effort
@@ -220,7 +220,7 @@ def test_a_stranger_who_has_itself_deleted_without_end_keeps_nobody_else_from_it
     others = [delete(client, device_token(client), CLASSMATE) for _ in range(5)]
     here = [delete(client, token, "127.0.0.1").status_code for _ in range(3)]
 
-    assert asked == [200] * FORGET_AT_ONCE_OF_NETWORK + [429] * (40 - FORGET_AT_ONCE_OF_NETWORK)
+    assert asked == [200] * FORGET_BURST_OF_NETWORK + [429] * (40 - FORGET_BURST_OF_NETWORK)
     assert [each.status_code for each in others] == [200] * 5
     assert here == [200] * 3
 

@@ -1,1 +1,1 @@
-"""The room: what gathers phones for one experiment. One per server, in memory, bounded."""
+"""The room in which phones gather for one experiment. One per server, in memory, bounded."""

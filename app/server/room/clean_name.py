@@ -1,4 +1,4 @@
-"""A name that a stranger typed, made fit to be shown beside others."""
+"""Clean a name that somebody typed, so that it can be shown among others."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import unicodedata
 NAME_CHARS_MAX = 40
 
 MARKS_MAX = 2
-"""Accents upon one letter; some languages need two, and more only climb over the lines above."""
+"""Combining marks per letter: some languages need two, and more of them would overlap the lines above."""
 
 _JOINERS = frozenset("\u200c\u200d")
-"""Invisible and needed: Persian words and most emoji of people are written with them."""
+"""Zero-width joiners, which are invisible but required in Persian words and most emoji of people."""
 
 _BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters and symbols by their class, but nothing is to be seen of them."""
+"""Characters that Unicode classifies as letters or symbols, but which show nothing."""
 
 
 def clean_name(text: str) -> str:
-    """The name in one line without what is invisible or turns the direction of writing; empty when nothing is left.
+    """Return the name in one line, without invisible and bidirectional characters; empty if nothing visible is left.
 
-    Control characters and all of Unicode's format characters go, among them the overrides and isolates with which
-    a name could turn its neighbours around (UAX #9, section 2); at most 40 characters stay.
+    Control characters and all of Unicode's format characters are removed, among them the overrides and isolates with
+    which a name could reverse neighbouring text (UAX #9, section 2). The result has at most 40 characters.
     """
     kept: list[str] = []
     marks = 0
@@ -36,7 +36,7 @@ def clean_name(text: str) -> str:
             kept.append(" ")
             marks = 0
         elif not kind.startswith("C") and char not in _BLANKS:
-            # Marks are counted anew only here: those behind something invisible still climb on the letter before it.
+            # Only a visible character resets the count: marks after an invisible one still combine with the letter before.
             kept.append(char)
             marks = 0
     name = " ".join("".join(kept).split())[:NAME_CHARS_MAX].rstrip()

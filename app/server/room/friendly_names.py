@@ -1,4 +1,4 @@
-"""Names for phones whose owners give none: two friendly words, in the reader's language."""
+"""Names for phones whose owners give none: two friendly words in the reader's language."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ _INDONESIAN_SECOND = [
     "Gesit",
     "Bijak",
 ]
-"""In Indonesian the animal comes first. No animal is in either list that is called after people in anger."""
+"""In Indonesian the animal comes first. Neither list has an animal whose name is used as an insult."""
 
 _WORDS = {
     "en": (_ENGLISH_FIRST, _ENGLISH_SECOND),
@@ -132,13 +132,13 @@ _WORDS = {
 }
 
 _STEP = 331
-"""Has no factor in common with the number of names (24 x 32), so that every name comes up once."""
+"""Coprime to the number of names (24 x 32), so that stepping visits every name once."""
 
 
 def friendly_name(language: str, *, number: int, taken: Collection[str]) -> str:
-    """The name that `number` stands for, or the next one that is not in `taken` (casefolded).
+    """Return the name for `number`, or the next one that is not in `taken` (casefolded).
 
-    A language that is not ours gets English.
+    An unsupported language falls back to English.
     """
     first, second = _WORDS.get(language, _WORDS["en"])
     count = len(first) * len(second)

@@ -1,4 +1,4 @@
-"""How people get into the room: a short code, and the big screen's unguessable key."""
+"""Access to the room: a short code for phones and an unguessable key for the big screen."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import hmac
 import secrets
 
 CODE_LETTERS = "BCDFGHJKMNPRSTVWXZ"
-"""Read aloud and written down without mistakes: no I and L, no O and Q, and no vowels, so that it makes no words."""
+"""Letters that are read aloud and copied without mistakes: no I, L, O or Q; and no vowels, so that they form no words."""
 
 CODE_CHARS = 4
-"""104,976 codes, against wrong ones being slowed down: days of trying for one that is good for a lesson."""
+"""Gives 104,976 codes. With wrong codes throttled, guessing takes days, and a code is valid for a lesson."""
 
 
 class Invitation:
-    """The code and key of one server's life."""
+    """Code and screen key, valid for the lifetime of the server process."""
 
     def __init__(self, secret: bytes) -> None:
         self.code = "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_CHARS))
@@ -22,21 +22,21 @@ class Invitation:
 
     @property
     def screen_key(self) -> str:
-        """The key of the big screen's link."""
+        """Return the key of the big screen's link."""
         return self._screen_key
 
     def is_code(self, text: str) -> bool:
-        """Whether somebody typed the code, in letters of either case; in constant time."""
+        """Return whether `text` is the code in upper or lower case; in constant time."""
         return hmac.compare_digest(text.strip().upper().encode(), self.code.encode())
 
     def is_screen_key(self, text: str) -> bool:
-        """Whether `text` is the big screen's key; in constant time."""
+        """Return whether `text` is the big screen's key; in constant time."""
         return hmac.compare_digest(text.encode(), self._screen_key.encode())
 
 
 def screen_key(secret: bytes) -> str:
-    """The key of the big screen's link: whoever has it may look, and can derive nothing else from it.
+    """Return the key of the big screen's link. It permits looking, and nothing else can be derived from it.
 
-    `secret` is the start's random one (the setting `operator_key`, where `serve` made it).
+    `secret` is random per start (the setting `operator_key` if `serve` made one).
     """
     return hmac.new(secret, b"siar screen", hashlib.sha256).hexdigest()[:32]

@@ -1,7 +1,7 @@
-"""What a runner lets people know of its run, in the reader's language.
+"""Notes of a runner about its run, rendered in the reader's language.
 
-A note says what happened by a code, and of which device. The device's name is looked up when somebody reads: it is
-kept nowhere else, so that a participant who has what is recorded about it deleted is not named here any more.
+A note holds a code and, if it is about a device, the device's id. The device's name is looked up when the note is read and
+is stored nowhere else, so that a participant who has its records deleted is no longer named here.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from app.core.sentence import Sentence, parameters
 from app.i18n import LANGUAGES, REMARK, SERVER, catalogue, in_language, remark
 
 NAMELESS = "nameless"
-"""The remark that stands for the name of a device that is not here any more."""
+"""The remark that replaces the name of a device that is gone."""
 
 VOID = "void."
-"""Keys of the reasons for which a block is void, by a warning's code; they stand for the figures, which are in English."""
+"""Prefix of the catalogue keys for the reasons of a void block, by warning code. They replace the English original."""
 
 TEXT_CHARS_MAX = 500
 
 OWN_WORDS = "words"
-"""The remark of a sentence without a code."""
+"""The remark that wraps a sentence without a code."""
 
 
 def to_json(sentence: str) -> dict[str, Any]:
-    """A sentence as the runner sends it: without the name, which the server knows."""
+    """Return a sentence in the runner's wire form: without the device's name, which the server knows."""
     if not isinstance(sentence, Sentence):
         sentence = remark(OWN_WORDS, words=sentence)
     places = {name: value for name, value in sentence.places.items() if name not in ("device", "name")}
@@ -40,8 +40,10 @@ def _bounded(value: str | int | float) -> str | int | float:
     return value[:TEXT_CHARS_MAX] if isinstance(value, str) else value
 
 
-def said(note: Mapping[str, Any], *, language: str, name_of: Callable[[str], str | None]) -> dict[str, Any]:
-    """A note as people read it: code, parameters, and the text in their language."""
+def render_note(
+    note: Mapping[str, Any], *, language: str, name_of: Callable[[str], str | None]
+) -> dict[str, Any]:
+    """Return a note in readable form: code, parameters, and the text in the reader's language."""
     words = catalogue(language, SERVER)
     places = dict(note["parameters"])
     if note["device"] is not None:
@@ -52,13 +54,13 @@ def said(note: Mapping[str, Any], *, language: str, name_of: Callable[[str], str
     isolated = {**places, "name": f"\u2068{places.get('name', '')}\u2069"}
     try:
         text = words[REMARK + note["code"]].format(**isolated)
-    except KeyError:  # From a runner of another version.
+    except KeyError:  # The runner has another version.
         text = str(note["code"])
     return {"code": note["code"], "parameters": places, "text": text}
 
 
 def without_name(sentence: str) -> str:
-    """The same in English for a log, which nobody's deletion reaches."""
+    """Return the sentence in English without the device's name, for a log from which names cannot be deleted."""
     if not isinstance(sentence, Sentence) or "device" not in sentence.places:
         return sentence
     places = {**sentence.places, "name": remark(NAMELESS)}

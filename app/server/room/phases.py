@@ -1,4 +1,4 @@
-"""What the room is about from moment to moment, and what it was opened for."""
+"""Phases of the room, and the experiment that it was opened for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Phase(StrEnum):
-    """What the room is about."""
+    """Current phase of the room."""
 
     CLOSED = "closed"
     GATHERING = "gathering"
@@ -24,12 +24,12 @@ UNDER_WAY = (Phase.COUNTDOWN, Phase.RUNNING, Phase.PAUSED)
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What the room was opened for."""
+    """The experiment that the room was opened for."""
 
     run: str
     wanted_count: int
-    """Phones that must be ready before it starts by itself."""
+    """Ready phones needed for an automatic start."""
     length_s: float
     plan: Mapping[str, Any] = field(default_factory=dict)
     practice: bool = False
-    """Nothing of it is kept."""
+    """True if nothing of it is stored."""

@@ -1,4 +1,4 @@
-"""A trial as the phones are told of it; the runner says so, and nobody else."""
+"""A trial as it is announced to the phones by the runner."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ STATE_COLLECT = "collect"
 
 @dataclass(frozen=True, slots=True)
 class RoomTrial:
-    """What a phone needs to take part in a trial."""
+    """Everything that a phone needs to take part in a trial."""
 
     index: int
     block: int
     clients: int
-    """How many phones take part."""
+    """Number of participating phones."""
     transport: str
     expected_count: int
-    """Notifications of the trial, warm-up included."""
+    """Notifications of the trial, including the warm-up."""
     warmup_count: int
     rate_hz: float
     drain_ms: int
     topic: str
     factors: dict[str, Any]
-    """What else the arm is about: radio, polling, payload."""
+    """Other factors of the trial's arm: radio, polling, payload."""
     state: str
-    """`connect`: open the transport; `running`: receive; `collect`: post what was measured."""
+    """`connect`: open the transport; `running`: receive; `collect`: post the samples."""
     participants: frozenset[str]
     """Devices that take part."""
     first_due_us: int | None = None
-    """Server time base; known when it runs."""
+    """Due time of the first notification (server time base); known once the trial runs."""
     ends_us: int | None = None
-    """When nothing more is waited for: the last due time plus the drain time."""
+    """End of waiting: the last due time plus the drain time."""
 
     def wire(self, *, device: str) -> dict[str, Any]:
-        """What `device` is told."""
+        """Return the trial as it is sent to `device`."""
         return {
             **self.public(),
             "take_part": device in self.participants,
@@ -45,7 +45,7 @@ class RoomTrial:
         }
 
     def public(self) -> dict[str, Any]:
-        """What everybody may see of it."""
+        """Return the part of the trial that everybody may see."""
         return {
             "index": self.index,
             "block": self.block,

@@ -1,11 +1,11 @@
-"""What the room shows to whom: a phone, the operator, the big screen."""
+"""Views of the room for a phone, the operator and the big screen."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from app.i18n import LANGUAGES
-from app.server.room.notes import said
+from app.server.room.notes import render_note
 from app.server.room.participant import Participant
 from app.server.room.phases import Phase
 from app.server.room.room import Room
@@ -19,22 +19,22 @@ POLL_MS = {
     Phase.PAUSED: 1000,
     Phase.FINISHED: 2000,
 }
-"""When to ask again: often where something is about to happen."""
+"""Polling interval by phase: short if a change is imminent."""
 
 POLL_MS_PER_PHONE = 5
-"""A room of 200 asks 200 times a second at most, a fifth of one core; a class of 30 is not slowed down."""
+"""Limits a room of 200 phones to 200 polls a second, a fifth of a core; a class of 30 is not slowed down."""
 
 POLL_MS_MAX = 60_000
 
 SPREAD_MS = 20
-"""Phones that wait for the end of a trial come back one after the other."""
+"""Spreads the polls after a trial: each seat polls this much later than the one before."""
 
 
 def assignment(room: Room, device: str) -> dict[str, Any]:
-    """What `device` is to know and do."""
+    """Return what `device` is to know and do."""
     with room.lock:
         participant = room.seats.get(device)
-        is_in = participant is not None and participant.is_here
+        is_in = participant is not None and participant.is_present
         result_url = (room.result or {}).get("results", {}).get(device)
         return {
             **_common(room),
@@ -52,17 +52,17 @@ def assignment(room: Room, device: str) -> dict[str, Any]:
 
 
 def poll_after_ms(room: Room, participant: Participant | None) -> int:
-    """When a phone should ask again; while a trial runs not before it is over, or after a minute of a longer one."""
+    """Return a phone's polling interval. During a trial it lasts to the trial's end, but a minute at most."""
     trial = room.trial
     if trial is None or trial.state != STATE_RUNNING or trial.ends_us is None:
-        return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.here()))
+        return max(POLL_MS[room.phase], POLL_MS_PER_PHONE * len(room.present()))
     seat = participant.seat if participant else 0
     left_ms = (trial.ends_us - room.now_us()) // 1000 + seat * SPREAD_MS
     return min(max(left_ms, POLL_MS[Phase.RUNNING]), POLL_MS_MAX)
 
 
 def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
-    """Everything: for the operator's page and the runner."""
+    """Return everything, for the operator's page and the runner."""
     with room.lock:
         common, trial = _common(room), room.trial
         return {
@@ -79,7 +79,7 @@ def operator(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 
 
 def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
-    """What everybody in the classroom may see: seats and names, no device and no link of anyone's."""
+    """Return what everybody in the classroom may see: seats and names, but no device ids and no personal links."""
     with room.lock:
         common, trial = _common(room), room.trial
         seats = {each.device: each.seat for each in room.seats}
@@ -88,13 +88,13 @@ def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
             "poll_after_ms": poll_after_ms(room, None),
             "participants": [
                 {name: value for name, value in _participant(room, each).items() if name != "device"}
-                for each in room.here()
+                for each in room.present()
             ],
             "trial": None
             if trial is None
             else {
                 **trial.public(),
-                # Who has left while phones gather has no seat any more.
+                # A device that left while the room gathers has no seat any more.
                 "seats": sorted(seats[device] for device in trial.participants if device in seats),
             },
             "progress": _progress(room, language),
@@ -105,7 +105,7 @@ def screen(room: Room, language: str = LANGUAGES[0]) -> dict[str, Any]:
 
 
 def _common(room: Room) -> dict[str, Any]:
-    """What each of them begins with. To be asked for first: asking for the phase may bring the next one."""
+    """Return the common members. Must be called first: reading the phase may change it."""
     phase = room.phase
     experiment = room.experiment
     return {
@@ -114,7 +114,7 @@ def _common(room: Room) -> dict[str, Any]:
         "run": room.practice_run or (experiment.run if experiment else None),
         "practice": room.practice_run is not None or (experiment is not None and experiment.practice),
         "server_us": room.now_us(),
-        "joined_count": len(room.here()),
+        "joined_count": len(room.present()),
         "wanted_count": experiment.wanted_count if experiment else 0,
         "ready_count": room.ready_count(),
         "length_s": experiment.length_s if experiment else None,
@@ -127,9 +127,9 @@ def _common(room: Room) -> dict[str, Any]:
 
 
 def _progress(room: Room, language: str) -> dict[str, Any]:
-    """As the runner said it, with its notes in the reader's language."""
+    """Return the runner's progress with its notes in the reader's language."""
     found = room.progress.get("notes") or []
-    notes = [said(each, language=language, name_of=room.seat_name) for each in found]
+    notes = [render_note(each, language=language, name_of=room.seat_name) for each in found]
     return {**room.progress, "notes": notes} if found else room.progress
 
 

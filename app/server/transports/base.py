@@ -1,4 +1,4 @@
-"""What the transports have in common: how a subscription is asked for."""
+"""Code that the transports share: how a client names its topics, and the size of replay writes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from app.core.wire import topic_is_well_formed
 from app.i18n import refusal
 
 REPLAY_WRITE_BYTES = 65_536
-"""What was missed goes out in writes of about this size: few calls, and little memory for each client."""
+"""Approximate size of one write during a replay: large enough for few system calls, small enough to bound memory."""
 
 
 def parse_topics(topics: Iterable[object], *, count_max: int) -> frozenset[str] | None:
-    """The filter that a client asked for; none named means all. Raises `Malformed`."""
+    """Return the set of topics that a client subscribes to, or `None` for all if it names none. Raises `Malformed`."""
     wanted = list(topics)
     if not wanted:
         return None

@@ -1,10 +1,10 @@
 """Server-Sent Events: one HTTP response that does not end (WHATWG HTML, section 9.2).
 
-request -> taken over from the WSGI server -> an outlet: no thread, no queue                (direct)
-        -> a queue, on which the server's green thread for the request sleeps               (stock)
+direct: the connection is detached from the WSGI server, and the flusher writes to it. No thread, no queue.
+stock:  the connection has a queue, and the WSGI server's green thread for the request sleeps on it.
 
-On the direct path each frame is a chunk (RFC 9112, section 7.1) and is shared as such; on the stock path chunks are the
-WSGI server's business.
+On the direct path each frame is one HTTP chunk (RFC 9112, section 7.1), built once and shared by all clients. On the
+stock path the WSGI server does the chunking.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ from app.server.wsgi.peer import address_of, cut, peer_socket
 from app.server.wsgi.takeover import SocketOptions, Taken, set_options, take_over
 
 UNREAD_BYTES_MAX = 65_536
-"""What a client may write behind its request, where nothing is expected."""
+"""Upper bound of what a client may send after its request, where the protocol expects nothing."""
 
 
 FORM_PLAIN = ""
 FORM_DEFLATED = DEFLATED
-"""Of a stream that was asked for with gzip, and may have it."""
+"""Encoding of a stream whose client accepts gzip and may have it."""
 
 
 def frame(notification: Notification) -> bytes:
-    """The event's bytes, the same for every client."""
+    """Return the event's bytes, which are the same for every client."""
     return encode_event(event=EVENT_NOTIFICATION, data=notification.json, id=notification.id)
 
 
-def coded(data: bytes, form: str) -> bytes:
-    """A piece for all streams of `form`."""
+def encode_shared(data: bytes, form: str) -> bytes:
+    """Encode a piece that all streams of `form` share."""
     return deflated(data) if form == FORM_DEFLATED else data
 
 
-def wrapped(data: bytes, form: str) -> bytes:
-    """A piece for one stream of `form`: compressing for each would cost as much as there are clients."""
+def encode_single(data: bytes, form: str) -> bytes:
+    """Encode a piece for a single stream of `form`, uncompressed: compressing once per client would cost too much CPU."""
     return stored(data) if form == FORM_DEFLATED else data
 
 
 class SseConnection(DetachedConnection):
-    """A client's stream on a socket of our own."""
+    """A client's event stream on a detached connection (direct path)."""
 
     __slots__ = ("_address", "_form", "_head", "_transport", "_unread_bytes", "wanted")
 
@@ -82,32 +82,36 @@ class SseConnection(DetachedConnection):
         self._unread_bytes = 0
 
     def start(self, replay: Replay) -> None:
-        """The response's head, then what the stream begins with."""
+        """Write the response's head, the opening of the stream and the replay."""
         head, self._head = self._head, b""
-        missed = map(chunk, frames_of(replay.notifications, self._form)) if replay.notifications else None
-        self.write(head + chunk(beginning(self._transport.opening(replay), self._form)), later=missed)
+        replayed = (
+            map(chunk, replay_frames(replay.notifications, self._form)) if replay.notifications else None
+        )
+        self.write(head + chunk(encode_opening(self._transport.opening(replay), self._form)), later=replayed)
 
     def end(self, reason: Closed) -> None:
-        """End the stream whole, after what waits; a client that does not read is cut off, its stream torn."""
+        """End the stream cleanly after what is queued. A slow consumer is cut off in the middle of its stream instead."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
-            self.finish(chunk(wrapped(self._transport.goodbye(), self._form)) + LAST_CHUNK, reason)
+            self.finish(
+                chunk(encode_single(self._transport.closing_event(), self._form)) + LAST_CHUNK, reason
+            )
 
     def on_data(self, data: bytes) -> None:
-        """Nothing is expected of a client that listens; what comes is dropped, and too much ends the connection."""
+        """Discard unexpected data from the client; too much of it ends the connection."""
         self._unread_bytes += len(data)
         if self._unread_bytes > UNREAD_BYTES_MAX:
             self.drop(CLOSED_BY_CLIENT)
 
     def on_closed(self, reason: Closed) -> None:
-        """Whoever ended it."""
+        """Unsubscribe the connection and release its place, whichever side ended it."""
         self._transport.fanout.unsubscribe(self, reason)
         self._transport.admission.leave(self._address)
 
 
 class SseQueue:
-    """The stock way: a client's queue of ready bytes; `None` in it ends the stream."""
+    """A client's event stream on the WSGI server's connection (stock path): a queue of bytes, in which `None` is the end."""
 
     def __init__(
         self, transport: SseTransport, wanted: Filter, sock: socket.socket | None, address: str, form: str
@@ -120,54 +124,54 @@ class SseQueue:
         self._fd = -1
         self.queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._opening = b""
-        self._missed: tuple[Notification, ...] = ()
-        """By reference: a stranger who asks for all of history, many times, must not copy it many times."""
+        self._replayed: tuple[Notification, ...] = ()
+        """Notifications to replay, by reference: many requests for all of history must not copy it many times."""
 
     @property
     def is_deflated(self) -> bool:
-        """Whether its bytes are compressed."""
+        """Return whether the stream is compressed."""
         return self.form == FORM_DEFLATED
 
     def watch(self, loop: Loop) -> None:
-        """Notice a client that leaves; the plain way does so at the next write but one."""
+        """Watch the socket for the client's end; without this it is noticed at the second write after it."""
         if self._sock is not None and loop.is_possible:
             self._fd = self._sock.fileno()
             loop.watch(self._fd, self, read=False)
 
     def forget(self, loop: Loop) -> None:
-        """The server is about to close the connection."""
+        """Stop watching the socket, because the WSGI server is about to close it."""
         if self._fd >= 0:
             loop.forget(self._fd)
 
     def on_events(self, events: int) -> None:
-        """The client has left."""
+        """End the stream when the loop reports that the client has left."""
         if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
             self.forget(self._transport.fanout.broadcaster.loop)
             self._fd = -1
             self.queue.put(None)
 
     def start(self, replay: Replay) -> None:
-        """Note what the stream begins with."""
+        """Store the opening of the stream and the notifications to replay."""
         self._opening = self._transport.opening(replay)
-        self._missed = replay.notifications
+        self._replayed = replay.notifications
 
     def opening(self) -> Iterator[bytes]:
-        """What the stream begins with, in writes of a bounded size."""
-        missed, self._missed = self._missed, ()
-        yield beginning(self._opening, self.form)
-        yield from frames_of(missed, self.form)
+        """Yield the opening of the stream and the replay, in writes of bounded size."""
+        replayed, self._replayed = self._replayed, ()
+        yield encode_opening(self._opening, self.form)
+        yield from replay_frames(replayed, self.form)
 
     def end(self, reason: Closed) -> None:
-        """End the stream behind what waits; a client that does not read is cut off."""
+        """End the stream after what is queued; a slow consumer is cut off at once."""
         if reason == CLOSED_SLOW:
             cut(self._sock)
         else:
-            self.queue.put(wrapped(self._transport.goodbye(), self.form))
+            self.queue.put(encode_single(self._transport.closing_event(), self.form))
         self.queue.put(None)
 
 
 class SseTransport:
-    """The framing of SSE, and how its streams begin, idle and end."""
+    """Frames notifications as SSE, and opens streams, keeps them alive and ends them."""
 
     def __init__(
         self,
@@ -187,39 +191,40 @@ class SseTransport:
         self._retry_ms = retry_ms
         self._heartbeat_s = heartbeat_s
         self._queue_max = queue_max
-        self._beats = False
+        self._has_heartbeat = False
         fanout.register(TRANSPORT_SSE, self)
 
     def frame(self, notification: Notification, form: str) -> bytes:
-        """The event's bytes, in a chunk of their own."""
-        return chunk(coded(frame(notification), form))
+        """Return the event's bytes as one HTTP chunk."""
+        return chunk(encode_shared(frame(notification), form))
 
     def opening(self, replay: Replay) -> bytes:
-        """What a stream begins with: the prelude with the client's position, and the gap if there is one.
+        """Return the prelude with the client's position, followed by the gap if there is one.
 
-        Told at the beginning when to come back, another moment for each: a server that is killed says no goodbye.
+        The prelude also carries a reconnection delay, randomised per client, because a server that is killed cannot
+        send one at the end.
         """
-        stands_at = self._broker.position()
+        position = self._broker.position()
         if replay.gap is not None:
-            # Before it, not behind: who breaks off between prelude and gap would never be told of the gap.
-            stands_at = Position(stands_at.epoch, replay.gap.first - 1)
+            # The position before the gap: a client that breaks off between prelude and gap must learn of the gap later.
+            position = Position(position.epoch, replay.gap.first - 1)
         elif replay.notifications:
-            stands_at = Position(stands_at.epoch, replay.notifications[0].offset - 1)
+            position = Position(position.epoch, replay.notifications[0].offset - 1)
         wait_ms = jittered_retry_ms(self._retry_ms, chance=random.random())
-        prelude = encode_prelude(retry_ms=wait_ms, id=str(stands_at))
+        prelude = encode_prelude(retry_ms=wait_ms, id=str(position))
         if replay.gap is None:
             return prelude
         gap = replay.gap
         return prelude + encode_event(event=EVENT_GAP, data=encode_json(gap.wire()), id=str(gap.position))
 
-    def goodbye(self) -> bytes:
-        """What a stream ends with when we end it: when to come back, another moment for each client."""
+    def closing_event(self) -> bytes:
+        """Return the end of a stream that we close: a reconnection delay, spread at random over the clients."""
         return encode_retry(spread_retry_ms(self._retry_ms, chance=random.random()))
 
     def open(
         self, wanted: Filter, since: Position | None, environ: dict[str, Any], head: bytes, form: str
     ) -> None:
-        """Take a request's connection, which has been admitted, answer on it, and subscribe it."""
+        """Detach an admitted request's connection from the WSGI server, respond on it, and subscribe it."""
         address = address_of(environ)
         try:
             taken = take_over(environ, self._socket_options)
@@ -227,37 +232,41 @@ class SseTransport:
             self.admission.leave(address)
             raise
         connection = SseConnection(self, wanted, taken, head, address, form)
-        connection.open()  # First: the kernel may take less than what was missed, or say that the client has left.
+        connection.open()  # Before subscribing: the replay may fill the socket, or the client may have left.
         self.fanout.subscribe(connection, since, form)
         if taken.rest:
             connection.on_data(taken.rest)
-        if not self._beats:
-            self._beats = True
-            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._beat)
+        if not self._has_heartbeat:
+            self._has_heartbeat = True
+            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._send_heartbeats)
 
-    def _beat(self, now_us: int) -> int:
-        """A heartbeat for every group that was silent for that long; answers when to look again.
+    def _send_heartbeats(self, now_us: int) -> int:
+        """Send a heartbeat to every channel that was silent for a whole period; return when to check again.
 
-        It carries the position, so that a client whose topics were silent resumes from now, and it is what finds a
-        client that left without a word.
+        A heartbeat carries the position, so that a client whose topics were silent resumes from now. It also detects
+        clients that vanished without closing their connections.
         """
         period_us = round(self._heartbeat_s * 1_000_000)
         next_us = now_us + period_us
-        for group in self.fanout.groups(TRANSPORT_SSE):
-            if now_us - group.appended_us >= period_us:
-                # Under the broker's lock: the position must not overtake a notification on its way to the group.
-                self._broker.attach(None, group.wanted, lambda _, group=group: self._append_heartbeat(group))  # type: ignore[misc]
+        for channel in self.fanout.groups(TRANSPORT_SSE):
+            if now_us - channel.appended_us >= period_us:
+                # Under the broker's lock: the position must not overtake a notification on its way to the channel.
+                self._broker.attach(
+                    None,
+                    channel.wanted,
+                    lambda _, channel=channel: self._append_heartbeat(channel),  # type: ignore[misc]
+                )
             else:
-                next_us = min(next_us, group.appended_us + period_us)
+                next_us = min(next_us, channel.appended_us + period_us)
         self.fanout.broadcaster.write()
         return next_us
 
-    def _append_heartbeat(self, group: FilteredChannel) -> None:
+    def _append_heartbeat(self, channel: FilteredChannel) -> None:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
-        self.fanout.append(group, chunk(coded(heartbeat, group.form)))
+        self.fanout.append(channel, chunk(encode_shared(heartbeat, channel.form)))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
-        """Frame once, queue everywhere; whoever has too much waiting is cut off and resumes from history."""
+        """Frame a notification once and queue it for every connection. A slow consumer is cut off."""
         plain = frame(notification)
         pieces = {FORM_PLAIN: plain}
         for connection in cast(Sequence[SseQueue], connections):
@@ -266,23 +275,23 @@ class SseTransport:
                 connection.end(CLOSED_SLOW)
             else:
                 if connection.form not in pieces:
-                    pieces[connection.form] = coded(plain, connection.form)
+                    pieces[connection.form] = encode_shared(plain, connection.form)
                 connection.queue.put(pieces[connection.form])
 
     def frame_notice(self, event: str, json: str, form: str) -> bytes:
-        """An event without an id, in a chunk of its own."""
-        return chunk(coded(encode_notice(event=event, data=json), form))
+        """Return an event without an id, as one HTTP chunk."""
+        return chunk(encode_shared(encode_notice(event=event, data=json), form))
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
-        """Queue it everywhere."""
+        """Queue an event without an id for every connection."""
         notice = encode_notice(event=event, data=json)
         for connection in cast(Sequence[SseQueue], connections):
-            connection.queue.put(coded(notice, connection.form))
+            connection.queue.put(encode_shared(notice, connection.form))
 
     def open_queue(
         self, wanted: Filter, since: Position | None, environ: dict[str, Any], form: str
     ) -> SseQueue:
-        """The same in the stock way, on the server's connection."""
+        """Subscribe a request's connection by way of a queue, leaving it with the WSGI server (stock path)."""
         sock = peer_socket(environ)
         set_options(sock, self._socket_options)
         connection = SseQueue(self, wanted, sock, address_of(environ), form)
@@ -291,7 +300,7 @@ class SseTransport:
         return connection
 
     def stream(self, connection: SseQueue) -> Iterator[bytes]:
-        """The stock response's body: what is queued, as it comes, with heartbeats in the pauses."""
+        """Yield the body of the stock response: queued pieces as they come, and heartbeats in the pauses."""
         yield from connection.opening()
         while True:
             try:
@@ -299,33 +308,33 @@ class SseTransport:
             except queue.Empty:
                 position = self._broker.position()
                 if not connection.queue.empty():
-                    continue  # published while we woke: the position must not overtake it
-                piece = wrapped(encode_comment("heartbeat", id=str(position)), connection.form)
+                    continue  # Published while this thread woke: the position must not overtake it.
+                piece = encode_single(encode_comment("heartbeat", id=str(position)), connection.form)
             if piece is None:
                 return
             yield piece
 
     def closed(self, connection: SseQueue) -> None:
-        """The client's end of the stock response: whatever ended it."""
+        """Clean up after a stock response, whichever side ended it."""
         connection.forget(self.fanout.broadcaster.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)
 
 
-def beginning(opening: bytes, form: str) -> bytes:
-    """What a stream of `form` begins with."""
+def encode_opening(opening: bytes, form: str) -> bytes:
+    """Return the encoded opening of a stream of `form`."""
     return GZIP_HEAD + stored(opening) if form == FORM_DEFLATED else opening
 
 
-def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
-    """The events of what was missed, several to a piece."""
+def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+    """Yield the encoded events of a replay, several to a piece."""
     pieces: list[bytes] = []
     size = 0
     for notification in notifications:
         pieces.append(frame(notification))
         size += len(pieces[-1])
         if size >= REPLAY_WRITE_BYTES:
-            yield wrapped(b"".join(pieces), form)
+            yield encode_single(b"".join(pieces), form)
             pieces, size = [], 0
     if pieces:
-        yield wrapped(b"".join(pieces), form)
+        yield encode_single(b"".join(pieces), form)

@@ -1,1 +1,1 @@
-"""Thin views: they read a request, call the services and word the answer."""
+"""Thin views: they parse a request, call the services and build the response."""

@@ -1,7 +1,7 @@
-"""Who may what: the operator's token or session, a device's token, and what this machine may without one.
+"""Authorisation: the operator's token or session, a device's token, and exceptions for this machine.
 
-A script proves the token (`Authorization: Bearer`). A browser signs in once (`POST /api/sessions`) and has a cookie then;
-what changes something by cookie also needs the header `X-Siar: 1`, which a page of another site cannot send.
+Scripts send the token (`Authorization: Bearer`). A browser signs in once (`POST /api/sessions`) and then has a cookie.
+A change authorised by cookie also needs the header `X-Siar: 1`, which a page of another site cannot send.
 """
 
 from __future__ import annotations
@@ -23,44 +23,43 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def bearer_token() -> str:
-    """The token of `Authorization: Bearer`, or an empty string."""
+    """Return the token of `Authorization: Bearer`, or an empty string."""
     scheme, _, token = flask.request.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def has_token() -> bool:
-    """Whether the request carries the operator's token. Raises `TooManyGuesses`.
+    """Return whether the request carries the operator's token. Raises `TooManyGuesses`.
 
-    A wrong one counts as a guess: not to be asked where a device may show its own.
+    A wrong token counts as a guess, so this must not be called where a device may send its own.
     """
     address = address_of(flask.request.environ)
     if not services().operators.is_token(bearer_token(), address=address):
         return False
-    connection_limiter.credit(
-        address
-    )  # A script may publish as fast as SIAR_PUBLISH_PER_S_MAX allows, from any machine.
+    # A script may publish as fast as SIAR_PUBLISH_PER_S_MAX allows, from any machine.
+    connection_limiter.credit(address)
     return True
 
 
 def session() -> str | None:
-    """The operator's session of the request, where one may be used."""
+    """Return the request's operator session, if it is valid and may be used on this connection."""
     cookie = flask.request.cookies.get(operators.COOKIE)
     return cookie if services().operators.is_session(cookie) and may_sign_in() else None
 
 
 def may_sign_in() -> bool:
-    """Whether a session may be used on this connection: nobody in between can read its cookie, or that was allowed."""
+    """Return whether sessions may be used here: the cookie is safe in transit, or the setting allows it anyway."""
     request = flask.request
     return is_this_machine(request.environ) or request.is_secure or services().settings.admin_over_http
 
 
 def is_operator() -> bool:
-    """Whether the request proves to be an operator's. Raises `TooManyGuesses`."""
+    """Return whether the request is authenticated as an operator's. Raises `TooManyGuesses`."""
     return has_token() or (session() is not None and _is_by_our_page())
 
 
 def require_operator() -> None:
-    """Raises 401 for everybody else, and 403 for an operator's browser that was sent by another page."""
+    """Raise 401 for anyone but an operator, and 403 for an operator's browser that another page directed here."""
     if is_operator():
         return
     if session() is not None:
@@ -69,13 +68,13 @@ def require_operator() -> None:
 
 
 def require_operator_or_this_machine() -> None:
-    """For what a monitor on the same machine may read without a token. Raises 401."""
+    """Raise 401 unless the request is an operator's or comes from this machine, such as a local monitor's."""
     if not is_operator() and not is_this_machine(flask.request.environ):
         raise unauthorized(refusal("token_needed"))
 
 
 def require_device(device: str) -> None:
-    """Raises 401 unless the request proves to be `device`, by its token or its cookie."""
+    """Raise 401 unless the request is authenticated as `device`, by its token or its cookie."""
     devices = services().devices
     if devices.is_genuine(device, bearer_token()) or devices.from_cookie(bearer_token()) == device:
         return
@@ -89,5 +88,5 @@ def _is_by_our_page() -> bool:
 
 
 def unauthorized(sentence: str) -> Unauthorized:
-    """A 401 to raise: what is missing, in a sentence."""
+    """Return a 401 to raise, which says what is missing."""
     return Unauthorized(sentence, www_authenticate=WWWAuthenticate("Bearer"))

@@ -1,4 +1,4 @@
-"""A request's JSON as a typed value, or a 400 that says where it is wrong."""
+"""Decode a request's JSON body into a typed value, or raise a 400 that names the error's place."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ CONTENT_TYPE = "application/json"
 
 
 def answer(status: int = 200, **members: object) -> flask.Response:
-    """A JSON object; a third of what `flask.jsonify` costs, which asks the application how it likes its JSON."""
+    """Return a JSON object as a response, at a third of the cost of `flask.jsonify`, which consults the application."""
     return flask.Response(msgspec.json.encode(members), status, content_type=CONTENT_TYPE)
 
 
 def read(kind: type[T], *, bytes_max: int) -> T:
-    """The body decoded as `kind`; unknown members, wrong types and numbers out of range are refused.
+    """Decode the body as `kind`; unknown members, wrong types and numbers out of range are refused.
 
-    Raises `Malformed`, and 413 for a body over `bytes_max`.
+    Raises `Malformed`, and 413 for a body longer than `bytes_max`.
     """
     request = flask.request
-    request.max_content_length = (
-        bytes_max + 1
-    )  # of a chunked body Werkzeug would take so many and say nothing
+    # One more than allowed: Werkzeug truncates a chunked body at this length without an error.
+    request.max_content_length = bytes_max + 1
     try:
         raw = request.get_data(cache=False)
         if len(raw) > bytes_max:

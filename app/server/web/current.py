@@ -1,4 +1,4 @@
-"""The services of the application that answers the present request."""
+"""Access to the services from within a request."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ KEY = "siar"
 
 
 def services() -> Services:
-    """The parts of this server."""
+    """Return the components of the server that handles the current request."""
     return cast(Services, flask.current_app.extensions[KEY])
 
 
 def cookie_path() -> str:
-    """The part of the host that is this service: another one may be below another prefix."""
+    """Return the cookies' path: the prefix of this service, because the host may serve others under other prefixes."""
     return f"{flask.request.script_root}/"

@@ -1,4 +1,4 @@
-"""A response that takes its connection away from the WSGI server and writes on it by itself."""
+"""A response that detaches its connection from the WSGI server and writes to it directly."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from app.server.wsgi.detached import DETACHED
 
 
 class DetachedResponse(flask.Response):
-    """Flask makes its headers; then `begin` gets the request's environ, takes its connection, and writes the head.
+    """A response whose headers Flask builds, and whose connection `begin` detaches, given the environ and the head.
 
-    The body is chunked (RFC 9112, section 7.1), and `begin` writes the chunks: a reader gets each when it comes, and
-    knows a whole body by its last chunk. Only requests over HTTP/1.1 are taken over.
+    The body is chunked (RFC 9112, section 7.1), and `begin` writes the chunks: a reader gets each as it comes and recognises
+    a complete body by its last chunk. Only HTTP/1.1 requests are detached.
     """
 
     def __init__(self, begin: Callable[[dict[str, Any], bytes], None], **response: Any) -> None:
@@ -26,7 +26,7 @@ class DetachedResponse(flask.Response):
         self._begin = begin
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
-        """Write nothing through the server: it only learns that the connection has gone."""
+        """Call `begin` and write nothing through the WSGI server, which only learns that the connection is gone."""
         self.headers.pop("Content-Length", None)
         self.headers["Transfer-Encoding"] = "chunked"
         self.headers["Connection"] = "close"

@@ -1,6 +1,6 @@
-"""Every error as a problem document (RFC 9457): what happened, and what to do next, in the reader's language.
+"""Every error as a problem document (RFC 9457): what happened and what to do next, in the reader's language.
 
-`code` and `parameters` say the same to programs. The texts are in static/i18n/<language>/server.json.
+`code` and `parameters` are for programs. The texts are in static/i18n/<language>/server.json.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _STATUSES: dict[type[SiarError], int] = {
     StoreError: 500,
     SpoolFull: 507,
     DeviceFull: 413,
-    NetworkFull: 413,  # As above: by a 507 a phone would hold on to the batch, and to all behind it.
+    NetworkFull: 413,  # Upon a 507 a phone would retry the batch, and hold back all later ones.
     SelfTestsFull: 507,
 }
-"""Errors whose own sentence is the answer."""
+"""Errors whose own sentence is the response's detail, with their status."""
 
 
 _CODES: dict[type[SiarError], str] = {
@@ -50,16 +50,16 @@ _CODES: dict[type[SiarError], str] = {
     Conflict: "conflict",
     StoreError: "damaged",
 }
-"""Of errors whose sentence has no code of its own, since it is said in terminals too: it stays in English."""
+"""Codes of errors without a code of their own, whose sentences are shown in terminals too and stay in English."""
 
 _HTTP_CODES = {404: "no_such_page", 405: "wrong_method", 500: "failed"}
-"""Of what Werkzeug refuses by itself."""
+"""Codes of errors that Werkzeug raises."""
 
 
 def problem(status: int, detail: str, **members: object) -> flask.Response:
-    """A problem document; `members` are further extension members (RFC 9457, section 3.2).
+    """Return a problem document; `members` are extension members (RFC 9457, section 3.2).
 
-    `detail`: a sentence of the catalogue; any other text is said as it is, under the code `other`.
+    `detail` is a sentence of the catalogue; any other text is passed on under the code `other`.
     """
     language = locale.language()
     if not isinstance(detail, Sentence):
@@ -79,15 +79,15 @@ def problem(status: int, detail: str, **members: object) -> flask.Response:
 
 
 def _is_navigation() -> bool:
-    """Whether a person followed a link: browsers then ask for HTML before anything else, programs do not."""
+    """Return whether a person followed a link: browsers then prefer HTML, programs do not."""
     wanted = flask.request.accept_mimetypes
     return flask.request.method == "GET" and wanted["text/html"] > wanted[CONTENT_TYPE]
 
 
-def _forget_the_way(_error: BaseException | None) -> None:
-    """A path that nobody serves leaves a cycle: request, refusal, traceback, frames, request.
+def _break_reference_cycle(_error: BaseException | None) -> None:
+    """Break the reference cycle that an unknown path leaves: request, refusal, traceback, frames, request.
 
-    Each event of a Socket.IO client is such a request too, and only the collector would take its forty frames away.
+    Each event of a Socket.IO client runs in such a request too, and only the garbage collector would free its forty frames.
     """
     refused = flask.request.routing_exception
     if refused is not None:
@@ -95,10 +95,10 @@ def _forget_the_way(_error: BaseException | None) -> None:
 
 
 def register(app: flask.Flask) -> None:
-    """Answer every exception that a view lets through."""
+    """Register handlers for every exception that a view raises."""
     for kind, status in _STATUSES.items():
         app.register_error_handler(kind, _in_words(status))
-    app.teardown_request(_forget_the_way)
+    app.teardown_request(_break_reference_cycle)
 
     @app.errorhandler(NotKept)
     def not_kept(error: NotKept) -> flask.Response:

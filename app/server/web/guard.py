@@ -1,15 +1,13 @@
-"""The first thing that every request meets, on both transports alike: Host, Origin, proxies and prefix.
+"""WSGI middleware that checks and normalises every request first: Host, Origin, proxies, prefix, encodings.
 
-Host: a request names one (RFC 9112, section 3.2). A page of another site, whose name an attacker points at this machine
-(DNS rebinding), is refused, because only IP literals, dotless names, `*.local`, `*.localhost` and configured names are
-served.
-Origin: browsers send it with cross-site requests and every WebSocket; a foreign one is refused, an absent one is
-accepted, since programs send none.
-Proxies that the operator named: the client's address, scheme and host take the place of theirs.
-Prefix: the path below which a proxy shows the service becomes WSGI's `SCRIPT_NAME`, whether the proxy took it away or not.
-Transfer-Encoding: of its codings only chunked is taken off by servers; a body in another one would be taken for what it is
-not (RFC 9112, section 6.1).
-Bytes in a query that should have been escaped are.
+- Host: a request names one (RFC 9112, section 3.2). Only IP literals, dotless names, `*.local`, `*.localhost` and
+  configured names are served, which defeats DNS rebinding: a foreign page under a name that points to this machine.
+- Origin: browsers send it with cross-site requests and for every WebSocket. A foreign one is refused; an absent one is
+  accepted, because programs send none.
+- Trusted proxies: the client's address, scheme and host, as forwarded, replace the proxy's own.
+- Prefix: the path under which a proxy exposes the service becomes WSGI's `SCRIPT_NAME`, whether or not the proxy removed it.
+- Transfer-Encoding: anything but chunked is refused, because servers decode only that (RFC 9112, section 6.1).
+- Query: bytes that should have been escaped are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from app.core.forwarded import Proxies, Seen
 from app.core.our_host import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.i18n import refusal
-from app.server.services import Requests
+from app.server.services import RequestCounter
 from app.server.web import locale
 from app.server.wsgi import problem
 from app.server.wsgi.peer import look_through
@@ -32,7 +30,7 @@ from app.server.wsgi.peer import look_through
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 HOSTS_KEPT_MAX = 64
-"""A server has a handful of names; what strangers make up is at most as long as a head may be."""
+"""Cached decisions. A server has a few names; invented ones are as long as a request head at most."""
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
@@ -45,7 +43,7 @@ class Guard:
         app: WsgiApp,
         *,
         allowed_hosts: tuple[str, ...],
-        requests: Requests,
+        requests: RequestCounter,
         trusted_proxies: tuple[str, ...] = (),
         prefix: str = "",
     ) -> None:
@@ -65,11 +63,11 @@ class Guard:
         if not query.isascii():
             environ["QUERY_STRING"] = _escaped(query)
         if asked_for is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
-            pass  # HTTP/1.0 had none.
-        elif asked_for is None or "," in asked_for:  # By which servers join fields of one name.
+            pass  # HTTP/1.0 requires none.
+        elif asked_for is None or "," in asked_for:  # A comma: the server joined several Host fields.
             return _refuse(start_response, environ, 400, refusal("one_host"))
         elif not (self._is_ours(asked_for) and self._is_ours(environ["HTTP_HOST"])):
-            # The proxy's own name counts too, or a page that an attacker points at it would name another one here.
+            # The proxy's own Host counts too: a page that reaches the proxy by DNS rebinding could forward any name.
             return _refuse(start_response, environ, 421, refusal("foreign_host"))
         if environ.get("HTTP_TRANSFER_ENCODING", "chunked").strip().lower() != "chunked":
             return _refuse(start_response, environ, 501, refusal("transfer_coding"))
@@ -77,16 +75,16 @@ class Guard:
         if origin is not None and not self._is_our_page(origin, environ, seen):
             return _refuse(start_response, environ, 403, refusal("foreign_origin"))
         prefix = self._prefix or (seen.prefix if seen is not None else "")
-        if prefix and not _enter(environ, prefix):
-            return _to_the_slash(start_response, environ)
+        if prefix and not _strip_prefix(environ, prefix):
+            return _redirect_to_slash(start_response, environ)
         return self._app(environ, start_response)
 
     def _is_our_page(self, origin: str, environ: dict[str, Any], seen: Seen | None) -> bool:
-        """Tell whether a page of `origin` is this service's own."""
+        """Return whether a page of `origin` is this service's own."""
         if is_same_origin(origin, environ.get("HTTP_HOST", "")):
             return True
-        # A proxy may have put its own name in the place of Host. The browser's word, which no page can write, is sent
-        # over HTTPS and to loopback only: no name there leads to another machine (DNS rebinding).
+        # A proxy may have replaced Host by its own name. Sec-Fetch-Site cannot be set by a page, and browsers send it only
+        # over HTTPS and to loopback, where names cannot lead to another machine (DNS rebinding).
         if environ.get("HTTP_SEC_FETCH_SITE") == "same-origin":
             return True
         hides_host = seen is not None and seen.is_by_proxy and not seen.host
@@ -94,7 +92,7 @@ class Guard:
 
 
 def _host_of(environ: dict[str, Any]) -> str | None:
-    """The host that the request itself names, which is `HTTP_HOST` from then on.
+    """Return the host that the request itself names, and set `HTTP_HOST` to it.
 
     "When an origin server receives a request with an absolute-form of request-target, the origin server MUST ignore the
     received Host header field (if any) and instead use the host information of the request-target" (RFC 9112, 3.2.2).
@@ -109,8 +107,8 @@ def _host_of(environ: dict[str, Any]) -> str | None:
     return host
 
 
-def _enter(environ: dict[str, Any], prefix: str) -> bool:
-    """Move the prefix from the path to `SCRIPT_NAME`; whether the path is the service's, which begins with a slash."""
+def _strip_prefix(environ: dict[str, Any], prefix: str) -> bool:
+    """Move the prefix from the path to `SCRIPT_NAME`; return False if the path is the bare prefix, without a slash."""
     path = environ["PATH_INFO"]
     environ["SCRIPT_NAME"] = prefix
     if path.startswith(f"{prefix}/"):
@@ -118,8 +116,8 @@ def _enter(environ: dict[str, Any], prefix: str) -> bool:
     return bool(path != prefix)
 
 
-def _to_the_slash(start_response: Callable[..., Any], environ: dict[str, Any]) -> Iterable[bytes]:
-    """Send the client on to where the page's own references are below the prefix; not for good, as prefixes change."""
+def _redirect_to_slash(start_response: Callable[..., Any], environ: dict[str, Any]) -> Iterable[bytes]:
+    """Redirect to the prefix with a slash, below which the page's relative URLs work; temporarily, as prefixes change."""
     query = environ.get("QUERY_STRING", "")
     location = f"{environ['SCRIPT_NAME']}/{'?' if query else ''}{query}"
     start_response("307 Temporary Redirect", [("Location", location), ("Content-Length", "0")])
@@ -127,9 +125,9 @@ def _to_the_slash(start_response: Callable[..., Any], environ: dict[str, Any]) -
 
 
 def _escaped(query: str) -> str:
-    """A query in ASCII, as it must be (RFC 3986, section 2.1): for bare bytes that are no UTF-8 Flask would raise.
+    """Return a query in ASCII, as required (RFC 3986, section 2.1); Flask would raise for raw bytes that are not UTF-8.
 
-    It keeps them where they are escaped. gunicorn refuses such a request by itself; under `flask run` it comes here.
+    Escaped bytes it accepts. gunicorn refuses such requests itself, but `flask run` does not.
     """
     return _NOT_ASCII.sub(lambda found: f"%{ord(found[0]):02X}", query)
 

@@ -1,4 +1,4 @@
-"""The words of the pages, in the language of the request."""
+"""The language of the request, and its catalogues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.i18n import catalogue as catalogue
 
 
 def language() -> str:
-    """The reader's language: `?lang=` if it is one of ours, else what the browser prefers, else English."""
+    """Return the reader's language: a supported `?lang=`, else the browser's preference, else English."""
     asked = flask.request.args.get("lang")
     if asked in LANGUAGES:
         return asked
@@ -21,7 +21,7 @@ def language() -> str:
 
 
 def language_of(environ: dict[str, Any]) -> str:
-    """The same where the application has not begun with the request."""
+    """Return the browser's preferred language outside of a Flask request."""
     return _preferred(Request(environ))
 
 

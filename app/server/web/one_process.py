@@ -1,7 +1,7 @@
-"""The refusal of servers that would lose notifications or block: several processes with a broker each, one request at a time.
+"""Refuse to serve under servers that would lose notifications or block: unshared processes, or one request at a time.
 
-Under gunicorn the start itself is looked at (app/server/wsgi/gunicorn_master.py). Other servers (uWSGI, mod_wsgi,
-`flask run --without-threads`) say what they do with each request, in the terms of PEP 3333.
+Under gunicorn the start is checked instead (app/server/wsgi/gunicorn_master.py). Other servers (uWSGI, mod_wsgi,
+`flask run --without-threads`) declare their concurrency with each request, as PEP 3333 specifies.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from app.server.wsgi import problem
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 SERVERS = ("gunicorn.socket", "werkzeug.socket", "uwsgi.version", "mod_wsgi.version")
-"""Keys of servers that count their threads and processes. Others say the same whatever they do (hypercorn, asgiref)."""
+"""Environ keys of servers that declare their real concurrency. Others report constants (hypercorn, asgiref)."""
 
 logger = logging.getLogger("siar.start")
 
 
 class OneProcess:
-    """WSGI middleware around everything else; the first request decides."""
+    """WSGI middleware around everything else; it decides at the first request."""
 
     def __init__(self, app: WsgiApp, *, workers: int, refused: Sentence | None) -> None:
         self._app = app

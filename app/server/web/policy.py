@@ -1,7 +1,7 @@
-"""Headers that close what a page does not need, on every answer of the application: any of them may be opened as one.
+"""Security headers on every response of the application, because any response may be opened as a page.
 
-Added where the WSGI server takes an answer, and made once per host: set one by one on a response object they were an
-eighth of what a publish costs.
+They are added at WSGI level and cached per host: setting them one by one on response objects took an eighth of the CPU
+time of a publish.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ ISOLATION: Headers = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Embedder-Policy", "require-corp"),
 )
-"""Together they keep the page apart from all other origins, for which browsers give it a clock of 5 us instead of 100.
+"""Cross-origin isolation, for which browsers give the page a clock resolution of 5 us instead of 100.
 
-Only in a secure context, which pages from loopback have without HTTPS; elsewhere a browser would only warn of them.
+Sent in secure contexts only (HTTPS, or loopback); elsewhere browsers ignore these headers with a warning.
 """
 
 LOOPBACK = frozenset({"127.0.0.1", "[::1]"})
 
 
 class Policy:
-    """WSGI middleware below Socket.IO's, so that polling answers stay as short as the protocol makes them."""
+    """WSGI middleware below Socket.IO's, so that polling responses stay as short as the protocol makes them."""
 
     def __init__(self, app: WsgiApp, *, clock_port: int | None) -> None:
         self._app = app
         self._clock_port = clock_port
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Serve the request; an answer that has a policy of its own keeps it."""
+        """Serve the request; a response with its own policy keeps it."""
         ours = headers_for(environ, self._clock_port)
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
@@ -55,7 +55,7 @@ class Policy:
 
 
 def headers_for(environ: dict[str, Any], clock_port: int | None) -> Headers:
-    """The headers for the answer to a request."""
+    """Return the security headers for the response to a request."""
     return closing_headers(
         environ.get("HTTP_HOST", ""), clock_port, secure=environ.get("wsgi.url_scheme") == "https"
     )
@@ -63,9 +63,9 @@ def headers_for(environ: dict[str, Any], clock_port: int | None) -> Headers:
 
 @functools.lru_cache(HOSTS_KEPT_MAX)
 def closing_headers(host: str, clock_port: int | None, *, secure: bool) -> Headers:
-    """The headers for pages under `host`, whose scripts reach this server and its clock channel and nothing else.
+    """Return the headers for pages under `host`, whose scripts may contact only this server and its clock channel.
 
-    `secure`: whether the page came over HTTPS, from where only encrypted WebSockets may be opened.
+    `secure` says whether the page came over HTTPS, which permits encrypted WebSockets only.
     """
     name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).lower()
     connect = "'self'"

@@ -1,8 +1,8 @@
-"""What changes when several processes or servers share a broker: what one process alone remembers is refused, in words.
+"""Restrictions if several processes or servers share a broker: state that only one process has is refused with a reason.
 
-Everything that goes through the broker is as it was: publishing, history, both transports, resuming on any process.
-A room with its phones, a trial's source, a running experiment, an operator's session, a receipt and the table of who is
-connected live in the memory of one process, and the next request may reach another one.
+All that goes through the broker works as usual: publishing, history, both transports, and resuming on any process.
+The room with its phones, a trial's source, a running experiment, operators' sessions, receipts and the table of connected
+devices live in one process's memory, and the next request may reach another process.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ NEEDS_ONE_PROCESS = frozenset(
         *("screen_data", "screen_downloads"),
     }
 )
-"""Blueprints. A phone's own (`assignment`, `participants`) stay: with no room they have little to say."""
+"""Blueprints refused with several workers. A phone's own (`assignment`, `participants`) remain, with little to do."""
 
 NEEDS_ROOMS = frozenset({"room.open_room", "room.practise", "runs.start", "participants.join"})
-"""What puts phones into a room, or asks for one. Of several servers on one Redis, only one has rooms (`redis_rooms`)."""
+"""Endpoints that need a room. Of several servers on one Redis, only one has rooms (`redis_rooms`)."""
 
 TRY_AGAIN_S = 1
 
 
 def register(app: flask.Flask, *, workers: int) -> None:
-    """Refuse what cannot be done with so many processes, and answer for a broker that is away."""
+    """Refuse what several processes cannot do, and respond with 503 while the broker is unreachable."""
 
     @app.errorhandler(BrokerAway)
     def away(_error: BrokerAway) -> flask.Response:

@@ -15,7 +15,7 @@ from app.core.wire import DEFAULT_TOPIC
 from app.server.broker.base import Draft
 from app.server.factory import create_app
 from app.server.web.auth import require_operator
-from app.server.web.service.metrics import of_the_server
+from app.server.web.service.metrics import server_counters
 from app.tools.bench import wire
 
 app = create_app()
@@ -46,7 +46,7 @@ def state() -> flask.Response:
     What other processes have counted may be a second old.
     """
     require_operator()
-    numbers = of_the_server(app.services)
+    numbers = server_counters(app.services)
     paths: Counter[str] = Counter()
     for (_transport, path), count in numbers["siar_connection_paths"]:
         paths[path] += int(count)

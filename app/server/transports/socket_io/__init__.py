@@ -1,8 +1,8 @@
-"""Socket.IO 5 over Engine.IO 4, by Flask-SocketIO: the protocol is the library's, the subscription is ours.
+"""Socket.IO 5 over Engine.IO 4: the protocol is Flask-SocketIO's, the subscription is ours.
 
-    CONNECT from the client -> `connect` handler reads auth and may refuse           connect_request.py
-    CONNECT from the server -> carries `position` and `pid`  (our packet class)      library.py
-    directly behind it      -> subscribe, replay, then live  (our client manager)    transport.py, connections.py
+    CONNECT from the client -> the `connect` handler reads auth and may refuse           connect_request.py
+    CONNECT to the client   -> carries `position` and `pid`    (our packet class)        library.py
+    directly after it       -> subscribe, replay, then live    (our client manager)      transport.py, connections.py
 
-The library's documented extension points carry all of it: `json`, `serializer`, `client_manager`.
+All of it uses the library's documented extension points: `json`, `serializer`, `client_manager`.
 """

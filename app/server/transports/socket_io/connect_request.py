@@ -1,4 +1,4 @@
-"""What a client asks for in `auth` of its CONNECT."""
+"""Parse the subscription that a client requests in `auth` of its CONNECT."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from app.server.transports.base import parse_topics
 
 @dataclass(frozen=True, slots=True)
 class ConnectRequest:
-    """What a client asks for in CONNECT."""
+    """A client's request to subscribe, parsed from its CONNECT."""
 
     wanted: Filter
     since: Position | None
-    """Where it left off."""
+    """Position after which the client wants to resume; `None` for live notifications only."""
     recover: bool
-    """Whether it wants the protocol's own connection state recovery."""
+    """True if the client asks for the protocol's own connection state recovery."""
     pid: str | None
-    """The session that it had."""
+    """The client's previous session, if it wants to recover one."""
 
 
 def read_auth(
     auth: object, device: str | None, *, topics_max: int, query_topics: Sequence[str] = ()
 ) -> ConnectRequest:
-    """The subscription that a client asks for; what its `auth` says wins over its query. Raises `Malformed`.
+    """Return the requested subscription; `auth` takes precedence over the query. Raises `Malformed`.
 
-    The Java client's `auth` is a map of strings: there a list is one too, `"news,sport"`, and so is `"true"`.
+    The Java client's `auth` is a map of strings, so a string stands for a list (`"news,sport"`) or a boolean (`"true"`).
     """
     if auth is None:
         auth = {}
@@ -48,7 +48,7 @@ def read_auth(
     if not isinstance(recover, bool):
         raise Malformed("auth.recover must be true or false.")
     pid, offset, last_event_id = (_text(auth, name) for name in ("pid", "offset", "last_event_id"))
-    # The client library sends pid and offset by itself: they are newer than what the page put into auth at its start.
+    # The client library sends pid and offset by itself: they are newer than the last_event_id that the page set at start.
     text = offset if recover and pid is not None else last_event_id
     wanted = Filter(TRANSPORT_SOCKETIO, parse_topics(topics, count_max=topics_max), device)
     return ConnectRequest(

@@ -1,4 +1,4 @@
-"""One client's subscription, and the WebSocket that may stand in its place."""
+"""A client's subscription, written through its session or directly to its WebSocket."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from app.server.broker.base import Filter, Replay
 from app.server.fanout.closed import CLOSED_SLOW, Closed
 from app.server.fanout.flusher import Flusher
 from app.server.transports.socket_io.connect_request import ConnectRequest
-from app.server.transports.socket_io.engine.direct_websocket import GOING_AWAY, WebSocketOutlet
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
-from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, frames_of
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
+from app.server.transports.socket_io.engine.direct_websocket import GOING_AWAY, DetachedWebSocket
+from app.server.transports.socket_io.frames import FORM_PLAIN, FORM_RECOVERING, event_frame, replay_frames
 from app.server.wsgi.takeover import Taken
 
 REPLAYED_PER_PACKET = 64
-"""Notifications of history that count as one packet of the client. To find ten thousand takes 2.6 ms and to frame them ten
-times that (measured), so who leaves the namespace and joins it again with an old position, over and over, is held to a few
-hundredths of a core by the incoming rate."""
+"""Replayed notifications that count as one incoming packet against the client's rate limit. Finding ten thousand takes 2.6 ms
+and framing them ten times that (measured), so a client that leaves and rejoins the namespace with an old position, over and
+over, is limited to a few hundredths of a core."""
 
 
 class Sink(Protocol):
-    """Where a connection's packets go, and what is to know of its end: the transport."""
+    """Receiver of a connection's packets and of the news of its end: the transport."""
 
     def emit(self, event: str, arguments: tuple[str, ...], sids: list[str]) -> None:
-        """Queue an event for clients."""
+        """Queue an event for the clients with these ids."""
         ...
 
     def replay(self, sid: str, notifications: Sequence[Notification], *, recovers: bool) -> None:
-        """Queue what a client missed."""
+        """Queue the notifications that a client missed."""
         ...
 
     def is_deflated(self, sid: str) -> bool:
@@ -52,37 +52,37 @@ class Sink(Protocol):
 
 
 class SocketIoConnection:
-    """One client's subscription; what it gets goes through its session, packet by packet (stock)."""
+    """A client's subscription, written packet by packet through its Engine.IO session (stock path)."""
 
     __slots__ = ("_transport", "channel", "pid", "recovers", "replayed_count", "sid", "since", "wanted")
 
-    def __init__(self, transport: Sink, sid: str, asked: ConnectRequest) -> None:
+    def __init__(self, transport: Sink, sid: str, request: ConnectRequest) -> None:
         self._transport = transport
         self.sid = sid
-        self.wanted = asked.wanted
-        self.since = asked.since
-        """Where the client left off; for a new one the position that its CONNECT told."""
-        self.recovers = asked.recover
-        """Whether events carry their id as a second argument, as the protocol's own recovery has it."""
-        self.pid = asked.pid
-        """The session to recover, if that is possible."""
+        self.wanted = request.wanted
+        self.since = request.since
+        """Position after which the client resumes; for a new client the position that its CONNECT carried."""
+        self.recovers = request.recover
+        """True if events carry their id as a second argument, as the protocol's connection state recovery requires."""
+        self.pid = request.pid
+        """Name of the session to recover, if the client sent one."""
         self.replayed_count = 0
-        """Events queued at the start, which are no sign of a slow client."""
+        """Events queued at the start; they do not make the client a slow consumer."""
         self.channel: SocketIoChannel | None = None
-        """The WebSocket that is subscribed in its place."""
+        """The WebSocket that is subscribed in this connection's place."""
 
     @property
     def is_deflated(self) -> bool:
-        """Whether the library's WebSocket compresses for it."""
+        """Return whether the library's WebSocket compresses for this client."""
         return self._transport.is_deflated(self.sid)
 
     @property
     def form(self) -> str:
-        """Which framing its notifications have."""
+        """Return the framing of this client's notifications."""
         return FORM_RECOVERING if self.recovers else FORM_PLAIN
 
     def start(self, replay: Replay) -> None:
-        """The gap if there is one, then what was missed; CONNECT has been sent."""
+        """Send the gap if there is one, then the replay. CONNECT has been sent before."""
         if replay.gap is not None:
             self._emit(EVENT_GAP, EncodedJSON(encode_json(replay.gap.wire())), str(replay.gap.position))
         self._transport.replay(self.sid, replay.notifications, recovers=self.recovers)
@@ -92,56 +92,59 @@ class SocketIoConnection:
         self._transport.emit(event, (data, id) if self.recovers else (data,), [self.sid])
 
     def end(self, reason: Closed) -> None:
-        """Say goodbye, or cut off a client that does not read."""
+        """Close the connection; a slow consumer is cut off at once."""
         self._transport.end(self.sid, reason)
 
 
-class SocketIoChannel(WebSocketOutlet):
-    """A WebSocket of ours: the session's channel, and what the fan-out writes to."""
+class SocketIoChannel(DetachedWebSocket):
+    """A detached WebSocket: the session's packet channel, to which the flusher writes directly."""
 
     __slots__ = ("_transport", "subscription")
 
-    def __init__(self, transport: Sink, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry) -> None:
+    def __init__(
+        self, transport: Sink, broadcaster: Flusher, taken: Taken, attempt: WebSocketAttempt
+    ) -> None:
         super().__init__(
-            broadcaster, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max
+            broadcaster, taken, attempt, message_bytes_max=attempt.session.server.limits.packet_bytes_max
         )
         self._transport = transport
         self.subscription: SocketIoConnection | None = None
 
     @property
     def wanted(self) -> Filter:
-        """What its subscription wants."""
+        """Return the filter of its subscription."""
         assert self.subscription is not None
         return self.subscription.wanted
 
     @property
     def form(self) -> str:
-        """Which framing its notifications have."""
+        """Return the framing of this client's notifications, compression included."""
         assert self.subscription is not None
         return self.subscription.form + (DEFLATED if self.is_deflated else "")
 
     def start(self, replay: Replay) -> None:
-        """The gap if there is one, then what was missed; CONNECT has been sent."""
+        """Send the gap if there is one, then the replay. CONNECT has been sent before."""
         assert self.subscription is not None
         self.session.charge(len(replay.notifications) // REPLAYED_PER_PACKET)
-        form = self.subscription.form  # Not compressed, which costs for each: a message may be, and need not.
+        # Uncompressed, which the protocol allows: compressing per client costs too much.
+        form = self.subscription.form
         gap = b""
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
-        self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)
+        self.write(gap, later=replay_frames(replay.notifications, form) if replay.notifications else None)
 
     def end(self, reason: Closed) -> None:
-        """Say goodbye, or cut off a client that does not read."""
+        """Close the connection; a slow consumer is cut off at once."""
         if reason == CLOSED_SLOW:
             self.drop(reason)
         else:
             self.finish(GOING_AWAY, reason)
 
-    def on_left(self, reason: Closed) -> None:
-        """Whoever ended it; the session is told afterwards."""
+    def on_ended(self, reason: Closed) -> None:
+        """Unsubscribe the WebSocket, whichever side ended it; the session learns of it afterwards."""
         if self.subscription is not None:
             self._transport.left(self, reason)
 
     def on_upgraded(self) -> None:
-        """It has taken the place of polling."""
+        """Move the polling client's subscription to this WebSocket."""
         self._transport.upgraded(self)

@@ -1,4 +1,4 @@
-"""A notification's WebSocket frame: built once for each form, not once for each client."""
+"""WebSocket frames of notifications, built once per encoding and shared by all its clients."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ NAMESPACE = "/"
 
 FORM_PLAIN = "plain"
 FORM_RECOVERING = "recovering"
-"""Two frames of a notification: for those who asked for recovery its id is a second argument. And each compressed."""
+"""Encodings of a notification: without its id, or with it as a second argument for clients that asked for recovery.
+Either may be compressed in addition (suffix `DEFLATED`)."""
 
 
 def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
-    """The WebSocket frame of an event in the default namespace, its one argument being JSON already.
+    """Return the WebSocket frame of an event in the default namespace, whose argument is JSON already.
 
-    `form` says whether the id follows it, as the protocol's connection state recovery has it, and whether it is compressed.
+    `form` says whether the id follows as a second argument, for connection state recovery, and whether to compress.
     """
     offset = f',"{id}"' if form.removesuffix(DEFLATED) == FORM_RECOVERING else ""
     packet = f'{engineio_packet.MESSAGE}{protocol.EVENT}["{event}",{json}{offset}]'.encode()
@@ -32,8 +33,8 @@ def event_frame(event: str, json: str, id: str, *, form: str) -> bytes:
     return encode_frame(Opcode.TEXT, packet, mask=None)
 
 
-def frames_of(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
-    """The frames of what was missed, several to a piece."""
+def replay_frames(notifications: Sequence[Notification], form: str) -> Iterator[bytes]:
+    """Yield the frames of a replay, several to a piece."""
     pieces: list[bytes] = []
     size = 0
     for each in notifications:

@@ -1,4 +1,4 @@
-"""What python-socketio is given of ours: its book of clients, its packets, its log."""
+"""Extensions of python-socketio: its client manager, its packet class and its logger."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from app.server.transports.socket_io.protocol import StrictPacket
 logger = logging.getLogger("siar.socketio")
 
 NAMESPACE_CHARS_MAX = 200
-"""The refusal of one that is not there repeats its name, and waits with others until it is taken."""
+"""Upper bound of a namespace's name: the refusal of an unknown one repeats the name and is queued for the client."""
 
 
-class Manager(socketio.Manager):  # type: ignore[misc]
-    """The library's book of clients, which also says when CONNECT has been answered.
+class ClientManager(socketio.Manager):  # type: ignore[misc]
+    """The library's client manager, extended to report when CONNECT has been sent.
 
-    `connected` is called with the `sid` of a client whose CONNECT was sent, `forget` with one that left before.
+    It calls `connected` with the `sid` of a client whose CONNECT was sent, or `forget` if the client left before.
     """
 
     def __init__(self, *, connected: Callable[[str], None], forget: Callable[[str], None]) -> None:
@@ -32,15 +32,15 @@ class Manager(socketio.Manager):  # type: ignore[misc]
     def basic_enter_room(
         self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None
     ) -> None:
-        """Enter a room, but for that of its own name, which each client has to itself.
+        """Enter a room, except the one that the library creates for each client alone.
 
-        It would take 700 bytes, and the library looks through all rooms whenever a client leaves.
+        Such a room would take 700 bytes, and the library searches all rooms whenever a client leaves.
         """
         if room != sid:
             super().basic_enter_room(sid, namespace, room, eio_sid=eio_sid)
 
     def get_participants(self, namespace: str, room: Any) -> Iterator[tuple[str, str]]:
-        """Who is in a room, or in one of several."""
+        """Yield the clients in a room, or in one of several rooms."""
         found: dict[str, str] = {}
         for name in room if isinstance(room, list | tuple) else [room]:
             if name is not None and self.is_sid_room(namespace, name):
@@ -50,15 +50,15 @@ class Manager(socketio.Manager):  # type: ignore[misc]
         yield from found.items()
 
     def get_rooms(self, sid: str, namespace: str) -> list[str]:
-        """The rooms of a client."""
+        """Return the rooms of a client."""
         own = [sid] if self.is_sid_room(namespace, sid) else []
         return own + list(super().get_rooms(sid, namespace))
 
     def connect(self, sid: str, namespace: str) -> Any:
-        """Called by the library directly behind the CONNECT packet."""
+        """Register a client and report it. The library calls this directly after sending CONNECT."""
         connected = super().connect(sid, namespace)
         if self.eio_sid_from_sid(sid, namespace) not in self.server.environ:
-            # Sending CONNECT found that the session had timed out: the library has forgotten it, but not this sid.
+            # Sending CONNECT found that the session had timed out: the library has removed the session, but not this sid.
             self.basic_disconnect(sid, namespace)
             self._forget(sid)
         elif namespace == NAMESPACE:
@@ -67,13 +67,13 @@ class Manager(socketio.Manager):  # type: ignore[misc]
 
 
 def packet_class(on_connect: Callable[[str], dict[str, str]]) -> type[protocol.Packet]:
-    """Return the class of the library's packets; `on_connect` gives what the CONNECT to a `sid` carries besides."""
+    """Return the library's packet class, extended so that CONNECT to a `sid` also carries `on_connect(sid)`."""
 
     class SiarPacket(StrictPacket):
-        """A packet whose CONNECT to a client carries position and pid too, and the id of a session that is recovered."""
+        """A packet whose CONNECT to a client also carries position and pid, and the id of a recovered session."""
 
         def decode(self, encoded_packet: str) -> Any:
-            """Refuse what a client may not send. Raises `ValueError`."""
+            """Parse a packet and refuse what a client may not send. Raises `ValueError`."""
             attachment_count = super().decode(encoded_packet)
             if len(self.namespace or "") > NAMESPACE_CHARS_MAX:
                 raise ValueError("a namespace that is too long")
@@ -87,8 +87,8 @@ def packet_class(on_connect: Callable[[str], dict[str, str]]) -> type[protocol.P
     return SiarPacket
 
 
-class _OneLine(logging.Filter):
-    """Keeps what the library says of a bad peer to one line: a stranger must not fill the log with tracebacks."""
+class _OneLineFilter(logging.Filter):
+    """Limits the library's log records about a bad peer to one line, so that peers cannot fill the log with tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not logger.isEnabledFor(logging.DEBUG):
@@ -97,10 +97,10 @@ class _OneLine(logging.Filter):
 
 
 def quiet_logger() -> logging.Logger:
-    """The log that the library is given."""
+    """Return the logger that the library uses."""
     found = logging.getLogger("siar.engineio.library")
     if not logger.isEnabledFor(logging.DEBUG):
-        found.setLevel(logging.WARNING)  # at "info" it would tell of every packet
-    if not any(isinstance(each, _OneLine) for each in found.filters):
-        found.addFilter(_OneLine())
+        found.setLevel(logging.WARNING)  # At "info" it logs every packet.
+    if not any(isinstance(each, _OneLineFilter) for each in found.filters):
+        found.addFilter(_OneLineFilter())
     return found

@@ -1,4 +1,4 @@
-"""The packets of what was missed, for who polls or has a queue: shared, so that nobody's history is a copy."""
+"""Cache of replay packets for clients that poll or have a queue: all clients share one packet per notification."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from app.core.wire import EVENT_NOTIFICATION
 from app.server.transports.socket_io.frames import NAMESPACE
 
 PACKETS_BYTES_MAX = 32 * 1024 * 1024
-"""As much as both rings of history hold by default. Beyond it the packet that was asked for longest ago is made anew."""
+"""Upper bound of the cache: the size of both history rings by default. Beyond it the least recently used packet goes."""
 
 PACKET_BYTES = 500
-"""About what one takes beside its text."""
+"""Approximate size of a packet without its text."""
 
 
-class MissedPackets:
-    """Packets by notification. Callers hold the broker's lock."""
+class ReplayPackets:
+    """A least recently used cache of packets by notification. Callers hold the broker's lock."""
 
     def __init__(self, *, bytes_max: int = PACKETS_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
         self._packets: OrderedDict[tuple[str, bool], engineio_packet.Packet] = OrderedDict()
-        """By id, and whether it is the second argument; who was asked for last at the end."""
+        """Packets by notification id and whether the id is in the packet; the most recently used one is last."""
         self.bytes = 0
-        """What they take, about. History has other bounds, and may have dropped a notification whose packet is here."""
+        """Approximate total size. History has other bounds, so a cached packet may outlive its notification."""
 
     def __len__(self) -> int:
         return len(self._packets)
 
-    def of(self, notification: Notification, *, recovers: bool) -> engineio_packet.Packet:
-        """The Engine.IO packet of a notification, the same object for everyone; `recovers`: with its id behind it."""
+    def get(self, notification: Notification, *, recovers: bool) -> engineio_packet.Packet:
+        """Return the shared Engine.IO packet of a notification; `recovers` appends the notification's id."""
         key = notification.id, recovers
         found = self._packets.get(key)
         if found is not None:
@@ -54,4 +54,4 @@ def _packet(notification: Notification, *, recovers: bool) -> engineio_packet.Pa
 
 
 def _bytes_of(packet: engineio_packet.Packet) -> int:
-    return PACKET_BYTES + 2 * utf8_bytes(packet.data)  # The library remembers the encoded form beside it.
+    return PACKET_BYTES + 2 * utf8_bytes(packet.data)  # Twice: the library caches the encoded form too.

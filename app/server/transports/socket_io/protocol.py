@@ -1,6 +1,7 @@
-"""The Socket.IO rules that python-socketio leaves to nobody, on a server that an extension has constructed.
+"""Socket.IO protocol rules that python-socketio does not enforce, applied to a server that Flask-SocketIO constructed.
 
-`conform(server, engine)` is the only seam: it puts our engine under the library's server and stands between the two.
+`conform(server, engine)` is the only entry point: it connects the library's server to our Engine.IO server and checks
+what passes between the two.
 
     engine --message--> SocketIoProtocol.on_message --> the library's handlers
     the library --packet--> send_packet --> CONNECT first, then what the connect handler emitted
@@ -8,6 +9,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from typing import Any
 
@@ -18,29 +20,61 @@ from socketio import packet as protocol
 from app.core.errors import MalformedFrame
 from app.server.transports.socket_io.engine.packets import message
 from app.server.transports.socket_io.engine.server import EngineServer
-from app.server.transports.socket_io.trim_environ import kept
+from app.server.wsgi.shared_text import shared
 
 logger = logging.getLogger("siar.socketio")
 
 RESERVED_EVENTS = frozenset(
     {"connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"}
 )
-"""Names that the protocol keeps for itself; the library would call our handlers for them."""
+"""Event names that the protocol reserves; the library would call our handlers for them."""
 
 ATTACHMENTS_MAX = 16
-"""Binary attachments of one packet, which the library collects before it looks at them."""
+"""Upper bound of binary attachments of one packet; the library collects them all before it checks them."""
 
 EVENTS = (protocol.EVENT, protocol.BINARY_EVENT)
 ACKS = (protocol.ACK, protocol.BINARY_ACK)
 
 
+_HANDSHAKE = frozenset(
+    {
+        "HTTP_ACCEPT_ENCODING",
+        "HTTP_CACHE_CONTROL",
+        "HTTP_CONNECTION",
+        "HTTP_PRAGMA",
+        "HTTP_SEC_WEBSOCKET_EXTENSIONS",
+        "HTTP_SEC_WEBSOCKET_KEY",
+        "HTTP_SEC_WEBSOCKET_VERSION",
+        "HTTP_UPGRADE",
+    }
+)
+"""Headers that only the handshake needs."""
+
+_KEPT = frozenset(
+    {
+        "PATH_INFO",
+        "QUERY_STRING",
+        "REMOTE_ADDR",
+        "REQUEST_METHOD",
+        "SCRIPT_NAME",
+        "SERVER_NAME",
+        "SERVER_PORT",
+        "SERVER_PROTOCOL",
+        "flask.app",
+        "wsgi.url_scheme",
+    }
+)
+
+_NOTHING_TO_READ = io.BytesIO()
+
+
 class StrictPacket(protocol.Packet):  # type: ignore[misc]
-    """The library's packet, whose contents are checked when it comes from a client."""
+    """The library's packet, with checks of the contents when it comes from a client."""
 
     data: Any
 
     def decode(self, encoded_packet: str) -> Any:
-        """Refuse what a client may not send. Raises `ValueError`."""
+        """Parse a packet and refuse what a client may not send. Raises `ValueError`."""
         attachment_count = super().decode(encoded_packet)
         if self.packet_type in EVENTS:
             # "The payload is mandatory and MUST be a non-empty array. If that's not the case, then the receiver MUST
@@ -61,7 +95,7 @@ class StrictPacket(protocol.Packet):  # type: ignore[misc]
 
 
 def conform(server: socketio.Server, engine: EngineServer) -> None:
-    """Have `server` speak through `engine`, and by the protocol. Its packet class must be a `StrictPacket`."""
+    """Make `server` use `engine` and keep to the protocol. Its packet class must be a `StrictPacket`."""
     assert issubclass(server.packet_class, StrictPacket)
     rules = SocketIoProtocol(server, engine)
     server.eio = engine
@@ -72,7 +106,7 @@ def conform(server: socketio.Server, engine: EngineServer) -> None:
 
 
 class SocketIoProtocol:
-    """What happens to each message of a client, and to what answers its CONNECT."""
+    """Checks each message of a client, and orders the packets that answer its CONNECT."""
 
     def __init__(self, server: socketio.Server, engine: EngineServer) -> None:
         self._server = server
@@ -80,26 +114,26 @@ class SocketIoProtocol:
         self._send_plainly = server._send_packet
 
     def on_connect(self, engineio_sid: str, environ: dict[str, Any]) -> None:
-        """A session has begun: the library keeps what it is given for as long as it lasts."""
-        self._server._handle_eio_connect(engineio_sid, kept(environ))
+        """Pass a new session to the library, which keeps the given environ for the session's lifetime."""
+        self._server._handle_eio_connect(engineio_sid, trim_environ(environ))
 
     def on_message(self, engineio_sid: str, data: str | bytes) -> None:
-        """One message; whoever breaks the protocol is closed, where the library logs a traceback and goes on."""
+        """Handle one message. A peer that violates the protocol is disconnected; the library would log and go on."""
         if engineio_sid not in self._server.environ:
-            return  # a packet behind the one that ended the session
+            return  # A packet after the one that ended the session.
         try:
             self._dispatch(engineio_sid, data)
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the library
+        except Exception as error:  # noqa: BLE001 - whatever a peer's bytes cause in the library
             logger.info("A Socket.IO peer broke the protocol (%s: %s); closed.", type(error).__name__, error)
             self._engine.disconnect(engineio_sid)
 
     def on_disconnect(self, engineio_sid: str, reason: str) -> None:
-        """The session has ended."""
+        """Pass the end of a session to the library, and drop its unfinished binary packet."""
         self._server._handle_eio_disconnect(engineio_sid, reason)
         self._server._binary_packet.pop(engineio_sid, None)
 
     def send_packet(self, engineio_sid: str, pkt: protocol.Packet) -> None:
-        """The library's `_send_packet`: in front of it go the answers to CONNECT, behind them what was held."""
+        """Replace the library's `_send_packet`: send the answer to a CONNECT first, then the packets held back meanwhile."""
         session = self._engine.sockets.get(engineio_sid)
         if session is None or pkt.packet_type not in (protocol.CONNECT, protocol.CONNECT_ERROR):
             self._send_plainly(engineio_sid, pkt)
@@ -153,7 +187,7 @@ class SocketIoProtocol:
             or namespace in server.namespaces
         )
         if not is_known:
-            # The library says "Unable to connect", which is no object [13].
+            # The library's message is the string "Unable to connect", where the protocol wants an object [13].
             refusal = server.packet_class(
                 protocol.CONNECT_ERROR, data={"message": "Invalid namespace"}, namespace=namespace
             )
@@ -164,8 +198,8 @@ class SocketIoProtocol:
         session = self._engine.sockets.get(engineio_sid)
         if session is None:
             return
-        # What the connect handler emits would precede CONNECT, unless `always_connect` answers before it is known
-        # whether the handler agrees [12].
+        # What the connect handler emits would precede CONNECT. `always_connect` avoids that, but answers before the
+        # handler has decided [12].
         session.hold()
         try:
             server._handle_connect(engineio_sid, namespace, auth)
@@ -173,17 +207,33 @@ class SocketIoProtocol:
             session.release(None, unless=_Withdrawn(namespace))
 
 
+def trim_environ(environ: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a request's `environ` that is kept for a session's lifetime, for Flask's request contexts.
+
+    Handlers may read address, path, query, cookies and other headers from their `request`. A whole `environ` takes about
+    6 KB. Without the values that only the handshake needed, and with equal values of thousands of clients stored once, it
+    takes a few hundred bytes.
+    """
+    found = {
+        name: shared(value) if type(value) is str else value
+        for name, value in environ.items()
+        if name in _KEPT or (name.startswith("HTTP_") and name not in _HANDSHAKE)
+    }
+    found["wsgi.input"] = _NOTHING_TO_READ
+    return found
+
+
 def _nothing(_pkt: Packet) -> bool:
     return False
 
 
 class _Withdrawn:
-    """Says of held packets, one after another, whether they were for a namespace that refused."""
+    """Decides for held packets, one after another, whether they belong to a namespace that refused."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._follows = False
-        """Whether attachments belong to the packet before them, which was withdrawn."""
+        """True if the previous packet was withdrawn, and with it the attachments that follow."""
 
     def __call__(self, pkt: Packet) -> bool:
         if isinstance(pkt.data, str):
@@ -192,6 +242,6 @@ class _Withdrawn:
 
 
 def _namespace_of(text: str) -> str:
-    """The namespace in a Socket.IO packet: `<type>[<attachments>-][<namespace>,]...`."""
+    """Return the namespace of a Socket.IO packet: `<type>[<attachments>-][<namespace>,]...`."""
     rest = text[1:].lstrip("0123456789").removeprefix("-")
     return rest.partition(",")[0] if rest.startswith("/") else "/"

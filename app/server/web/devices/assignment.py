@@ -1,4 +1,4 @@
-"""`/api/assignment`: a phone says how it is and is told what to do next."""
+"""`/api/assignment`: a phone reports its state and learns what to do next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Check = Literal["ok", "failed", "waiting"]
 
 
 class Checks(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """How a phone's checks went; those left out stay as they were."""
+    """Results of a phone's checks; omitted ones stay as they were."""
 
     sse: _Check | None = None
     socketio: _Check | None = None
@@ -31,7 +31,7 @@ class Checks(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a phone says of itself; what is left out stays as it was."""
+    """A phone's report about itself; omitted members stay as they were."""
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)] | None = None
     checks: Checks | None = None
@@ -48,16 +48,16 @@ class Report(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 @blueprint.post("/api/assignment")
 def report() -> flask.Response:
-    """Take a report in; what to do next."""
+    """Store a report and return what to do next."""
     device = require_registered()
-    said: dict[str, Any] = msgspec.to_builtins(body.read(Report, bytes_max=REPORT_BYTES_MAX))
-    services().room.report(device, said)
+    values: dict[str, Any] = msgspec.to_builtins(body.read(Report, bytes_max=REPORT_BYTES_MAX))
+    services().room.report(device, values)
     return _assignment(device)
 
 
 @blueprint.get("/api/assignment")
 def read() -> flask.Response:
-    """What to do next; asking is a sign of life too."""
+    """Return what to do next; the request counts as a sign of life too."""
     device = require_registered()
     services().room.report(device, {})
     return _assignment(device)

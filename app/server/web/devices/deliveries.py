@@ -1,4 +1,4 @@
-"""`/api/devices` and `/api/deliveries`: phones say who they are and post what they measured."""
+"""`/api/devices` and `/api/deliveries`: phones register, post their measurements, and have them deleted."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ DEVICE_BODY_BYTES_MAX = 1024
 COOKIE_AGE_S = 30 * 24 * 3600
 
 _Stamp = Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)]
-"""Server time, microseconds."""
+"""Server time in microseconds."""
 
 _ClientStamp = Annotated[float, msgspec.Meta(ge=-1e16, le=1e16)]
-"""A client's own clock, or what is added to it, microseconds."""
+"""A client's own clock, or an offset to it, in microseconds."""
 
 _Bound = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
@@ -45,17 +45,17 @@ _Bound = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 _Kind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z_]{1,24}\Z")]
-"""A lifecycle event: `visible`, `hidden`, `freeze`, `resume`, `pagehide`, `pageshow`, `online`, `offline`, `reload`."""
+"""Name of a lifecycle event: `visible`, `hidden`, `freeze`, `resume`, `pagehide`, `pageshow`, `online`, `offline`, `reload`."""
 
 EVENTS_MAX = 32
-"""Of one trial; a page that blinks more often says so in its counts."""
+"""Upper bound per trial; a page with more events reports their totals."""
 
 
 PROBES_PER_BATCH_MAX = 400
-"""As many as fit into a body; what a phone asks its clock in five minutes."""
+"""As many as fit into a body; a phone sends this many clock probes in five minutes."""
 
 _Probe = tuple[_Count, _ClientStamp, _ClientStamp, _ClientStamp, _ClientStamp]
-"""How often the phone had begun its clock anew, and the four stamps of a question to the server's."""
+"""Number of restarts of the phone's clock estimate, and the four stamps of a clock probe."""
 
 
 class Device(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,7 +65,7 @@ class Device(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Sample(msgspec.Struct, forbid_unknown_fields=True):
-    """One arrival; the names and units of core/delivery.py."""
+    """One arrival, with the names and units of core/delivery.py."""
 
     id: Annotated[str, msgspec.Meta(min_length=3, max_length=64)]
     transport: Transport
@@ -79,16 +79,16 @@ class Sample(msgspec.Struct, forbid_unknown_fields=True):
     clock_offset_us: _ClientStamp | None = None
     clock_bound_us: _Bound | None = None
     lifecycle: Literal["visible", "hidden", "frozen", "resumed"] | None = None
-    """The page's state when it arrived."""
+    """The page's lifecycle state at the arrival."""
 
     def __post_init__(self) -> None:
-        """Say the lifecycle of a page that tells visible and hidden only."""
+        """Derive the lifecycle state of a page that reports only whether it was visible."""
         if self.lifecycle is None:
             self.lifecycle = "visible" if self.visible else "hidden"
 
 
 class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
-    """What a phone can do, as far as its browser tells."""
+    """Capabilities of a phone, as far as its browser reveals them."""
 
     secure_context: bool
     wake_lock: bool
@@ -99,13 +99,13 @@ class ConductDevice(msgspec.Struct, forbid_unknown_fields=True):
     rtt_ms: _Bound | None = None
 
     def __post_init__(self) -> None:
-        """Make the texts fit to be shown: they go into reports, and onto terminals."""
+        """Clean the texts, which are shown in reports and on terminals."""
         self.model = clean_name(self.model or "") or None
         self.browser = clean_name(self.browser or "") or None
 
 
 class Conduct(msgspec.Struct, forbid_unknown_fields=True):
-    """How a phone behaved during one trial; the last batch of the trial has it."""
+    """Behaviour of a phone during one trial; part of the trial's last batch."""
 
     disconnects: _Count
     hidden_ms: _Bound
@@ -116,9 +116,9 @@ class Conduct(msgspec.Struct, forbid_unknown_fields=True):
     received_count: _Count
     device: ConductDevice
     events: Annotated[list[tuple[_ClientStamp, _Kind]], msgspec.Meta(max_length=EVENTS_MAX)] = []
-    """When which lifecycle event came, on the client's own clock."""
+    """Lifecycle events with their times on the client's own clock."""
     wall_ahead_us: _ClientStamp | None = None
-    """How far the phone's wall clock was ahead of its own clock; nothing is corrected by it."""
+    """Offset of the phone's wall clock from its own clock; it corrects nothing."""
 
 
 class Batch(msgspec.Struct, forbid_unknown_fields=True):
@@ -133,17 +133,17 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
     trial: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
     conduct: Conduct | None = None
     probes: Annotated[list[_Probe], msgspec.Meta(max_length=PROBES_PER_BATCH_MAX)] = []
-    """By what the trial's delays were read, so that others can read them again; all in `timebase`."""
+    """Clock probes from which the trial's delays were derived, for recomputation; all in `timebase`."""
 
 
 @blueprint.post("/api/devices")
 def register() -> flask.Response:
-    """A new device with its token; the cookie makes it known on both transports."""
+    """Register a device; return its id and token. The cookie identifies it on both transports."""
     wanted = body.read(Device, bytes_max=DEVICE_BODY_BYTES_MAX)
     device, token = services().devices.register()
     name = clean_name(wanted.name or "")
     if name:
-        services().room.reports.take(device, {}, now_us=clock.now_us(), name=name)
+        services().room.reports.merge(device, {}, now_us=clock.now_us(), name=name)
     answer = flask.jsonify(device=device, token=token)
     answer.status_code = 201
     answer.set_cookie(
@@ -160,7 +160,7 @@ def register() -> flask.Response:
 
 @blueprint.post("/api/deliveries")
 def post() -> flask.Response:
-    """Take a batch of measured arrivals; the same batch again is taken once."""
+    """Accept a batch of measured arrivals; a repeated batch is accepted once."""
     batch = body.read(Batch, bytes_max=DELIVERIES_BODY_BYTES_MAX)
     require_device(batch.device)
     _check_parts(batch)
@@ -168,45 +168,45 @@ def post() -> flask.Response:
     run = parts.run if batch.run is None else batch.run
     if run != parts.run and run not in parts.trials.runs:
         raise Unknown(refusal("no_such_live_run", run=run))
-    # 409, by which a phone drops the batch; 401 and 403 it takes for an identity to be renewed, and posts again.
-    if parts.room.is_over(run):
+    # 409 makes a phone drop the batch; after 401 or 403 it would renew its identity and post again.
+    if parts.room.has_ended(run):
         raise Conflict(refusal("deliveries_too_late"))
-    if parts.room.keeps_out(batch.device, run):
+    if parts.room.excludes(batch.device, run):
         raise Conflict(refusal("no_participant"))
     if batch.trial is not None:
         parts.trials.get(run, batch.trial)
-    said = msgspec.to_builtins(batch)
+    record = msgspec.to_builtins(batch)
     try:
-        # What a practice round brings has been seen by its phone, and is nobody else's.
+        # Samples of a practice round are for the phone itself and not stored.
         taken = (
-            parts.spool.wanted(batch.device, said["samples"])
+            parts.spool.sent_after_deletion(batch.device, record["samples"])
             if is_practice(run)
-            else parts.spool.accept(run, batch.device, said, network=network_here())
+            else parts.spool.accept(run, batch.device, record, network=network_here())
         )
     except (DeviceFull, NetworkFull, SpoolFull):
-        # Receipts are in memory: the operator sees what came, stored or not.
-        _tell(batch.device, parts.spool.wanted(batch.device, said["samples"]))
+        # Receipts are in memory, so the operator sees the arrivals even if they are not stored.
+        _update_operator_page(batch.device, parts.spool.sent_after_deletion(batch.device, record["samples"]))
         raise
     if taken is None:
         return flask.jsonify(accepted=0, duplicate=True)
     if taken or not batch.samples:
-        _tell(batch.device, taken)
+        _update_operator_page(batch.device, taken)
     return flask.jsonify(accepted=len(taken), duplicate=False)
 
 
 @blueprint.delete("/api/deliveries")
 def forget() -> flask.Response:
-    """Delete what was recorded about this device, in every run that is kept here, and on this server."""
+    """Delete what was recorded about this device, in every stored run and on this server."""
     device = require_registered()
     parts = services()
     wait_us = parts.forget_rate.wait_us(network_here(), clock.monotonic_us())
     if wait_us:
         raise TooManyRequests(refusal("forget_later"), retry_after=-(-wait_us // 1_000_000))
-    # A runner whose room was closed is writing its report yet, and would put back what is deleted now.
+    # A runner whose room was closed is still writing its report, which would restore what is deleted now.
     is_reporting = parts.room.phase is Phase.CLOSED and parts.runners.running() is not None
     if parts.room.phase in UNDER_WAY or parts.trials.active() is not None or is_reporting:
         raise Conflict(refusal("forget_when_over"))
-    parts.spool.forget(device, clock.now_us())  # First: what comes meanwhile is not to be kept either.
+    parts.spool.forget(device, clock.now_us())  # First, so that concurrent posts are rejected too.
     live = parts.run if parts.settings.recorder else None
     removal = blocking(forget_device, parts.settings.runs_dir, device, live=live)
     receipts_count = parts.receipts.forget(device)
@@ -226,16 +226,16 @@ def forget() -> flask.Response:
 
 
 def _check_parts(batch: Batch) -> None:
-    """Raises `Malformed` for a batch that says nothing, or of which nobody could say to what it belongs."""
+    """Raise `Malformed` for a batch without content, or without the trial that its content belongs to."""
     if not batch.samples and batch.conduct is None and not batch.probes:
         raise Malformed(refusal("batch_empty"))
     if (batch.conduct is not None or batch.probes) and batch.trial is None:
         raise Malformed(refusal("conduct_without_trial"))
 
 
-def _tell(device: str, samples: list[dict[str, Any]]) -> None:
-    """Let the operator's page see what came: receipts, and how well the device knows the time."""
+def _update_operator_page(device: str, samples: list[dict[str, Any]]) -> None:
+    """Update what the operator's page shows: receipts, and the device's clock error."""
     services().receipts.arrived(device, samples)
     bounds_us = [each["clock_bound_us"] for each in samples if each["clock_bound_us"] is not None]
     figures = {"clock_bound_ms": bounds_us[-1] / 1000} if bounds_us else {}
-    services().room.reports.take(device, figures, now_us=clock.now_us())
+    services().room.reports.merge(device, figures, now_us=clock.now_us())

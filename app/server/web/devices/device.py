@@ -1,4 +1,4 @@
-"""Which registered device a request comes from, where the request does not name one, and from which network."""
+"""The registered device that a request comes from, and the client network that its limits are counted for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.server.wsgi.peer import address_of, is_this_machine
 
 
 def require_registered() -> str:
-    """The device that the request proves to be: by its cookie, or the cookie's value as a bearer token.
+    """Return the device that a request proves, by its cookie or by the cookie's value as a bearer token.
 
     `Authorization: Bearer <device>.<token>`. Raises 401.
     """
@@ -31,6 +31,6 @@ def require_registered() -> str:
 
 
 def network_here() -> str | None:
-    """By what the request's sender shares a bound with others; `None`: a program of this machine, which has none."""
+    """Return the sender's network, which shares limits; `None` for programs on this machine, which have none."""
     environ = flask.request.environ
     return None if is_this_machine(environ) else network_of(address_of(environ))

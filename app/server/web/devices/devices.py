@@ -1,4 +1,4 @@
-"""`GET /api/devices`: who is connected, over both transports alike; `DELETE` cuts a device off. Operator only."""
+"""`GET /api/devices`: connected devices on both transports; `DELETE` disconnects one. Operator only."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.server.web.current import services
 blueprint = flask.Blueprint("devices", __name__)
 
 LISTED_MAX = 1000
-"""Rows of the table; more devices are counted and not listed."""
+"""Rows of the table; further devices are only counted."""
 
 
 @blueprint.get("/api/devices")
 def table() -> flask.Response:
-    """The live table: a row for each connection of a registered device."""
+    """Return the live table, with a row for each connection of a registered device."""
     require_operator()
     known, anonymous_count = subscribers(services().fanout)
     answer = body.answer(
@@ -35,7 +35,7 @@ def table() -> flask.Response:
 
 @blueprint.delete("/api/devices/<device>")
 def cut_off(device: str) -> flask.Response:
-    """Cut a device's connections; a client that means to stay comes back and resumes."""
+    """Close a device's connections; a client that wants to stay reconnects and resumes."""
     require_operator()
     count = disconnect(services().fanout, device)
     if not count:
@@ -45,17 +45,17 @@ def cut_off(device: str) -> flask.Response:
 
 def _row(subscriber: Subscriber) -> dict[str, Any]:
     device = subscriber.device
-    said = services().room.reports.get(device)
+    report = services().room.reports.get(device)
     return {
         "device": device,
         "name": services().room.name_of(device),
         "transport": subscriber.transport,
         "path": subscriber.path,
         "connected_us": subscriber.connected_us,
-        "rtt_ms": said.rtt_ms if said else None,
-        "jitter_ms": said.jitter_ms if said else None,
-        "clock_bound_ms": said.clock_bound_ms if said else None,
-        "last_seen_us": said.last_seen_us if said else None,
+        "rtt_ms": report.rtt_ms if report else None,
+        "jitter_ms": report.jitter_ms if report else None,
+        "clock_bound_ms": report.clock_bound_ms if report else None,
+        "last_seen_us": report.last_seen_us if report else None,
         "buffered_bytes": subscriber.buffered_bytes,
         "topics": None if subscriber.topics is None else sorted(subscriber.topics),
     }

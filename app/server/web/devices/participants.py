@@ -1,4 +1,4 @@
-"""`/api/participants`: a phone joins the room, or leaves it."""
+"""`/api/participants`: a phone joins or leaves the room."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODEL_CHARS_MAX = 80
 
 
 class Join(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of joining."""
+    """The body of a request to join."""
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)] = ""
     model: Annotated[str, msgspec.Meta(max_length=MODEL_CHARS_MAX)] | None = None
@@ -32,7 +32,7 @@ class Join(msgspec.Struct, forbid_unknown_fields=True):
 
 @blueprint.post("/api/participants")
 def join() -> flask.Response:
-    """A seat in the room: a new one, or the one that this device had."""
+    """Give the device a seat in the room, or the one that it had."""
     device = require_registered()
     wanted = body.read(Join, bytes_max=JOIN_BYTES_MAX)
     _check_code(wanted.join_code, device)
@@ -46,14 +46,14 @@ def join() -> flask.Response:
 
 
 def _check_code(code: str, device: str) -> None:
-    """Raises 403 for a wrong one, and `TooManyGuesses` behind several. Who has a seat has known it."""
+    """Raise 403 for a wrong join code, and `TooManyGuesses` after several. A device with a seat needs none."""
     parts = services()
     if not parts.settings.join_code or parts.room.seats.get(device) is not None:
         return
     address = address_of(flask.request.environ)
-    parts.join_guesses.check(address)
+    parts.join_throttle.check(address)
     if not parts.invitation.is_code(code):
-        parts.join_guesses.wrong(address)
+        parts.join_throttle.record_failure(address)
         raise Forbidden(refusal("wrong_join_code"))
 
 

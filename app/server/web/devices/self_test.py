@@ -1,4 +1,4 @@
-"""What the page `/selftest` posts, and the operator reads."""
+"""`/selftest`: store a phone's answers to the self-test, and list them for the operator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Figure = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True):
-    """One step of docs/phone-protocol.md and what came of it."""
+    """One step of docs/phone-protocol.md and its outcome."""
 
     step: _Name
     state: Literal["passed", "failed", "skipped"]
@@ -37,7 +37,7 @@ class Step(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SelfTest(msgspec.Struct, forbid_unknown_fields=True):
-    """All answers so far; later ones replace them."""
+    """All answers so far; a later post replaces them."""
 
     language: Literal["en", "id"]
     facts: ConductDevice
@@ -47,23 +47,23 @@ class SelfTest(msgspec.Struct, forbid_unknown_fields=True):
 
 @blueprint.post("/api/selftest")
 def keep() -> flask.Response:
-    """Keep this device's answers in place of its earlier ones."""
+    """Store this device's answers in place of its earlier ones."""
     device = require_registered()
-    said: dict[str, Any] = msgspec.to_builtins(body.read(SelfTest, bytes_max=BODY_BYTES_MAX))
+    values: dict[str, Any] = msgspec.to_builtins(body.read(SelfTest, bytes_max=BODY_BYTES_MAX))
     settings = services().settings
     blocking(
         self_tests.keep,
         settings.runs_dir,
         device,
-        {"siar": VERSION, **said},
+        {"siar": VERSION, **values},
         days=settings.retention_days,
     )
-    return body.answer(steps_count=len(said["steps"]))
+    return body.answer(steps_count=len(values["steps"]))
 
 
 @blueprint.get("/api/selftests")
 def records() -> flask.Response:
-    """What all devices answered, the newest first (operator)."""
+    """Return the answers of all devices, newest first (operator)."""
     require_operator()
     settings = services().settings
     found = blocking(self_tests.all_of, settings.runs_dir, days=settings.retention_days)

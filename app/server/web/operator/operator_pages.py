@@ -1,4 +1,4 @@
-"""The operator's page and the big screen. Both are the same for everybody; what they show, their scripts ask for."""
+"""The operator's page and the big screen. The pages are the same for everybody; their scripts request the data."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from app.store.plans import PHONE_NOTIFICATIONS_MAX
 blueprint = flask.Blueprint("operator_pages", __name__)
 
 SHARED = "experiment"
-"""The catalogue that both pages use beside their own."""
+"""The catalogue that both pages use in addition to their own."""
 
 HTML_TOPIC_PATTERN = TOPIC_PATTERN.pattern.replace("-]", r"\-]")
-"""HTML's patterns are of the `v` kind, in which a hyphen at the end of a class must be escaped too."""
+"""The pattern for HTML's `v` mode, in which a hyphen at the end of a character class must be escaped too."""
 
 
 @blueprint.get("/admin")
 def admin() -> flask.Response:
-    """The operator's page: sign in, broadcast, devices, experiments, runs.
+    """Return the operator's page: sign in, broadcast, devices, experiments, runs.
 
-    A one-time key in the address is left to the page's script, which spends it and takes it out of the address bar.
+    A one-time key in the URL is left to the page's script, which spends it and removes it from the address bar.
     """
     limits = {"title_chars_max": TITLE_CHARS_MAX, "body_chars_max": BODY_CHARS_MAX}
     topics = {"default_topic": DEFAULT_TOPIC, "topic_pattern": HTML_TOPIC_PATTERN}
@@ -33,7 +33,7 @@ def admin() -> flask.Response:
 
 @blueprint.get("/screen")
 def screen() -> flask.Response:
-    """The big screen; `GET /api/screen` tells its script whether the key in the address is good."""
+    """Return the big screen's page; its script learns from `GET /api/screen` whether the key in the URL is valid."""
     return _page("screen", kept={"key": flask.request.args.get("key", "")})
 
 

@@ -1,4 +1,4 @@
-"""`/api/sessions` and `/api/links`: an operator's browser signs in and out; links that open one session each."""
+"""`/api/sessions` and `/api/links`: operators sign in and out, and create links that open one session each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SignIn(msgspec.Struct, forbid_unknown_fields=True):
 
 @blueprint.post("/api/sessions")
 def sign_in() -> flask.Response:
-    """A session, by the key of a one-time link or by the operator's token; its cookie is not for scripts to read."""
+    """Create a session for a one-time link's key or the operator's token; scripts cannot read its cookie."""
     if not auth.may_sign_in():
         raise Forbidden(refusal("admin_over_http"))
     known = services().operators
@@ -56,10 +56,10 @@ def sign_in() -> flask.Response:
 
 @blueprint.delete("/api/sessions")
 def sign_out() -> flask.Response:
-    """End this browser's session; to sign out twice is no error."""
+    """End this browser's session; signing out twice is no error."""
     session = auth.session()
     if session is not None:
-        auth.require_operator()  # Another page must not sign anybody out.
+        auth.require_operator()  # Pages of other sites must not sign anybody out.
         services().operators.sign_out(session)
     answer = body.answer(signed_out=session is not None)
     answer.delete_cookie(
@@ -74,7 +74,7 @@ def sign_out() -> flask.Response:
 
 @blueprint.post("/api/links")
 def new_link() -> flask.Response:
-    """A new one-time link, under the host that this request names and below the prefix."""
+    """Create a one-time link, under the host and prefix of this request."""
     auth.require_operator()
     key = services().operators.new_link_key()
     answer = body.answer(201, url=f"{flask.request.url_root}admin?key={key}")

@@ -20,23 +20,23 @@ from app.server.wsgi.peer import address_of
 blueprint = flask.Blueprint("events", __name__)
 
 HEADERS = {
-    "Cache-Control": "no-store, no-transform",  # A proxy that compresses would hold events back (RFC 9111, 5.2.2.6).
-    "X-Accel-Buffering": "no",  # nginx would hold events back
+    "Cache-Control": "no-store, no-transform",  # A proxy that compresses would delay events (RFC 9111, 5.2.2.6).
+    "X-Accel-Buffering": "no",  # Otherwise nginx buffers events.
 }
 
 RESUME_NAMES = ("last_event_id", "lastEventId", "last-event-id", "Last-Event-ID")
-"""Spellings of the position in a query: ours, those of EventSource polyfills, and of Mercure's clients."""
+"""Names of the position in a query: ours, those of EventSource polyfills, and of Mercure's clients."""
 
 KNOWN_NAMES = frozenset({"topic", "fanout", *RESUME_NAMES})
 
 POSITION = "Siar-Position"
-"""On a resume: where history stands. The first block's id is where the client stands, so that one which breaks off
-there misses nothing; a program that measures tells by this header what is a replay."""
+"""On a resume: the end of history, by which a measuring program recognises replays. The first event's id is the client's own
+position instead, so that a client that breaks off there misses nothing."""
 
 
 @blueprint.get("/events")
 def events() -> flask.Response:
-    """Subscribe; the response ends when one side goes away."""
+    """Subscribe to notifications; the response lasts until one side ends it."""
     _check_query()
     wanted = Filter(
         TRANSPORT_SSE,
@@ -47,7 +47,7 @@ def events() -> flask.Response:
     )
     environ = flask.request.environ
     if flask.request.method == "HEAD":
-        # Answered as the stream would be (RFC 9110, section 9.3.2).
+        # The same headers as for the stream (RFC 9110, section 9.3.2).
         services().admission.check(address_of(environ))
         head = flask.Response(content_type=CONTENT_TYPE, headers=HEADERS)
         head.automatically_set_content_length = False  # A stream has no length (RFC 9110, section 8.6).
@@ -69,7 +69,7 @@ def events() -> flask.Response:
 
 
 def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str, str]) -> flask.Response:
-    """On the WSGI server's connection and in its thread."""
+    """Return the stream as an ordinary response, on the WSGI server's connection and thread."""
     sse = services().sse
     connection = sse.open_queue(wanted, since, flask.request.environ, form)
     response = flask.Response(sse.stream(connection), content_type=CONTENT_TYPE, headers=headers)
@@ -78,14 +78,14 @@ def _stock(wanted: Filter, since: Position | None, form: str, headers: dict[str,
 
 
 def _check_query() -> None:
-    """Refuse a misspelt filter or position, which would be ignored in silence; `_...` is some client's cache-buster."""
+    """Refuse a misspelt parameter, which would be ignored silently; `_...` is some clients' cache buster."""
     for name in flask.request.args:
         if name not in KNOWN_NAMES and not name.startswith("_"):
             raise Malformed(refusal("query_unknown", name=name[:64], known=", ".join(sorted(KNOWN_NAMES))))
 
 
 def _since() -> Position | None:
-    """Where the client left off: `Last-Event-ID` wins over the query, since a browser sends it on each reconnect."""
+    """Return the position to resume from: `Last-Event-ID`, which browsers update on each reconnect, before the query."""
     named = (flask.request.args.get(name) for name in RESUME_NAMES)
     text = flask.request.headers.get("Last-Event-ID") or next(filter(None, named), None)
     return position_or_unknown(text) if text else None

@@ -1,4 +1,4 @@
-"""`GET /api/notifications/<id>/receipt`: who got a notification, and how fast. Operator only."""
+"""`GET /api/notifications/<id>/receipt`: which devices got a notification, and how fast. Operator only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ blueprint = flask.Blueprint("receipts", __name__)
 
 @blueprint.get("/api/notifications/<id>/receipt")
 def receipt(id: str) -> flask.Response:
-    """What the devices have posted about it so far."""
+    """Return what devices have posted about the notification so far."""
     require_operator()
     found = services().receipts.get(id)
     name_of = services().room.name_of

@@ -1,4 +1,4 @@
-"""The address that a phone opens to join, as it is shown, told and drawn."""
+"""The URL with which phones join, for text, links and QR codes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from app.server.wsgi.addresses import bracketed, lan_addresses
 from app.settings import Settings, is_loopback
 
 LAN_KEPT_US = 10_000_000
-"""The runner asks several times a second, and networks come and go in minutes."""
+"""Lifetime of the cached LAN addresses: the runner polls several times a second, and networks change within minutes."""
 
 ALL_ADDRESSES = ("0.0.0.0", "::", "")
 
 
 def join_url() -> str:
-    """Where phones open the page, with the code if they need one."""
+    """Return the URL that phones open, with the join code if one is required."""
     request = flask.request
     lan = _lan_of(clock.monotonic_us() // LAN_KEPT_US)
     root = request.script_root
@@ -30,11 +30,11 @@ def join_url() -> str:
 
 
 def base_url(settings: Settings, *, scheme: str, host: str, lan: Sequence[str], root: str = "") -> str:
-    """The server as phones reach it, without a slash at the end.
+    """Return the URL at which phones reach the server, without a trailing slash.
 
-    Under the name by which the operator reached it, which goes somewhere; but a loopback name goes to the phone
-    itself, so that then it is the LAN's address. Loopback stays only where the server listens to nothing else.
-    `root`: the prefix by which that name leads here. On the LAN's address the server itself knows its own setting only.
+    This is the host by which the operator reached it. A loopback name would lead a phone to itself, so the LAN address
+    replaces it, unless the server listens on loopback only.
+    `root` is the prefix below that host; for the LAN address only the server's own setting is known.
     """
     if not is_loopback(_name_of(host)):
         return f"{scheme}://{host}{root}"
@@ -51,7 +51,7 @@ def _lan_of(_period: int) -> tuple[str, ...]:
 
 
 def reaches_this_machine_only(url: str) -> bool:
-    """Whether no phone can open it."""
+    """Return whether the URL is a loopback one, which no phone can open."""
     return is_loopback(urlsplit(url).hostname or "")
 
 

@@ -1,4 +1,4 @@
-"""A QR code as one SVG path: the page draws it in any size and colour, and no picture is fetched."""
+"""A QR code as one SVG path, which the page draws in any size and colour without loading an image."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import segno
 
 QUIET_ZONE = 4
-"""Modules of margin, without which readers miss the code (ISO/IEC 18004, section 5.3.8)."""
+"""Width of the margin in modules, without which readers miss the code (ISO/IEC 18004, section 5.3.8)."""
 
 CODES_KEPT_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
 class QrPath:
-    """A code to draw in a square `viewBox="0 0 size size"`."""
+    """A QR code to draw in a square `viewBox="0 0 size size"`."""
 
     size: int
-    """Modules from side to side, the quiet zone included."""
+    """Width in modules, including the quiet zone."""
     path: str
     """The `d` of one filled path: a rectangle for each run of dark modules in a row."""
 
 
 @functools.lru_cache(CODES_KEPT_MAX)
 def qr_path(text: str) -> QrPath:
-    """The code of `text`; error correction M, raised by the library where that makes the code no larger."""
+    """Return the code of `text` with error correction M, which the library raises if the code does not grow by it."""
     matrix = segno.make(text, error="m", micro=False).matrix
     pieces: list[str] = []
     for y, row in enumerate(matrix, start=QUIET_ZONE):

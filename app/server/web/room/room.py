@@ -1,4 +1,4 @@
-"""`/api/room`: the operator opens, starts, pauses and closes it; the runner says what the phones are to do."""
+"""`/api/room`: the operator opens, starts, pauses and closes the room; the runner announces trials and progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ blueprint = flask.Blueprint("room", __name__, url_prefix="/api/room")
 OPENING_BYTES_MAX = 16_384
 
 TRIAL_BYTES_MAX = 32_768
-"""200 device ids and what is said of the trial."""
+"""Space for 200 device ids and the trial's parameters."""
 
 PROGRESS_BYTES_MAX = 131_072
 
@@ -32,22 +32,22 @@ FINISH_BYTES_MAX = 262_144
 
 @blueprint.before_request
 def operator_only() -> None:
-    """Who is in the room, and what happens in it, is the operator's."""
+    """Restrict the room's participants and progress to the operator."""
     require_operator()
 
 
 @blueprint.get("")
 def read() -> flask.Response:
-    """Everything. A runner names its run (`?run=`), by which the room knows that it lives."""
+    """Return everything about the room. A runner names its run (`?run=`), which counts as its sign of life."""
     run = flask.request.args.get("run")
     if run is not None:
-        services().room.hear_runner(run)
+        services().room.note_runner_alive(run)
     return _room()
 
 
 @blueprint.post("")
 def open_room() -> flask.Response:
-    """Let phones gather for an experiment."""
+    """Open the room for an experiment."""
     wanted = body.read(Opening, bytes_max=OPENING_BYTES_MAX)
     services().room.open(Experiment(**msgspec.to_builtins(wanted)))
     return _room(201)
@@ -55,88 +55,88 @@ def open_room() -> flask.Response:
 
 @blueprint.delete("")
 def close() -> flask.Response:
-    """Cancel the experiment, or put a finished one away; a runner names its own (`?run=`), an operator means any."""
+    """Cancel the experiment or dismiss a finished one; a runner names its own run (`?run=`), an operator need not."""
     room, experiment = services().room, services().room.experiment
     room.close(run=flask.request.args.get("run"))
     if experiment is not None:
-        services().trials.give_up(experiment.run)
+        services().trials.abandon(experiment.run)
     return _room()
 
 
 @blueprint.post("/start")
 def start() -> flask.Response:
-    """Start with who is ready."""
+    """Start with the phones that are ready."""
     services().room.start()
     return _room()
 
 
 @blueprint.post("/pause")
 def pause() -> flask.Response:
-    """Pause when the present trial is over."""
+    """Pause after the current trial."""
     services().room.pause()
     return _room()
 
 
 @blueprint.post("/resume")
 def resume() -> flask.Response:
-    """Go on after a pause."""
+    """End a pause."""
     services().room.resume()
     return _room()
 
 
 @blueprint.post("/practice")
 def practise() -> flask.Response:
-    """A practice round with who is here; nothing of it is kept."""
+    """Start a practice round with the present phones; nothing of it is stored."""
     services().practice.begin()
     return _room()
 
 
 @blueprint.delete("/participants/<device>")
 def remove(device: str) -> flask.Response:
-    """Send a device away until the next experiment."""
+    """Remove a device until the next experiment."""
     services().room.remove(device)
     return _room()
 
 
 @blueprint.put("/trial")
 def put_trial() -> flask.Response:
-    """What phones are to do next; `null` between trials."""
+    """Announce the phones' next trial, or `null` between trials."""
     wanted: Any = body.read(TrialForPhones | None, bytes_max=TRIAL_BYTES_MAX)  # type: ignore[arg-type]
     trial = None
     if wanted is not None:
-        said = msgspec.to_builtins(wanted)
-        trial = RoomTrial(**{**said, "participants": frozenset(said["participants"])})
+        values = msgspec.to_builtins(wanted)
+        trial = RoomTrial(**{**values, "participants": frozenset(values["participants"])})
     services().room.set_trial(trial, run=_run())
     return body.answer(version=services().room.version)
 
 
 @blueprint.put("/progress")
 def put_progress() -> flask.Response:
-    """How far it is."""
-    said: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
-    for note in said["notes"] or ():
+    """Update the progress of the experiment."""
+    values: dict[str, Any] = msgspec.to_builtins(body.read(Progress, bytes_max=PROGRESS_BYTES_MAX))
+    for note in values["notes"] or ():
         if not is_remark(note["code"]):
             raise Malformed(refusal("remark_unknown", code=note["code"]))
-    phase, countdown_to_us = said.pop("phase"), said.pop("countdown_to_us")
+    phase, countdown_to_us = values.pop("phase"), values.pop("countdown_to_us")
     room = services().room
     room.set_progress(
-        said, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us, run=_run()
+        values, phase=Phase(phase) if phase else None, countdown_to_us=countdown_to_us, run=_run()
     )
     return body.answer(version=room.version, phase=room.phase)
 
 
 @blueprint.post("/finish")
 def finish() -> flask.Response:
-    """It is over, and this came out."""
-    said = msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX))
-    services().room.finish(said, run=_run())
+    """Finish the experiment with its result."""
+    values = msgspec.to_builtins(body.read(Finish, bytes_max=FINISH_BYTES_MAX))
+    services().room.finish(values, run=_run())
     return _room()
 
 
 def _run() -> str:
-    """The run that a runner speaks for (`?run=`): what one says late must not reach the next experiment.
+    """Return the run of the calling runner (`?run=`), so that a late call cannot affect the next experiment.
 
-    Raises `Malformed` when it names none.
+    Raises `Malformed` without one.
     """
     run = flask.request.args.get("run")
     if not run:

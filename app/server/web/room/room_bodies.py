@@ -1,4 +1,4 @@
-"""What the operator and the runner send to the room: the shapes of the requests' bodies."""
+"""Request bodies that the operator and the runner send to the room."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.server.room.seats import PARTICIPANTS_MAX
 
 ARMS_MAX = 16
 COUNTS_MAX = 32
-"""Client counts of one run."""
+"""Upper bound of client counts in one run."""
 
 _Name = Annotated[str, msgspec.Meta(max_length=64)]
 _Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -22,11 +22,11 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 _Figure = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 
 _Url = Annotated[str, msgspec.Meta(max_length=300, pattern=r"\A/[A-Za-z0-9._~%?=&-][A-Za-z0-9._~/%?=&-]*\Z")]
-"""A path on this server; a link to anywhere else would be the runner's mistake, or somebody's trick."""
+"""A path on this server; a link to anywhere else would be a mistake of the runner, or an attack."""
 
 
 class Opening(msgspec.Struct, forbid_unknown_fields=True):
-    """What the room is opened for."""
+    """Parameters of the experiment that the room is opened for."""
 
     run: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")]
     wanted_count: Annotated[int, msgspec.Meta(ge=1, le=PARTICIPANTS_MAX)]
@@ -36,7 +36,7 @@ class Opening(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TrialForPhones(msgspec.Struct, forbid_unknown_fields=True):
-    """What phones are to do next."""
+    """The phones' next trial."""
 
     index: _Whole
     block: _Whole
@@ -55,7 +55,7 @@ class TrialForPhones(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Cell(msgspec.Struct, forbid_unknown_fields=True):
-    """What is known so far of one arm with one number of phones."""
+    """Results so far of one arm with one number of phones."""
 
     delay_ms_p50: _Figure | None = None
     delay_ms_p25: _Figure | None = None
@@ -72,11 +72,11 @@ _Results = Annotated[
     dict[_Name, Annotated[dict[_Name, Cell], msgspec.Meta(max_length=COUNTS_MAX)]],
     msgspec.Meta(max_length=ARMS_MAX),
 ]
-"""By arm and number of phones."""
+"""Results by arm and number of phones."""
 
 
 class Note(msgspec.Struct, forbid_unknown_fields=True):
-    """Something to know, by its code; a device's name is looked up when somebody reads it."""
+    """A note by its code; a device's name is looked up when the note is read."""
 
     code: Annotated[str, msgspec.Meta(pattern=r"\A[a-z_]{1,40}\Z")]
     parameters: Annotated[dict[_Name, _Text | int | float], msgspec.Meta(max_length=8)] = {}
@@ -84,7 +84,7 @@ class Note(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Progress(msgspec.Struct, forbid_unknown_fields=True):
-    """How far the experiment is, and what it looks like so far; what is left out stays as it was."""
+    """Progress and results so far; omitted members stay as they were."""
 
     round: _Whole | None = None
     rounds: _Whole | None = None
@@ -96,7 +96,7 @@ class Progress(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Verdict(msgspec.Struct, forbid_unknown_fields=True):
-    """The sentence that says how it ended."""
+    """The verdict of a finished experiment, in both languages."""
 
     code: _Name
     sentence_en: Annotated[str, msgspec.Meta(max_length=2000)]
@@ -111,7 +111,7 @@ class Download(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Finish(msgspec.Struct, forbid_unknown_fields=True):
-    """What came out."""
+    """The result of a finished experiment."""
 
     verdict: Verdict
     table: Any = None

@@ -1,4 +1,4 @@
-"""`GET /api/screen?key=`: what the big screen shows; whoever has its link may read it and can change nothing."""
+"""`GET /api/screen?key=`: the big screen's view of the room. Its link permits reading only."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ blueprint = flask.Blueprint("screen_data", __name__)
 
 
 def require_screen_key() -> None:
-    """Raises 403 unless the request's link is the big screen's."""
+    """Raise 403 unless the request carries the big screen's key."""
     if not services().invitation.is_screen_key(flask.request.args.get("key", "")):
         raise Forbidden(refusal("wrong_screen_key"))
 
 
 DOWNLOADS = ("report", "export.zip")
-"""The last part of their addresses, for the screen as for the operator."""
+"""Last part of each download's path, the same for the screen and the operator."""
 
 
 def offered(result: dict[str, Any] | None, run: str | None, key: str) -> list[dict[str, str]]:
-    """The downloads of a result under the addresses at which the screen's link opens them (screen_downloads.py)."""
+    """Return a result's downloads under the URLs that the screen's key opens (screen_downloads.py)."""
     urls = {f"/api/runs/{run}/{name}": f"/api/screen/{name}?key={key}" for name in DOWNLOADS}
     return [
         {"name": each["name"], "url": urls[each["url"]]}
@@ -39,7 +39,7 @@ def offered(result: dict[str, Any] | None, run: str | None, key: str) -> list[di
 
 @blueprint.get("/api/screen")
 def screen() -> flask.Response:
-    """The room by seats and names, and how to get into it."""
+    """Return the room by seats and names, and how to join it."""
     require_screen_key()
     url = join_url()
     code = qr_path(url)

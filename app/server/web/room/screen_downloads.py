@@ -1,4 +1,4 @@
-"""What the big screen offers to take away, for whoever has its link: report and export of the run in the room, no other."""
+"""Downloads of the big screen, for its link: report and export of the room's finished run, and of no other."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ blueprint = flask.Blueprint("screen_downloads", __name__, url_prefix="/api/scree
 
 @blueprint.get("/report")
 def report() -> flask.Response:
-    """The report of the run that has just finished."""
+    """Return the report of the run that has just finished."""
     require_screen_key()
     return as_report(_offered("report"))
 
 
 @blueprint.get("/export.zip")
 def export() -> flask.Response:
-    """That run under pseudonyms."""
+    """Return the export of that run, with pseudonyms."""
     require_screen_key()
     return as_zip(_offered("export.zip"))
 
 
 def _offered(name: str) -> str:
-    """The run in the room, if it has finished and offers that. Raises `Unknown`."""
+    """Return the room's run if it has finished and offers this download. Raises `Unknown`."""
     room = services().room
     with room.lock:
         run = room.experiment.run if room.experiment is not None else None

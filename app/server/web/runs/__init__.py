@@ -1,1 +1,1 @@
-"""Views of runs: list, start, report, comparison, and the background jobs that they need."""
+"""Views of runs: start, control, download, compare and delete runs; presets and trials."""

@@ -1,4 +1,4 @@
-"""Has work for the operator's page done in a process beside the server: one at a time, bounded in time and memory."""
+"""Run a job for the operator's page in a separate process: one at a time, bounded in time and memory."""
 
 from __future__ import annotations
 
@@ -16,67 +16,67 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from app.paths import ROOT
 from app import clock
-from app.store.archive.folders import folder_of
-from app.store.archive.trash import WRITTEN_LATELY_S, age_s
-from app.i18n import from_json, refusal
 from app.core.companion import COMPANION
 from app.core.errors import Conflict, Malformed, SiarError, StoreError, Unknown
+from app.i18n import from_json, refusal
+from app.paths import ROOT
 from app.server.room.phases import UNDER_WAY
+from app.server.web.current import services
+from app.server.web.runs import run_control
 from app.server.wsgi.offload import blocking
 from app.settings import child_environment
-from app.server.web.runs import run_control
-from app.server.web.current import services
+from app.store.archive.folders import folder_of
+from app.store.archive.trash import WRITTEN_LATELY_S, age_s
 
 MODULE = "app.lab.run.background_job"
 
 LIMIT_S = 180.0
-"""A run of 1.8 million deliveries takes half a minute on two cores."""
+"""Time limit. A run of 1.8 million deliveries takes half a minute on two cores."""
 
 MEMORY_BYTES_MAX = 4 * 1024**3
-"""Of address space; libraries reserve more than they touch."""
+"""Limit of address space, of which libraries reserve more than they use."""
 
 NICE = 10
-"""The server comes first."""
+"""Niceness of the job, below the server's priority."""
 
-LOOK_S = 0.05
+POLL_S = 0.05
 
 ANSWER_BYTES_MAX = 64 * 1024
-WORDS_CHARS_MAX = 300
+OUTPUT_CHARS_MAX = 300
 
-KINDS: dict[str, type[SiarError]] = {
+ERROR_TYPES: dict[str, type[SiarError]] = {
     each.__name__: each for each in (Conflict, Malformed, StoreError, Unknown)
 }
-"""Errors that are answered as themselves."""
+"""Errors of the job that are raised with their own type here."""
 
 _busy = threading.Lock()
 
 
-def exported(run: str) -> tuple[IO[bytes], int]:
-    """A run as `./siar export` packs it: the open file and its length. Raises `Unknown`, `Conflict`, `StoreError`."""
-    folder = _whole(run)
-    with _done(["export", str(folder)], name="export.zip") as path:
-        file = path.open("rb")  # Its name goes away; the content stays until it is closed.
+def export_run(run: str) -> tuple[IO[bytes], int]:
+    """Pack a run as `./siar export` does; return the open file and its length. Raises `Unknown`, `Conflict`, `StoreError`."""
+    folder = _finished_folder(run)
+    with _job_output(["export", str(folder)], name="export.zip") as path:
+        file = path.open("rb")  # The file is deleted, but its content remains until it is closed.
     size_bytes = file.seek(0, os.SEEK_END)
     file.seek(0)
     return file, size_bytes
 
 
-def compared(runs: list[str], language: str) -> bytes:
-    """Runs against the first, as a page. Raises as `exported` does."""
-    folders = [str(_whole(run)) for run in runs]
-    with _done(["compare", "--language", language], *folders, name="compared.html") as path:
+def compare_runs(runs: list[str], language: str) -> bytes:
+    """Compare runs with the first one; return the page. Raises as `export_run` does."""
+    folders = [str(_finished_folder(run)) for run in runs]
+    with _job_output(["compare", "--language", language], *folders, name="compared.html") as path:
         return path.read_bytes()
 
 
 def is_busy() -> bool:
-    """Whether a run is being packed or compared: what is measured beside it would not be the server's own."""
+    """Return whether a job is running, which would distort a measurement."""
     return _busy.locked()
 
 
-def _whole(run: str) -> Path:
-    """The folder of a run that nobody writes now."""
+def _finished_folder(run: str) -> Path:
+    """Return the folder of a run that is not being written."""
     folder = folder_of(services().settings.runs_dir, run).resolve()
     if run == services().run:
         raise Conflict(refusal("live_is_being_written"))
@@ -88,16 +88,16 @@ def _whole(run: str) -> Path:
 
 
 @contextlib.contextmanager
-def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
-    """The file that the work made, for as long as it is needed."""
+def _job_output(command: list[str], *more: str, name: str) -> Iterator[Path]:
+    """Run a job and provide the file that it made; the file is deleted afterwards."""
     if _is_measuring():
         raise Conflict(refusal("work_would_disturb"))
     if not _busy.acquire(blocking=False):
         raise Conflict(refusal("work_under_way"))
     try:
-        folder = Path(tempfile.mkdtemp(prefix="siar-desk-"))
+        folder = Path(tempfile.mkdtemp(prefix="siar-job-"))
         try:
-            _work([*command, str(folder / name), *more])
+            _run_job([*command, str(folder / name), *more])
             yield folder / name
         finally:
             blocking(shutil.rmtree, folder, ignore_errors=True)
@@ -106,15 +106,15 @@ def _done(command: list[str], *more: str, name: str) -> Iterator[Path]:
 
 
 def _is_measuring() -> bool:
-    """Whether a trial or an experiment is under way: between two trials no source runs, and the work would outlast that."""
-    here = services()
-    runner = here.runners.running()
-    is_of_built_in_clients = runner is not None and runner.order.phones is None  # For these no room is open.
-    return is_of_built_in_clients or here.room.phase in UNDER_WAY or here.trials.active() is not None
+    """Return whether a trial or an experiment is under way; the pause between two trials counts, as a job would outlast it."""
+    parts = services()
+    runner = parts.runners.running()
+    is_of_built_in_clients = runner is not None and runner.order.phones is None  # These use no room.
+    return is_of_built_in_clients or parts.room.phase in UNDER_WAY or parts.trials.active() is not None
 
 
-def _work(arguments: list[str]) -> None:
-    """Run the process to its end. Raises the error that it tells of, or `StoreError` with its last words."""
+def _run_job(arguments: list[str]) -> None:
+    """Run the process to its end. Raises the error that it reports, or `StoreError` with its last output."""
     with tempfile.TemporaryFile() as answer:
         process = _start(arguments, answer)
         until_us = clock.monotonic_us() + round(LIMIT_S * 1e6)
@@ -122,7 +122,7 @@ def _work(arguments: list[str]) -> None:
             while process.poll() is None:
                 if clock.monotonic_us() > until_us:
                     raise Conflict(refusal("work_too_long", seconds=LIMIT_S))
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -142,18 +142,18 @@ def _start(arguments: list[str], answer: IO[bytes]) -> subprocess.Popen[bytes]:
         env={**environment, "PYTHONPATH": os.pathsep.join(paths)},
         start_new_session=True,
     )
-    with contextlib.suppress(OSError):  # It has ended already.
+    with contextlib.suppress(OSError):  # The process has ended already.
         os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
         if hasattr(resource, "prlimit"):
             resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     return process
 
 
-def _error(words: str) -> SiarError:
-    """What the process told, as it would be raised here."""
-    line = words.strip().rpartition("\n")[2]
+def _error(output: str) -> SiarError:
+    """Return the error that the process reported, with its own type."""
+    line = output.strip().rpartition("\n")[2]
     try:
-        said = json.loads(line)
-        return KINDS.get(said["kind"], StoreError)(from_json(said))
+        report = json.loads(line)
+        return ERROR_TYPES.get(report["kind"], StoreError)(from_json(report))
     except (ValueError, KeyError, TypeError):
-        return StoreError(refusal("work_failed", words=line[:WORDS_CHARS_MAX] or "no word"))
+        return StoreError(refusal("work_failed", words=line[:OUTPUT_CHARS_MAX] or "no word"))

@@ -1,26 +1,26 @@
-"""`GET /api/presets`: experiments that are ready to start. Operator only."""
+"""`GET /api/presets`: predefined experiments. Operator only."""
 
 from __future__ import annotations
 
 import flask
 import msgspec
 
-from app.i18n import refusal
 from app.core.errors import Malformed
 from app.core.plan.scenario import plan_to_json
-from app.store.presets import PHONES_MAX, PRESETS, length_s
+from app.i18n import refusal
 from app.server.web import body
 from app.server.web.auth import require_operator
+from app.store.presets import PHONES_MAX, PRESETS, length_s
 
 blueprint = flask.Blueprint("presets", __name__)
 
 PHONES = 6
-"""The published study's number, where the page does not say how many there are."""
+"""Default number of phones: that of the published study."""
 
 
 @blueprint.get("/api/presets")
 def presets() -> flask.Response:
-    """Each with its plan and its length for `?phones=` so many."""
+    """Return each preset with its plan and its length for `?phones=`."""
     require_operator()
     phones = _phones(flask.request.args.get("phones", str(PHONES)))
     found = []

@@ -1,4 +1,4 @@
-"""Starting, pausing and ending a run, between the room, where phones are, and the runner, which conducts it."""
+"""Start, pause and stop a run by controlling its runner process and the room with its phones."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ import json
 import secrets
 from dataclasses import replace
 
-from app.store.archive.summary import RunSummary, started_in
-from app.i18n import REFUSAL, in_language, refusal
 from app.core.errors import Conflict
 from app.core.plan.scenario import Plan, plan_to_json
 from app.core.sentence import Sentence
-from app.store import run_ids as naming
+from app.i18n import REFUSAL, in_language, refusal
 from app.server.room.phases import UNDER_WAY, Phase
 from app.server.runners import Order, Runner
-from app.server.wsgi import server_file
 from app.server.web.current import services
+from app.server.wsgi import server_file
+from app.store import run_ids
+from app.store.archive.summary import RunSummary, started_in
 
 RUNNING = "running"
 
 
 def seed_or_random(seed: int | None) -> int:
-    """The seed that was asked for, or one that can be typed again."""
+    """Return the given seed, or a random one that is short enough to be typed again."""
     return secrets.randbelow(1_000_000) if seed is None else seed
 
 
 def start(plan: Plan, *, phones: int | None) -> str:
-    """Start a runner; the run's id. Raises `Conflict` while anything is under way."""
-    here = services()
-    if here.room.phase not in (Phase.CLOSED, Phase.FINISHED):
+    """Start a runner; return the run's id. Raises `Conflict` while anything is under way."""
+    parts = services()
+    if parts.room.phase not in (Phase.CLOSED, Phase.FINISHED):
         raise Conflict(refusal("stop_it_first"))
-    if here.trials.active() is not None:
+    if parts.trials.active() is not None:
         raise Conflict(refusal("measuring_now"))
-    run = naming.new_run_id()
-    here.runners.start(
+    run = run_ids.new_run_id()
+    parts.runners.start(
         Order(
             run=run,
             plan_json=json.dumps(plan_to_json(plan)),
-            url=server_file.own_url(here.settings),
-            runs_dir=here.settings.runs_dir,
-            token=here.operators.runner_token,
-            certificate=here.settings.tls_authority or here.settings.tls_cert,
+            url=server_file.own_url(parts.settings),
+            runs_dir=parts.settings.runs_dir,
+            token=parts.operators.runner_token,
+            certificate=parts.settings.tls_authority or parts.settings.tls_cert,
             phones=phones,
         )
     )
@@ -48,31 +48,33 @@ def start(plan: Plan, *, phones: int | None) -> str:
 
 
 def pause(run: str) -> None:
-    """Pause between two trials. Raises `Conflict` for what cannot pause."""
+    """Pause between two trials. Raises `Conflict` for a run that cannot pause."""
     _check_in_room(run)
     services().room.pause()
 
 
 def resume(run: str) -> None:
-    """Go on. Raises `Conflict`."""
+    """End a pause. Raises `Conflict`."""
     _check_in_room(run)
     services().room.resume()
 
 
 def stop(run: str) -> None:
-    """End a run with what was measured until now. Raises `Conflict` when it is not under way."""
+    """End a run with what was measured so far. Raises `Conflict` if it is not under way."""
     runner = services().runners.of(run)
     if runner is not None and not runner.is_over:
         services().runners.stop(run)
-    else:  # `./siar run` started it: it sees that its room has gone.
+    else:  # `./siar run` started it, and notices that its room is closed.
         _check_in_room(run)
         services().room.close()
 
 
-def as_it_is(summary: RunSummary, language: str) -> RunSummary:
-    """A run's line from disk, with what only the running server knows, and in its reader's language."""
+def with_live_state(summary: RunSummary, language: str) -> RunSummary:
+    """Complete a run's summary from disk with what the running server knows, in the reader's language."""
     if is_running(summary.id):
-        return replace(summary, state=RUNNING, complete=False, problem=None)  # Not all of it is there yet.
+        return replace(
+            summary, state=RUNNING, complete=False, problem=None
+        )  # Its files are still incomplete.
     if not isinstance(summary.problem, Sentence):
         return summary
     code = summary.problem.code.removeprefix(REFUSAL)
@@ -80,21 +82,21 @@ def as_it_is(summary: RunSummary, language: str) -> RunSummary:
 
 
 def is_running(run: str) -> bool:
-    """Whether a run is under way here, whoever started it."""
+    """Return whether a run is under way here, whether or not this server started it."""
     runner = services().runners.running()
     return (runner is not None and runner.order.run == run) or run == _run_in_room()
 
 
 def with_running(found: list[RunSummary]) -> list[RunSummary]:
-    """The list, with the run that has no folder yet because its phones still gather."""
+    """Return the list with the current run in front if it has no folder yet, because its phones are gathering."""
     runner = services().runners.running()
     if runner is None or any(each.id == runner.order.run for each in found):
         return found
-    return [line_of(runner), *found]
+    return [summary_of(runner), *found]
 
 
-def line_of(runner: Runner) -> RunSummary:
-    """The line of a run that has left nothing on disk, or not yet."""
+def summary_of(runner: Runner) -> RunSummary:
+    """Return the summary of a run that has no files, or none yet."""
     return RunSummary(
         id=runner.order.run,
         started=started_in(runner.order.run),

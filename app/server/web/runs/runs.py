@@ -1,4 +1,4 @@
-"""`/api/runs`: list, start, pause, stop, open, take away, delete with undo. Operator only."""
+"""`/api/runs`: list, start, pause, stop, show, download, delete and restore runs. Operator only."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import IO, Annotated, Any, Literal
 import flask
 import msgspec
 
-from app.store.archive.folders import folder_of, read_file
-from app.store.archive.summary import RunSummary, plan_of
-from app.i18n import refusal
 from app.core.errors import Conflict, Malformed, Unknown
 from app.core.plan.scenario import Plan
-from app.store.presets import PHONES_MAX, plan_by_fields, preset, preset_plan
-from app.server.wsgi.offload import blocking
+from app.i18n import refusal
 from app.server.web import body, locale
-from app.server.web.runs import background_jobs, run_control
 from app.server.web.auth import require_operator
 from app.server.web.current import services
 from app.server.web.policy import POLICY
+from app.server.web.runs import background_jobs, run_control
+from app.server.wsgi.offload import blocking
+from app.store.archive.folders import folder_of, read_file
+from app.store.archive.summary import RunSummary, plan_of
+from app.store.presets import PHONES_MAX, plan_by_fields, preset, preset_plan
 
 blueprint = flask.Blueprint("runs", __name__, url_prefix="/api/runs")
 
@@ -29,7 +29,7 @@ START_BYTES_MAX = 16_384
 REPORT_BYTES_MAX = 64 * 1024 * 1024
 
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""A stored report runs nothing, asks for nothing, and is of no origin: not of ours, whose cookie it must not use."""
+"""A stored report runs no scripts, loads nothing, and has an opaque origin, so that it cannot use our cookie."""
 
 CHUNK_BYTES = 65_536
 
@@ -48,21 +48,21 @@ class Start(msgspec.Struct, forbid_unknown_fields=True):
 
 @blueprint.before_request
 def operator_only() -> None:
-    """What was measured is the operator's."""
+    """Restrict measurements to the operator."""
     require_operator()
 
 
 @blueprint.get("")
 def listed() -> flask.Response:
-    """The runs, newest first."""
+    """Return the runs, newest first."""
     language = locale.language()
-    found = [run_control.as_it_is(each, language) for each in blocking(services().archive.newest)]
+    found = [run_control.with_live_state(each, language) for each in blocking(services().archive.newest)]
     return _json(run_control.with_running(found))
 
 
 @blueprint.post("")
 def start() -> flask.Response:
-    """Start a runner: 202, since phones have to gather first."""
+    """Start a runner. The status is 202, because phones have to gather first."""
     wanted = body.read(Start, bytes_max=START_BYTES_MAX)
     phones = _phones(wanted)
     plan = _plan(wanted, phones)
@@ -74,16 +74,16 @@ def start() -> flask.Response:
 
 @blueprint.get("/<run>")
 def one(run: str) -> flask.Response:
-    """A run's line and plan, and how its runner is, if this server started it."""
+    """Return a run's summary and plan, and its runner's state if this server started it."""
     runner = services().runners.of(run)
     plan = None if runner is None else runner.plan()
     try:
-        summary = run_control.as_it_is(blocking(services().archive.one, run), locale.language())
+        summary = run_control.with_live_state(blocking(services().archive.one, run), locale.language())
         plan = plan or blocking(plan_of, folder_of(services().settings.runs_dir, run))
     except Unknown:
         if runner is None:
             raise
-        summary = run_control.line_of(runner)
+        summary = run_control.summary_of(runner)
     return _json(
         {
             **msgspec.to_builtins(summary),
@@ -96,28 +96,28 @@ def one(run: str) -> flask.Response:
 
 @blueprint.post("/<run>/pause")
 def pause(run: str) -> flask.Response:
-    """Pause when the present trial is over."""
+    """Pause after the current trial."""
     run_control.pause(run)
     return body.answer(202, run=run)
 
 
 @blueprint.post("/<run>/resume")
 def resume(run: str) -> flask.Response:
-    """Go on after a pause."""
+    """End a pause."""
     run_control.resume(run)
     return body.answer(202, run=run)
 
 
 @blueprint.post("/<run>/stop")
 def stop(run: str) -> flask.Response:
-    """End with what was measured until now."""
+    """End a run with what was measured so far."""
     run_control.stop(run)
     return body.answer(202, run=run)
 
 
 @blueprint.delete("/<run>")
 def delete(run: str) -> flask.Response:
-    """Move a run into the trash, where it is kept for a week."""
+    """Move a run into the trash, which keeps it for a week."""
     if run == services().run:
         raise Conflict(refusal("run_is_live"))
     if run_control.is_running(run):
@@ -128,39 +128,39 @@ def delete(run: str) -> flask.Response:
 
 @blueprint.post("/<run>/restore")
 def restore(run: str) -> flask.Response:
-    """Bring a deleted run back."""
+    """Restore a deleted run."""
     blocking(services().trash.restore, run)
     return body.answer(run=run)
 
 
 @blueprint.get("/<run>/report")
 def report(run: str) -> flask.Response:
-    """The stored report, under a policy that lets it do nothing."""
+    """Return the stored report, sandboxed."""
     return as_report(run)
 
 
 def as_report(run: str) -> flask.Response:
-    """The stored report of a run as an answer."""
+    """Return a run's stored report as a response."""
     folder = folder_of(services().settings.runs_dir, run)
     page = blocking(read_file, folder / "report.html", bytes_max=REPORT_BYTES_MAX)
     return sandboxed(page)
 
 
 def sandboxed(page: bytes) -> flask.Response:
-    """A page that was made of measurements, under a policy that lets it do nothing."""
+    """Return a page made from measurements as a response whose policy permits nothing."""
     headers = {POLICY: REPORT_POLICY, **NO_STORE}
     return flask.Response(page, content_type="text/html; charset=utf-8", headers=headers)
 
 
 @blueprint.get("/<run>/export.zip")
 def export(run: str) -> flask.Response:
-    """Everything that was measured, under pseudonyms: what `./siar export` makes, with its manifest."""
+    """Return all measurements with pseudonyms and a manifest, as `./siar export` does."""
     return as_zip(run)
 
 
 def as_zip(run: str) -> flask.Response:
-    """The export of a run as an answer."""
-    file, size_bytes = background_jobs.exported(run)
+    """Return a run's export as a response."""
+    file, size_bytes = background_jobs.export_run(run)
     headers = {
         "Content-Disposition": f'attachment; filename="siar-{run}.zip"',
         "Content-Length": str(size_bytes),
@@ -172,7 +172,7 @@ def as_zip(run: str) -> flask.Response:
 
 
 def _phones(wanted: Start) -> int | None:
-    """How many phones to wait for; `None`: built-in clients."""
+    """Return the number of phones to wait for, or `None` for built-in clients."""
     is_built_in = wanted.clients is not None or (wanted.preset is not None and preset(wanted.preset).built_in)
     if is_built_in and wanted.phones is not None:
         raise Malformed(refusal("clients_or_phones"))
@@ -194,7 +194,7 @@ def _plan(wanted: Start, phones: int | None) -> Plan:
 
 
 def _downloads(summary: RunSummary) -> list[dict[str, str]]:
-    """What can be opened or taken away of a run that has come so far."""
+    """Return the downloads of a run, which depend on its state."""
     if summary.state not in ("complete", "incomplete"):
         return []
     return [{"name": name, "url": f"/api/runs/{summary.id}/{name}"} for name in ("report", "export.zip")]

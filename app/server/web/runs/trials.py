@@ -7,9 +7,9 @@ from typing import Annotated
 import flask
 import msgspec
 
-from app.i18n import refusal
 from app.core.errors import Conflict
 from app.core.wire import START_AFTER_MS_MAX, Transport
+from app.i18n import refusal
 from app.server.source import Trial, TrialOrder
 from app.server.web import body
 from app.server.web.auth import require_operator
@@ -42,15 +42,15 @@ class Order(msgspec.Struct, forbid_unknown_fields=True):
 
 @blueprint.before_request
 def operator_only() -> None:
-    """A trial takes the source for itself: not for strangers."""
+    """Restrict trials to the operator, because a trial occupies the source."""
     require_operator()
 
 
 @blueprint.post("")
 def start() -> flask.Response:
-    """Fix the schedule and let the source run it."""
+    """Fix the trial's schedule and start its source."""
     wanted = body.read(Order, bytes_max=ORDER_BYTES_MAX)
-    if services().room.is_over(wanted.run):
+    if services().room.has_ended(wanted.run):
         raise Conflict(refusal("run_has_ended", run=wanted.run))
     trial = services().trials.start(TrialOrder(**msgspec.to_builtins(wanted)))
     answer = flask.jsonify(
@@ -67,19 +67,19 @@ def start() -> flask.Response:
 
 @blueprint.get("/<run>/<int:trial>")
 def record(run: str, trial: int) -> flask.Response:
-    """What was published so far, and when."""
+    """Return the trial's record so far: what was published, and when."""
     return _record(services().trials.get(run, trial))
 
 
 @blueprint.get("/<run>/<int:trial>/instrument")
 def instrument(run: str, trial: int) -> flask.Response:
-    """When the kernel took what, and TCP_INFO at both ends of a trial that is over."""
+    """Return when the kernel took each notification, and TCP_INFO at both ends of a trial that is over."""
     return flask.jsonify(services().trials.instrument(run, trial))
 
 
 @blueprint.delete("/<run>/<int:trial>")
 def close(run: str, trial: int) -> flask.Response:
-    """Close a trial: a running source stops, operators may publish again."""
+    """Close a trial: a running source stops, and operators may publish again."""
     return _record(services().trials.close(run, trial))
 
 

@@ -1,7 +1,7 @@
-"""Scripts, styles and texts without what only their readers need: comments, indentation, names in whole words.
+"""Scripts, styles and catalogues, minified: without comments and indentation, and with short local names.
 
-The files stay as they are, and there is no build: each is stripped when it is first asked for, and again when it has
-changed. Pages are less than half as heavy for it.
+There is no build step. Each file is minified at its first request, and again after it has changed. Pages are less than half
+as large as a result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONTENT_TYPES = {
 
 
 class Asset(NamedTuple):
-    """A stripped file."""
+    """A minified file."""
 
     body: bytes
     etag: str
@@ -40,18 +40,20 @@ class Asset(NamedTuple):
 
 @blueprint.get("/static/<any(js, css, i18n):folder>/<path:name>")
 def asset(folder: str, name: str) -> flask.Response:
-    """One file, or 304 for whoever has it."""
+    """Return one file, or 304 if the client has it."""
     path = safe_join(str(STATIC / folder), name)
     suffix = Path(name).suffix
     if path is None or suffix not in CONTENT_TYPES:
         return flask.send_from_directory(STATIC / folder, name)
     try:
         found = _stripped(path, Path(path).stat().st_mtime_ns)
-    except (OSError, ValueError) as error:  # A name with a NUL in it is a `ValueError`.
+    except (OSError, ValueError) as error:  # `ValueError`: a name that contains NUL.
         raise NotFound(refusal("no_such_file")) from error
     response = flask.Response(found.body, content_type=CONTENT_TYPES[suffix])
     response.set_etag(found.etag)
-    response.headers["Cache-Control"] = "no-cache"  # ask each time: a new version is there at once
+    response.headers["Cache-Control"] = (
+        "no-cache"  # Revalidate each time, so that new versions appear at once.
+    )
     response.make_conditional(flask.request)
     return response
 
@@ -64,10 +66,10 @@ def _stripped(path: str, _mtime_ns: int) -> Asset:
 
 
 def strip(text: str, suffix: str) -> str:
-    """The same script, style or catalogue in fewer bytes; what one file knows of another keeps its name."""
+    """Return a minified script, style or catalogue; names that other files use stay."""
     if suffix == ".json":
         return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
-    # Not before a page is asked for: it brings the Go runtime, 9 MB and threads of its own.
+    # Imported on first use, because it loads the Go runtime with 9 MB and its own threads.
     import minify
 
     return str(minify.string(CONTENT_TYPES[suffix].partition(";")[0], text))

@@ -1,6 +1,6 @@
-"""`/ca.crt`: the certificate that a phone installs to trust this server, where `serve --https ca` made one.
+"""`/ca.crt`: the authority's certificate that phones install to trust this server, if `serve --https ca` made one.
 
-Public by nature. Who gets it over a connection that is not trusted yet compares its fingerprint with the terminal's.
+It is public. Over a connection that is not trusted yet, the user compares its fingerprint with the terminal's.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from app.server.web.current import services
 blueprint = flask.Blueprint("authority", __name__)
 
 CONTENT_TYPE = "application/x-x509-ca-cert"
-"""What makes phones offer to install it, instead of showing text."""
+"""The type for which phones offer to install the certificate instead of showing text."""
 
 
 @blueprint.get("/ca.crt")
 def read() -> flask.Response:
-    """The authority's certificate in PEM form."""
+    """Return the authority's certificate in PEM form."""
     path = services().settings.tls_authority
     if not path:
         raise Unknown(refusal("no_authority"))

@@ -1,7 +1,7 @@
-"""The service's counters in Prometheus' form: read at the moment of the request, of all processes of the server.
+"""The service's counters in Prometheus' format, read at the request, summed over all processes of the server.
 
-A labelled counter has a sample for each of its labels from the start, since `rate()` does not see what begins at 1. So it
-is counted in a dictionary that has every key at zero (`Fanout`, `Admission`, `HistoryCache`): another one is a `KeyError`.
+A labelled counter has a sample for each label from the start, because `rate()` misses an increase from nothing to 1. It is
+therefore counted in a dictionary with every key at zero (`Fanout`, `Admission`, `HistoryCache`); other keys raise `KeyError`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from app.server.broker.history_cache import OUTCOMES, HistoryCache
 from app.server.services import Services
 from app.server.wsgi import shared_counters
 
-PUT_UP_EVERY_S = 1.0
-"""So old may be what the other processes have counted."""
+PUBLISH_INTERVAL_S = 1.0
+"""Interval at which each process publishes its counters to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class _Family:
     labels: tuple[str, ...] = ()
     is_counter: bool = False
 
-    def made(self, rows: list[tuple[tuple[str, ...], float]]) -> Metric:
-        """The family with its numbers."""
+    def with_samples(self, rows: list[tuple[tuple[str, ...], float]]) -> Metric:
+        """Return the family with these samples."""
         kind = CounterMetricFamily if self.is_counter else GaugeMetricFamily
         family = kind(self.name, self.help, labels=self.labels)
         for labels, value in rows:
@@ -57,8 +57,8 @@ FAMILIES = (
 )
 
 
-def of_this_process(parts: Services) -> Numbers:
-    """What this process has counted."""
+def process_counters(parts: Services) -> Numbers:
+    """Return the counters of this process."""
     fanout = parts.fanout
     return {
         "siar_connections": [((name,), count) for name, count in fanout.counts().items()],
@@ -70,13 +70,13 @@ def of_this_process(parts: Services) -> Numbers:
         "siar_closed_connections": sorted(fanout.closed.items()),
         "siar_notifications": [((), parts.broker.position().offset)],
         "siar_http_requests": [((), parts.requests.answered())],
-        **_of_the_cache(parts.history_cache),
+        **_cache_counters(parts.history_cache),
         "siar_uptime_seconds": [((), (clock.now_us() - parts.started_us) / 1_000_000)],
         "siar_processes": [((), 1)],
     }
 
 
-def _of_the_cache(cache: HistoryCache | None) -> Numbers:
+def _cache_counters(cache: HistoryCache | None) -> Numbers:
     none = dict.fromkeys(OUTCOMES, 0)
     answers, took_us = (none, none) if cache is None else (cache.answers, cache.took_us)
     return {
@@ -85,9 +85,9 @@ def _of_the_cache(cache: HistoryCache | None) -> Numbers:
     }
 
 
-def of_the_server(parts: Services) -> Numbers:
-    """What all processes of the server have counted; this one's to the moment, the others' of a second ago."""
-    own = of_this_process(parts)
+def server_counters(parts: Services) -> Numbers:
+    """Return the counters of all processes of the server; the other processes' are up to a second old."""
+    own = process_counters(parts)
     shared = shared_counters.current()
     if shared is None or shared.mine is None:
         return total([own])
@@ -95,8 +95,8 @@ def of_the_server(parts: Services) -> Numbers:
     return total(shared.read_all())
 
 
-def put_up(parts: Services) -> None:
-    """Let the other processes read what this one counts, from now on; nothing where there is only one."""
+def publish_counters(parts: Services) -> None:
+    """Start publishing this process's counters to the others; does nothing if there is only one process."""
     shared = shared_counters.current()
     if shared is None or shared.mine is None:
         return
@@ -104,19 +104,19 @@ def put_up(parts: Services) -> None:
 
     def run() -> None:
         while True:
-            shared.write(slot, dict(of_this_process(parts)))
-            time.sleep(PUT_UP_EVERY_S)
+            shared.write(slot, dict(process_counters(parts)))
+            time.sleep(PUBLISH_INTERVAL_S)
 
-    threading.Thread(target=run, name="siar-board", daemon=True).start()
+    threading.Thread(target=run, name="siar-counters", daemon=True).start()
 
 
-class ServerNumbers(Collector):
-    """For Prometheus' registry."""
+class ServerCounters(Collector):
+    """Collects the server's counters for Prometheus' registry."""
 
     def __init__(self, parts: Services) -> None:
         self._parts = parts
 
     def collect(self) -> list[Metric]:
-        """Every family, those without a number too."""
-        numbers = of_the_server(self._parts)
-        return [family.made(numbers.get(family.name, [])) for family in FAMILIES]
+        """Return every family, including those without samples."""
+        numbers = server_counters(self._parts)
+        return [family.with_samples(numbers.get(family.name, [])) for family in FAMILIES]

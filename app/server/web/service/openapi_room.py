@@ -1,4 +1,4 @@
-"""The room's part of the description of the HTTP interface."""
+"""The room's part of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OPERATOR = frozenset(
     if path.startswith(("/api/room", "/api/devices/", "/api/notifications/", "/api/selftests"))
 )
 DEVICE = frozenset({"/api/participants", "/api/participants/me", "/api/assignment", "/api/selftest"})
-"""Paths that an operator, or a registered device, proves itself for; registering itself needs nothing."""
+"""Paths that need an operator or a registered device; registering itself needs neither."""
 
 _STRING = {"schema": {"type": "string"}}
 _DEVICE: list[dict[str, Any]] = [{"name": "device", "in": "path", "required": True, **_STRING}]
@@ -89,4 +89,4 @@ OPERATION_PARAMETERS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("put", "/api/room/progress"): _IN_THE_NAME_OF,
     ("post", "/api/room/finish"): _IN_THE_NAME_OF,
 }
-"""Those that one method of a path has."""
+"""Parameters that only one method of a path has."""

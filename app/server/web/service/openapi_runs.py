@@ -1,4 +1,4 @@
-"""The operator's access and the runs in the description of the HTTP interface."""
+"""The part of the OpenAPI document about the operator's sessions and runs."""
 
 from __future__ import annotations
 

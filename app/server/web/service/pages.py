@@ -1,4 +1,4 @@
-"""The phone's page and a phone's result: rendered once per request, in the reader's language."""
+"""The phone's page, its self-test and its results, rendered per request in the reader's language."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ JOIN_CODE_CHARS_MAX = 16
 RESULT_BYTES_MAX = 1_000_000
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{20,64}")
-"""At least 120 random bits: whoever has it may read, and nobody guesses it."""
+"""At least 120 random bits, so that it cannot be guessed; whoever has it may read."""
 
 
 @blueprint.get("/")
 def phone() -> flask.Response:
-    """The page that a phone opens: receive, measure, join an experiment."""
+    """Return the page that a phone opens: receive, measure, join an experiment."""
     return _page(
         "index.html",
         parts=("phone", "room", "phone_page"),
@@ -39,7 +39,7 @@ def phone() -> flask.Response:
 
 @blueprint.get("/selftest")
 def self_test() -> flask.Response:
-    """The steps of docs/phone-protocol.md, which the page walks through with whoever holds the phone."""
+    """Return the page that guides a person with a phone through the steps of docs/phone-protocol.md."""
     return _page(
         "selftest.html",
         parts=("selftest",),
@@ -49,7 +49,7 @@ def self_test() -> flask.Response:
 
 @blueprint.get("/results/<run>/<key>")
 def result_page(run: str, key: str) -> flask.Response:
-    """What one phone measured, as long as the run is kept. The address is the only key to it."""
+    """Return a page with one phone's measurements, as long as the run is kept. The URL is the only key to it."""
     _result(run, key)
     page = _page(
         "result.html", parts=("result", "result_page"), config={"result_url": f"/api/results/{run}/{key}"}
@@ -60,14 +60,14 @@ def result_page(run: str, key: str) -> flask.Response:
 
 @blueprint.get("/api/results/<run>/<key>")
 def result(run: str, key: str) -> flask.Response:
-    """The same as JSON."""
+    """Return one phone's measurements as JSON."""
     response = flask.jsonify(_result(run, key))
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 def _result(run: str, key: str) -> dict[str, Any]:
-    """Raises `Unknown`, the same for a wrong key and for a run that is gone."""
+    """Return one phone's measurements. Raises `Unknown`, which does not tell a wrong key from a missing run."""
     missing = Unknown(refusal("no_such_result"))
     if not _KEY.fullmatch(key):
         raise missing
@@ -100,12 +100,12 @@ def _page(template: str, *, parts: tuple[str, ...], config: dict[str, Any], **va
 
 
 def _filled(text: str, places: dict[str, object]) -> str:
-    """As the pages' scripts fill them: a place that is not given stays."""
+    """Fill the places of a text as the pages' scripts do; a place without a value stays."""
     for name, value in places.items():
         text = text.replace(f"{{{name}}}", str(value))
     return text
 
 
 def _without_indentation(page: str) -> str:
-    """The same page, a quarter shorter; no template has text in which the start of a line counts."""
+    """Return the page without indentation, a quarter shorter; no template has text that depends on it."""
     return re.sub(r"\n\s+", "\n", page)

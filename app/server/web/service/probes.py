@@ -1,4 +1,4 @@
-"""What monitors and clocks ask: health, readiness, version, metrics, server time."""
+"""Endpoints for monitors and clocks: health, readiness, version, metrics, server time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.i18n import refusal
 from app.server.web.auth import require_operator_or_this_machine
 from app.server.web.current import services
 from app.server.web.errors import problem
-from app.server.web.service.metrics import ServerNumbers
+from app.server.web.service.metrics import ServerCounters
 from app.server.wsgi import mode
 
 blueprint = flask.Blueprint("probes", __name__)
@@ -23,13 +23,13 @@ NO_STORE = {"Cache-Control": "no-store"}
 
 @blueprint.get("/healthz")
 def healthz() -> flask.Response:
-    """The process answers."""
+    """Report that the process responds."""
     return flask.Response("ok\n", content_type="text/plain", headers=NO_STORE)
 
 
 @blueprint.get("/readyz")
 def readyz() -> flask.Response:
-    """The service takes clients; not any more while it drains."""
+    """Report whether the service accepts clients, which ends when it begins to drain."""
     if services().draining:
         return problem(503, refusal("shutting_down"))
     return flask.Response("ready\n", content_type="text/plain", headers=NO_STORE)
@@ -37,7 +37,7 @@ def readyz() -> flask.Response:
 
 @blueprint.get("/version")
 def version() -> flask.Response:
-    """What runs here, and where its clock channel is."""
+    """Return version, ways of serving, and the port of the clock channel."""
     settings = services().settings
     answer = flask.jsonify(
         name="siar",
@@ -60,7 +60,7 @@ def version() -> flask.Response:
 
 @blueprint.get("/api/clock")
 def read_clock() -> flask.Response:
-    """Two server stamps with nothing else between them, for clients that cannot reach the clock channel."""
+    """Return two server stamps with nothing between them, for clients that cannot reach the clock channel."""
     received_us = clock.now_us()
     timebase = clock.timebase()
     text = f'{{"received_us":{received_us},"sent_us":{clock.now_us()},"timebase":"{timebase}"}}'
@@ -69,9 +69,9 @@ def read_clock() -> flask.Response:
 
 @blueprint.get("/metrics")
 def metrics() -> flask.Response:
-    """Prometheus text or OpenMetrics in the version that was asked for, over all processes of this server."""
+    """Return the metrics over all processes, as Prometheus text or OpenMetrics in the requested version."""
     require_operator_or_this_machine()
     registry = CollectorRegistry()
-    registry.register(ServerNumbers(services()))
+    registry.register(ServerCounters(services()))
     encode, content_type = choose_encoder(flask.request.headers.get("Accept", ""))
     return flask.Response(encode(registry), content_type=content_type, headers=NO_STORE)

@@ -1,9 +1,10 @@
-"""A WebSocket on a connection that was taken over: frames in from the loop, frames out to the socket, no thread.
+"""A WebSocket on a detached connection: the event loop reads frames, the flusher writes them, and no thread waits.
 
-    loop -> bytes -> FrameDecoder -> pong            the session, at once
-                                  -> anything else   an inbox, worked off by a thread that lives as long as it is full
+    loop -> bytes -> ClientFrameDecoder -> pong            handled at once
+                                        -> anything else   an inbox, whose worker thread lives until it is empty
 
-Handlers are the application's and may wait; pongs, which are nearly all that an idle client sends, cost no thread.
+Handlers belong to the application and may block, so they run in the worker. Pongs are nearly all that an idle client
+sends; they cost no thread.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from app.core.protocol.websocket import (
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, CLOSED_PROTOCOL, CLOSED_SLOW, Closed
 from app.server.fanout.connection import DetachedConnection
 from app.server.transports.socket_io.engine import handshake
-from app.server.transports.socket_io.engine.entry import UpgradeState, WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import AttemptState, WebSocketAttempt
 from app.server.transports.socket_io.engine.websocket import ServeWebSocket
 from app.server.wsgi import connection_limiter
 from app.server.wsgi.detached import DETACHED
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("siar.websocket")
 
 INBOX_MAX = 64
-"""Messages that wait for their handlers; from there on the client's bytes wait in the kernel, and then in the client."""
+"""Upper bound of messages waiting for their handlers. Beyond it reading stops (backpressure through TCP)."""
 
 GOING_AWAY = encode_close(1001)
 NORMAL = encode_close(1000)
@@ -52,41 +53,41 @@ TOO_MUCH = encode_close(NOT_ALLOWED)
 PONG = b"3"
 
 
-class WebSocketOutlet(DetachedConnection):
-    """The channel of a session (engine_session.Channel) that is also an outlet of the broadcaster."""
+class DetachedWebSocket(DetachedConnection):
+    """A session's packet channel (`outgoing.PacketChannel`) that is a detached connection of the flusher."""
 
-    __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone", "is_deflated")
+    __slots__ = ("_attempt", "_decoder", "_inbox", "_is_gone", "is_deflated")
 
     def __init__(
-        self, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
+        self, broadcaster: Flusher, taken: Taken, attempt: WebSocketAttempt, *, message_bytes_max: int
     ) -> None:
         super().__init__(broadcaster, taken.sock)
-        self._entry = entry
+        self._attempt = attempt
         self._decoder = ClientFrameDecoder(message_bytes_max=message_bytes_max)
         self._inbox: deque[Message] | None = None
-        """Messages for handlers; `None` while nobody works on them."""
+        """Messages waiting for handlers; `None` while no worker runs."""
         self._is_gone = False
         self.is_deflated = False
-        """Whether messages may be compressed, both ways."""
+        """True if messages may be compressed, in both directions."""
 
     def deflate(self) -> None:
-        """The handshake agreed on permessage-deflate."""
+        """Enable compression, after the handshake agreed on permessage-deflate."""
         self.is_deflated = self.session.is_deflated = self._decoder.inflates = True
 
     @property
     def session(self) -> EngineSession:
-        """The session that it belongs to, or is tried for."""
-        return self._entry.session
+        """Return the session that the WebSocket belongs to, or is being upgraded to."""
+        return self._attempt.session
 
-    # -- engine_session.Channel --
+    # -- outgoing.PacketChannel --
 
     @property
     def waiting_count(self) -> int:
-        """Of packets: what waits here is counted in bytes, and bounded by the broadcaster."""
+        """Return 0 packets: the connection counts its backlog in bytes, and the flusher bounds it."""
         return 0
 
     def send_packet(self, pkt: Packet) -> None:
-        """One packet in one message, behind those before it."""
+        """Write one packet as one message, after those before it."""
         encoded = pkt.encode()
         if isinstance(encoded, str):
             self.write(encode_frame(Opcode.TEXT, encoded.encode(), mask=None))
@@ -94,17 +95,17 @@ class WebSocketOutlet(DetachedConnection):
             self.write(encode_frame(Opcode.BINARY, bytes(encoded), mask=None))
 
     def close(self) -> None:
-        """Send what waits, say goodbye, end the connection."""
+        """Write what is queued and a close frame, then end the connection."""
         self.finish(NORMAL, CLOSED_BY_SERVER)
 
     def cut(self) -> None:
-        """End the connection at once: its peer does not read."""
+        """End the connection at once, because the client does not read."""
         self.drop(CLOSED_SLOW)
 
     # -- DetachedConnection --
 
     def on_data(self, data: bytes) -> None:
-        """Bytes of the peer, cut anywhere."""
+        """Process received bytes, which may end anywhere within a frame."""
         try:
             messages = self._decoder.feed(data)
         except MalformedFrame as error:
@@ -114,10 +115,10 @@ class WebSocketOutlet(DetachedConnection):
             return
         pongs: list[bytes] = []
         try:
-            if self._decoder.fragment_count:  # They cost as much as packets do, empty ones too.
+            if self._decoder.fragment_count:  # Fragments cost as much as packets do, even empty ones.
                 self.session.count_packet(self._decoder.fragment_count)
             for message in messages:
-                self._take(message, pongs)
+                self._process(message, pongs)
         except MalformedFrame as error:
             logger.info("A WebSocket peer sent too much (%s); closed.", error)
             connection_limiter.penalise(self.session.address)
@@ -127,67 +128,67 @@ class WebSocketOutlet(DetachedConnection):
             self.write(b"".join(pongs))
 
     def cut_if_slow(self) -> None:
-        """What had waited while the client polled comes at once with its upgrade, which is no sign of slowness."""
-        if self._entry.state is not UpgradeState.OPEN or self.session.channel is self:
+        """Cut off a slow consumer, except during an upgrade: the packets that waited for polls are written all at once."""
+        if self._attempt.state is not AttemptState.OPEN or self.session.channel is self:
             super().cut_if_slow()
 
     def on_closed(self, reason: Closed) -> None:
-        """Tell the session, from a thread: its disconnect handler may wait."""
-        self.on_left(reason)
-        self._post(None)
+        """Notify the session in a worker thread, because its disconnect handler may block."""
+        self.on_ended(reason)
+        self._enqueue(None)
 
-    def on_left(self, reason: Closed) -> None:
-        """For who inherits: the connection ends; called at once, in the broadcaster's lock."""
+    def on_ended(self, reason: Closed) -> None:
+        """Handle the end of the connection at once, in the flusher's lock. Subclasses override it."""
 
     def on_upgraded(self) -> None:
-        """For who inherits: it has taken the place of polling."""
+        """Handle the end of a successful upgrade from polling. Subclasses override it."""
 
-    def _take(self, message: Message, pongs: list[bytes]) -> None:
-        """One message or control frame. Raises `MalformedFrame` when too many control frames come.
+    def _process(self, message: Message, pongs: list[bytes]) -> None:
+        """Process one message or control frame. Raises `MalformedFrame` when too many control frames come.
 
-        What pings are answered with is added to `pongs`, to be one write: a flood of them must not cost a `send` each.
+        Answers to pings are added to `pongs`, to be one write: a flood of pings must not cost one `send` each.
         """
         if message.opcode in (Opcode.PING, Opcode.PONG):
-            self.session.count_packet()  # They cost as much as packets do, and nobody else would count them.
+            self.session.count_packet()  # They cost as much as packets do, and nothing else counts them.
         if message.opcode is Opcode.PING:
             pongs.append(encode_frame(Opcode.PONG, message.payload, mask=None))
         elif message.opcode is Opcode.CLOSE:
             # Section 5.5.1: "it MUST send a Close frame in response".
             answer = encode_frame(Opcode.CLOSE, message.payload[:2], mask=None)
             self.finish(b"".join([*pongs, answer]), CLOSED_BY_CLIENT)
-        elif message.payload == PONG and message.opcode is Opcode.TEXT and self._is_counted():
+        elif message.payload == PONG and message.opcode is Opcode.TEXT and self._may_handle_pong():
             self.session.server.timer.on_pong(self.session)
         elif message.opcode is not Opcode.PONG:
-            self._post(message)
+            self._enqueue(message)
 
-    def _is_counted(self) -> bool:
-        """Whether a pong may be taken at once, even while handlers are busy with what came before it."""
-        if self._entry.state is not UpgradeState.OPEN:
+    def _may_handle_pong(self) -> bool:
+        """Return whether a pong may be handled at once, even while handlers work on earlier messages."""
+        if self._attempt.state is not AttemptState.OPEN:
             return False
         try:
             self.session.count_packet()
         except MalformedFrame:
-            return False  # Too many; whoever works on the inbox finds the same and ends the session.
+            return False  # Too many: the worker runs into the same limit and ends the session.
         return True
 
-    def _post(self, message: Message | None) -> None:
-        """Into the inbox; `None` says that nothing comes any more."""
+    def _enqueue(self, message: Message | None) -> None:
+        """Put a message into the inbox and start a worker if none runs; `None` marks the end."""
         if message is None:
             self._is_gone = True
             if self._inbox is not None:
-                return  # Whoever works on it sees that when it is empty.
+                return  # The running worker sees the end when the inbox is empty.
             self._inbox = deque()
-            spawn(self._work)
+            spawn(self._process_inbox)
             return
         if self._inbox is None:
             self._inbox = deque()
-            spawn(self._work)
+            spawn(self._process_inbox)
         self._inbox.append(message)
         if len(self._inbox) == INBOX_MAX:
             self.listen(wanted=False)
 
-    def _work(self) -> None:
-        """Hand the inbox to the session, message by message, then end."""
+    def _process_inbox(self) -> None:
+        """Pass the inbox to the session, message by message, until it is empty; at the end, end the session."""
         while True:
             with self.broadcaster.lock:
                 inbox = self._inbox
@@ -199,34 +200,34 @@ class WebSocketOutlet(DetachedConnection):
                         return
                     break
                 message = inbox.popleft()
-            was_probing = self._entry.state is UpgradeState.PROBING
-            self._entry.receive(message.text if message.opcode is Opcode.TEXT else message.payload)
-            if was_probing and self._entry.state is UpgradeState.OPEN:
+            was_probing = self._attempt.state is AttemptState.PROBING
+            self._attempt.receive(message.text if message.opcode is Opcode.TEXT else message.payload)
+            if was_probing and self._attempt.state is AttemptState.OPEN:
                 self.on_upgraded()
-        self._entry.lost()
+        self._attempt.lost()
 
 
-MakeChannel = Callable[["Taken", "WebSocketEntry"], WebSocketOutlet]
+MakeChannel = Callable[["Taken", "WebSocketAttempt"], DetachedWebSocket]
 
 
 def direct_websocket(
     make_channel: MakeChannel, *, compresses: Compresses, options: SocketOptions, otherwise: ServeWebSocket
 ) -> ServeWebSocket:
-    """How `EngineServer` serves a WebSocket request whose connection can be taken over; `otherwise` serves the rest."""
+    """Return what serves a WebSocket request on a detached connection; `otherwise` serves those that cannot be detached."""
 
-    def serve(entry: WebSocketEntry, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    def serve(attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if not can_take_over(environ):
-            return otherwise(entry, environ, start_response)
+            return otherwise(attempt, environ, start_response)
         extensions = environ.get("HTTP_SEC_WEBSOCKET_EXTENSIONS", "")
         is_deflated = is_offered(extensions) and compresses(environ)
         answer = handshake.answer(environ, NO_CONTEXT_TAKEOVER if is_deflated else None)
         taken = take_over(environ, options)
-        channel = make_channel(taken, entry)
+        channel = make_channel(taken, attempt)
         if is_deflated:
             channel.deflate()
         channel.open()
         channel.write(answer)
-        entry.begin(channel)
+        attempt.begin(channel)
         if taken.rest:
             with channel.broadcaster.lock:
                 channel.on_data(taken.rest)

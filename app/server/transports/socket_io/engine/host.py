@@ -1,4 +1,4 @@
-"""What sessions, upgrades and the timer need of each other and of the server, so that none imports another."""
+"""Protocols that sessions, upgrades and the timer require of each other and of the server; they avoid import cycles."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from app.server.transports.socket_io.engine.limits import IncomingLimits
 
 
 class Upgrade(Protocol):
-    """A WebSocket on its way into a session."""
+    """A WebSocket's attempt to take the place of polling."""
 
     is_probed: bool
 
     def expire(self) -> None:
-        """End it: the time for an upgrade is over."""
+        """End the upgrade, because its time is over."""
         ...
 
     def abandon(self) -> None:
-        """End it: its session has ended."""
+        """End the upgrade, because its session has ended."""
         ...
 
 
@@ -47,13 +47,13 @@ class Timer(Protocol):
         """Schedule the next ping."""
         ...
 
-    def on_upgrade(self, entry: Upgrade) -> None:
-        """Bound the time of an upgrade."""
+    def on_upgrade(self, upgrade: Upgrade) -> None:
+        """Limit the duration of an upgrade."""
         ...
 
 
 class SessionHost(Protocol):
-    """The server of sessions, `engineio.Server` included."""
+    """The server as its sessions see it, including what it inherits from `engineio.Server`."""
 
     lock: threading.Lock
     limits: IncomingLimits
@@ -61,11 +61,11 @@ class SessionHost(Protocol):
     ping_interval: float
     ping_timeout: float
     reason: Any
-    """The library's names for why a session ended."""
+    """The library's names for the reasons why a session ended."""
 
     @property
     def timer(self) -> Timer:
-        """The timer of all its sessions."""
+        """Return the timer of all sessions."""
         ...
 
     def opening(self, session: Any, *, upgrades: list[str]) -> Packet:
@@ -73,23 +73,23 @@ class SessionHost(Protocol):
         ...
 
     def forget(self, session: Any, *, lingers: bool, reason: str) -> None:
-        """Forget a session that has ended."""
+        """Remove a session that has ended."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait, as the library does in the present mode."""
+        """Sleep in the way of the current concurrency mode."""
         ...
 
     def left(self, sid: str) -> None:
-        """Keep nothing for an ended session any more."""
+        """Drop what is kept for an ended session."""
         ...
 
     def start_background_task(self, target: Any, *args: Any) -> Any:
-        """Run a function in the background, as the library does in the present mode."""
+        """Run a function in the background, in the way of the current concurrency mode."""
         ...
 
     def create_queue(self, *args: Any) -> Any:
-        """Make a queue, as the library does in the present mode."""
+        """Create a queue that suits the current concurrency mode."""
         ...
 
     def _trigger_event(self, event: str, *args: Any, run_async: bool) -> Any: ...

@@ -1,7 +1,7 @@
-"""What is on its way to an Engine.IO client: held back, waiting, or handed to its WebSocket.
+"""Outgoing packets of an Engine.IO session: held back, waiting, or passed to its WebSocket.
 
-send() ---> _held      while a Socket.IO connect handler runs: CONNECT must come first
-       ---> _waiting   no WebSocket yet: until the client polls, or has upgraded
+send() ---> _held      while a Socket.IO connect handler runs, because CONNECT must come first
+       ---> _waiting   while there is no WebSocket: until the client polls or has upgraded
        ---> channel    the established WebSocket
 """
 
@@ -20,30 +20,30 @@ from app.server.transports.socket_io.engine.waiter import Waiter
 
 
 class PacketChannel(Protocol):
-    """A WebSocket as a session sees it. Nothing may block or raise, also when the connection has ended."""
+    """A WebSocket as a session sees it. Its methods neither block nor raise, even after the connection has ended."""
 
     def send_packet(self, pkt: Packet) -> None:
-        """One packet in one message, behind those before it."""
+        """Write one packet as one message, after those before it."""
         ...
 
     def close(self) -> None:
-        """Send what waits, say goodbye, end the connection."""
+        """Write what is queued and a close frame, then end the connection."""
         ...
 
     def cut(self) -> None:
-        """End the connection at once: its peer does not read."""
+        """End the connection at once, because the client does not read."""
         ...
 
     @property
     def waiting_count(self) -> int:
-        """Packets that wait in the channel itself."""
+        """Return how many packets are queued in the channel itself."""
         ...
 
 
 class Outgoing:
-    """A session's way out. Packets reach the client in the order of `send`, through an upgrade too.
+    """The outgoing side of a session. Packets reach the client in the order of `send`, across an upgrade too.
 
-    The server's lock guards it, and is never held while a channel is called.
+    The server's lock guards it, and is never held during a call of a channel.
     """
 
     __slots__ = (
@@ -54,17 +54,17 @@ class Outgoing:
         "closed",
         "closing",
         "connected",
-        "entry",
         "server",
+        "upgrade_attempt",
         "upgraded",
     )
 
     def __init__(self, server: SessionHost) -> None:
         self.server = server
         self.channel: PacketChannel | None = None
-        """The established WebSocket, the session's only transport once it is there."""
-        self.entry: Upgrade | None = None
-        """A WebSocket that may take the place of polling, while it is being tried."""
+        """The established WebSocket; once set, it is the session's only transport."""
+        self.upgrade_attempt: Upgrade | None = None
+        """A WebSocket that may take the place of polling, while it is being probed."""
         self.connected = self.upgraded = self.closing = self.closed = False
         self._waiting: list[Packet] | None = None
         self._held: list[Packet] | None = None
@@ -73,22 +73,22 @@ class Outgoing:
 
     @property
     def is_polled(self) -> bool:
-        """Whether a poll waits for packets."""
+        """Return whether a poll waits for packets."""
         return self._waiter is not None
 
     @property
     def has_waiting(self) -> bool:
-        """Whether the next poll would be answered at once."""
+        """Return whether the next poll would be answered at once."""
         return self._waiting is not None
 
     @property
     def waiting_count(self) -> int:
-        """Packets that the client has not taken yet."""
+        """Return how many packets the client has not taken yet."""
         channel = self.channel
         return len(self._waiting or ()) + (channel.waiting_count if channel is not None else 0)
 
     def send(self, pkt: Packet) -> None:
-        """Send a packet, or keep it until it can be sent. To a session that has ended it says nothing."""
+        """Send a packet, or keep it until it can be sent. After the session's end it is dropped."""
         with self.server.lock:
             if self.closed:
                 return
@@ -97,17 +97,17 @@ class Outgoing:
                 return
             channel = self.channel
             if channel is None:
-                self._keep(pkt)
+                self._add_waiting(pkt)
                 return
         channel.send_packet(pkt)
 
     def hold(self) -> None:
-        """Keep back what is sent from now on."""
+        """Hold back what is sent from now on."""
         with self.server.lock:
             self._held = []
 
     def release(self, first: Packet | None, *, unless: Callable[[Packet], bool]) -> None:
-        """Send `first`, then what has been held back and what comes meanwhile, except for what is `unless`."""
+        """Send `first`, then what was held back, including what comes meanwhile, except packets for which `unless` holds."""
         batch = [] if first is None else [first]
         while True:
             for pkt in batch:
@@ -119,7 +119,7 @@ class Outgoing:
                 batch, self._held = [pkt for pkt in self._held if not unless(pkt)], []
 
     def attach(self, channel: PacketChannel, opening: Packet | None = None) -> None:
-        """From here on the WebSocket is the session's transport: `opening`, what waits, then everything sent."""
+        """Make the WebSocket the session's transport: it sends `opening`, then what waits, then everything else."""
         if opening is not None:
             channel.send_packet(opening)
         while True:
@@ -127,10 +127,10 @@ class Outgoing:
                 batch, self._waiting = self._waiting or (), None
                 if not batch:
                     self.connected = self.upgraded = True
-                    self.entry = None
+                    self.upgrade_attempt = None
                     if not self.closing:
                         self.channel = channel
-                    self._wake()  # A poll that came too late.
+                    self._wake()  # Ends a poll that came too late.
                     break
             for pkt in batch:
                 channel.send_packet(pkt)
@@ -143,11 +143,11 @@ class Outgoing:
                 return
             channel = self.channel
             if channel is None:
-                self._keep(pkt)
+                self._add_waiting(pkt)
                 return
         channel.send_packet(pkt)
 
-    def _keep(self, pkt: Packet) -> None:
+    def _add_waiting(self, pkt: Packet) -> None:
         if self._waiting is None:
             self._waiting = []
         self._waiting.append(pkt)
@@ -158,7 +158,7 @@ class Outgoing:
             self._waiter.wake()
 
     def _take_waiting(self) -> list[Packet]:
-        """What goes into one poll's answer."""
+        """Remove and return the packets for one poll's response."""
         waiting, count, size = self._waiting or [], 0, 0
         while count < len(waiting) and size < POLL_BYTES_MAX:
             data = waiting[count].data

@@ -1,7 +1,7 @@
-"""Engine.IO 4 packets as a server takes them: what a client wrote, to the letter, or a reason to end its session.
+"""Engine.IO 4 packets: decode a client's packets strictly, and encode payloads of polling.
 
-The library's own decoder reads text as JSON where it can (`4{"a": 1}` would be echoed without its space), takes any
-Unicode digit for a type, and keeps a binary packet's Base64 form for WebSocket clients too.
+The library's own decoder reads text as JSON where it can (`4{"a": 1}` would be echoed without its space), accepts any
+Unicode digit as a type, and keeps the Base64 form of a binary packet for WebSocket clients too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _TYPES = {str(number): number for number in range(packet.OPEN, packet.NOOP + 1)}
 PING = Packet(packet.PING)
 NOOP = Packet(packet.NOOP)
 CLOSE = Packet(packet.CLOSE)
-"""The same object for everyone; the library remembers its encoded form in it."""
+"""Packets shared by all sessions; the library caches the encoded form in the packet."""
 
 
 def message(data: str | bytes) -> Packet:
-    """The packet that carries `data`."""
+    """Return the packet that carries `data`."""
     return Packet(packet.MESSAGE, data)
 
 
 def decode(data: str | bytes) -> Packet:
-    """The packet in one WebSocket message, or between two separators. Raises `MalformedFrame`."""
+    """Decode one WebSocket message, or the text between two separators. Raises `MalformedFrame`."""
     if not isinstance(data, str):
         return Packet(packet.MESSAGE, bytes(data))
     if data[:1] == "b":
@@ -43,7 +43,7 @@ def decode(data: str | bytes) -> Packet:
 
 
 def decode_payload(body: bytes, *, packets_max: int) -> list[Packet]:
-    """The packets of a POST. Raises `MalformedFrame`."""
+    """Decode the body of a POST. Raises `MalformedFrame`."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -55,7 +55,7 @@ def decode_payload(body: bytes, *, packets_max: int) -> list[Packet]:
 
 
 def encode_payload(packets: Iterable[Packet]) -> str:
-    """The body of a poll's answer."""
+    """Encode the body of a poll's response."""
     return SEPARATOR.join(
         "b" + base64.b64encode(each.data).decode() if each.binary else each.encode() for each in packets
     )

@@ -1,6 +1,6 @@
-"""One Engine.IO session: what its client sends, polls for, and how it ends. It stands where the library has a `Socket`.
+"""One Engine.IO session: receiving, polling and closing. It takes the place of the library's `Socket`.
 
-Thousands of them are idle at a time: no queue, no thread and no timer of its own, and nothing made before it is needed.
+Thousands of sessions are idle at a time, so none has a queue, a thread or a timer of its own.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from app.server.transports.socket_io.engine.packets import CLOSE, NOOP, decode
 from app.server.transports.socket_io.engine.waiter import Outcome, Waiter
 
 UNPACKED_BYTES_PER_PACKET = 1_024
-"""What may have come compressed counts as so many packets by its length."""
+"""Decompressed bytes that count as one packet against the rate limit."""
 
 
 class EngineSession(Outgoing):
-    """A client's session, under the names by which the library's server knows it.
+    """A client's session, with the attributes and methods that the library's server expects.
 
-    1. Packets reach the client in the order of `send`, through an upgrade too.
-    2. `disconnect` is triggered once, whoever ended the session; nothing is received behind it.
+    1. Packets reach the client in the order of `send`, across an upgrade too.
+    2. `disconnect` is triggered once, whichever side ended the session; nothing is received after it.
     """
 
     __slots__ = (
@@ -37,24 +37,24 @@ class EngineSession(Outgoing):
         super().__init__(server)
         self.sid = sid
         self.address = address
-        """Whence its first request came."""
+        """Address from which its first request came."""
         self.has_joined = False
-        """Whether a Socket.IO namespace has been joined; who never does is closed after a while."""
+        """True if the client has joined a Socket.IO namespace; if it never does, the session ends after a while."""
         self.is_deflated = False
-        """Whether messages of its WebSocket may be compressed, both ways."""
+        """True if messages of its WebSocket may be compressed, in both directions."""
         self.pong_due_us = 0
-        """When the session ends unless a pong comes; 0 while no ping is out."""
+        """Time at which the session ends unless a pong comes; 0 while no ping is outstanding."""
         self._user_session: dict[str, Any] | None = None
         self.is_posting = False
-        """Whether a POST is under way."""
+        """True if a POST is in progress."""
         self._allowed_us = 0
-        """The incoming rate so far: the time at which so many packets would have come at the allowed rate."""
+        """State of the rate limit: the time at which the packets so far would have come at the allowed rate."""
         self._unread_answers = 0
-        """Messages that were answered, while the answers wait to be taken."""
+        """Answered messages whose answers the client has not read."""
 
     @property
     def session(self) -> dict[str, Any]:
-        """The library's `get_session`; most sessions never ask for it."""
+        """Return the dictionary for the library's `get_session`, created on first use."""
         if self._user_session is None:
             self._user_session = {}
         return self._user_session
@@ -64,31 +64,31 @@ class EngineSession(Outgoing):
         self._user_session = value
 
     def receive(self, data: str | bytes) -> None:
-        """One packet of the client, as it came. Raises `MalformedFrame`, upon which the session is to be closed."""
+        """Process one raw packet of the client. Raises `MalformedFrame`, after which the caller closes the session."""
         if len(data) > self.server.max_http_buffer_size:
             raise MalformedFrame(f"A packet is longer than {self.server.max_http_buffer_size} bytes.")
         if self.is_deflated:
-            # It may have come as a thousandth of that: what it costs to read is what counts.
+            # Compressed, it may have been a thousandth of that length; the rate limit counts the cost of reading it.
             self.count_packet(len(data) // UNPACKED_BYTES_PER_PACKET)
         self.take(decode(data))
 
     def take(self, pkt: Packet) -> None:
-        """The same for a packet that has been decoded."""
+        """Process one decoded packet. Raises `MalformedFrame` like `receive`."""
         if self.closing:
             return
         self.count_packet()
         if pkt.packet_type == packet.MESSAGE:
-            self._hand_on(pkt.data)
+            self._dispatch(pkt.data)
         elif pkt.packet_type == packet.PONG:
             self.server.timer.on_pong(self)
         elif pkt.packet_type == packet.CLOSE:
             self.close(abort=True, reason=self.server.reason.CLIENT_DISCONNECT)
         elif pkt.packet_type == packet.PING:
             raise MalformedFrame("In Engine.IO 4 only the server pings.")
-        # What is left means nothing here: open, a late upgrade, noop.
+        # The remaining types mean nothing here: open, a late upgrade, noop.
 
-    def _hand_on(self, data: str | bytes) -> None:
-        """Give a message to its handler. Raises `MalformedFrame` for who goes on asking and takes no answer."""
+    def _dispatch(self, data: str | bytes) -> None:
+        """Pass a message to its handler. Raises `MalformedFrame` if the client keeps asking without reading the answers."""
         before = self.waiting_count
         self.server._trigger_event("message", self.sid, data, run_async=False)
         self._unread_answers = min(self._unread_answers, before) + (self.waiting_count > before)
@@ -96,13 +96,13 @@ class EngineSession(Outgoing):
             raise MalformedFrame("Its messages are answered, and it does not take the answers.")
 
     def charge(self, count: int) -> None:
-        """What it asked for cost as much as `count` packets; whether that is too much is said when the next one comes."""
+        """Count `count` packets against the rate limit; a violation is raised only with the next received packet."""
         self._allowed_us = (
             max(self._allowed_us, clock.monotonic_us()) + self.server.limits.packet_pause_us * count
         )
 
     def count_packet(self, count: int = 1) -> None:
-        """Keep to the incoming rate (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
+        """Enforce the incoming rate limit (the generic cell rate algorithm, ITU-T I.371). Raises `MalformedFrame`."""
         limits = self.server.limits
         self.charge(count)
         if self._allowed_us - clock.monotonic_us() > limits.packet_pause_us * limits.packets_burst_max:
@@ -111,7 +111,7 @@ class EngineSession(Outgoing):
     # -- polling -------------------------------------------------------------------------------------------------
 
     def poll(self, sock: Any) -> list[Packet] | None:
-        """What a GET is answered with, waited for; `None` means that the session is not there for it."""
+        """Wait for packets and return them, as the response to a GET; `None` if the session cannot be polled."""
         with self.server.lock:
             if self.upgraded or (self.closed and self._waiting is None):
                 return None
@@ -128,9 +128,9 @@ class EngineSession(Outgoing):
         return None
 
     def _wait(self, waiter: Waiter) -> list[Packet] | None:
-        # During an upgrade the client waits for its last poll, but one that comes now may also have overtaken the
-        # end of the upgrade: a moment tells. Node's server looks every 100 ms.
-        is_upgrading = self.entry is not None and self.entry.is_probed
+        # During an upgrade the client waits for its last poll to end. A poll that comes now may also have overtaken the end
+        # of the upgrade, so it is held for a moment. Node's server checks every 100 ms.
+        is_upgrading = self.upgrade_attempt is not None and self.upgrade_attempt.is_probed
         outcome = Outcome.PEER_GONE
         try:
             outcome = waiter.wait(self.server.limits.last_poll_s if is_upgrading else None)
@@ -140,43 +140,43 @@ class EngineSession(Outgoing):
                 packets = self._take_waiting() if outcome is not Outcome.PEER_GONE else []
             waiter.close()
         if outcome is Outcome.PEER_GONE:
-            # What is sent to it would be lost: it is not known which poll's answer it saw [11].
+            # Further packets would be lost: it is unknown which poll's response the client saw last [11].
             self.close(abort=True, reason=self.server.reason.TRANSPORT_ERROR)
             return None
         return packets or (None if self.upgraded else [NOOP])
 
     def post(self, packets: list[Packet]) -> None:
-        """The packets of a POST. Raises `MalformedFrame`."""
+        """Process the packets of a POST. Raises `MalformedFrame`."""
         for pkt in packets:
             if pkt.packet_type == packet.CLOSE and not self.closing and not self.is_polled:
-                # It may have overtaken a poll that was sent before it, on another connection [9].
+                # The close may have overtaken a poll that was sent before it, on another connection [9].
                 self.server.sleep(self.server.limits.overtaking_s)
             self.take(pkt)
 
     def begin_post(self) -> bool:
-        """Whether no other POST is under way."""
+        """Mark a POST as in progress; return whether no other one was."""
         with self.server.lock:
             was_posting, self.is_posting = self.is_posting, True
         return not was_posting
 
     def end_post(self) -> None:
-        """It has been read."""
+        """Mark the POST as finished."""
         self.is_posting = False
 
     def on_probed(self) -> None:
-        """A WebSocket has shown that it works: end the poll, so that the client can change over."""
+        """End the poll after a WebSocket has been probed successfully, so that the client can finish the upgrade."""
         with self.server.lock:
             self._wake()
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    def let_go(self) -> None:
-        """End the session so that its client comes back.
+    def close_for_reconnect(self) -> None:
+        """End the session in a way that makes its client reconnect.
 
-        A WebSocket's own close is enough, and so is a poll that ends behind what waited, with a session that is not known
-        at the next one: upon Engine.IO's close, python-socketio's client stays away for good.
+        A WebSocket is simply closed. A poll ends after what waited, and at the next one the session is unknown. Engine.IO's
+        close packet is not sent, because python-socketio would then stay away for good.
         """
-        self.close(abort=self.channel is not None, is_told=False)
+        self.close(abort=self.channel is not None, sends_close=False)
 
     def close(
         self,
@@ -184,9 +184,9 @@ class EngineSession(Outgoing):
         abort: bool = False,  # noqa: FBT001
         reason: str | None = None,
         *,
-        is_told: bool = True,
+        sends_close: bool = True,
     ) -> None:
-        """End the session without waiting for its client. `abort`: without telling it, and what waits is dropped."""
+        """End the session without waiting for its client. `abort` sends no close packet and drops what waits."""
         with self.server.lock:
             if self.closing:
                 return
@@ -196,11 +196,11 @@ class EngineSession(Outgoing):
         with self.server.lock:
             self.closed = True
             channel, self.channel = self.channel, None
-            entry, self.entry = self.entry, None
+            attempt, self.upgrade_attempt = self.upgrade_attempt, None
             if abort or channel is not None:
                 self._waiting = None
-            elif is_told:
-                self._keep(CLOSE)
+            elif sends_close:
+                self._add_waiting(CLOSE)
             lingers = self._waiting is not None and not self.is_polled
             self._wake()
         self.server.forget(self, lingers=lingers, reason=reason)
@@ -208,11 +208,11 @@ class EngineSession(Outgoing):
             if not abort:
                 channel.send_packet(CLOSE)
             channel.close()
-        if entry is not None:
-            entry.abandon()
+        if attempt is not None:
+            attempt.abandon()
 
     def cut(self) -> None:
-        """End a session whose client does not read, whatever waits for it."""
+        """End the session of a slow consumer at once, dropping what waits."""
         channel = self.channel
         if channel is not None:
             channel.cut()

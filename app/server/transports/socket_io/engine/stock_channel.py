@@ -1,7 +1,8 @@
-"""What the stock WebSockets have in common: a queue, a green thread that writes what is in it, and the reader's loop.
+"""Common parts of the stock WebSockets: a packet queue, a green thread that writes it, and the reader's loop.
 
-Made fit for strangers: bounded in bytes and in frames, no compression unless asked, no traceback, a way to cut. Whoever
-reads lets the others have their turn between two frames: while there are bytes a green socket never waits.
+In addition to the library's behaviour, bytes and frames are bounded, compression is off unless configured, bad peers
+cause no traceback, and a connection can be cut. The reader yields between two frames, because a green socket with data
+to read never blocks, and the other threads would starve.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from engineio.packet import Packet
 
 from app.core.errors import MalformedFrame
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.host import SessionHost
 from app.server.transports.socket_io.engine.session import EngineSession
 from app.server.wsgi import connection_limiter
@@ -22,11 +23,11 @@ from app.server.wsgi.peer import cut
 logger = logging.getLogger("siar.websocket")
 
 SLACK_S = 5.0
-"""So that a missing pong is the ping timeout's business, not the socket's."""
+"""Extra time on the socket's timeout, so that the ping timeout detects a missing pong first."""
 
 
 class QueueChannel:
-    """The library's way to write: a queue, and a green thread that takes from it."""
+    """A packet channel as in the library: a queue, and a green thread that writes it."""
 
     def __init__(self, server: SessionHost, websocket: Any, sock: Any) -> None:
         self._websocket = websocket
@@ -36,19 +37,19 @@ class QueueChannel:
 
     @property
     def waiting_count(self) -> int:
-        """Packets in the queue."""
+        """Return how many packets are queued."""
         return int(self._queue.qsize())
 
     def send_packet(self, pkt: Packet) -> None:
-        """Into the queue."""
+        """Queue a packet."""
         self._queue.put(pkt)
 
     def close(self) -> None:
-        """The writer ends the connection when it comes here."""
+        """Make the writer end the connection after what is queued."""
         self._queue.put(None)
 
     def cut(self) -> None:
-        """Reader and writer find the connection closed."""
+        """Cut the connection; reader and writer then find it closed."""
         cut(self._sock)
 
     def join(self) -> None:
@@ -56,7 +57,7 @@ class QueueChannel:
         self._writer.join()
 
     def _write(self) -> None:
-        # Whatever the driver raises for a peer that left or does not read, it means the end of this connection.
+        # Whatever the driver raises for a peer that left or does not read, this connection has ended.
         with contextlib.suppress(Exception):
             while (pkt := self._queue.get()) is not None:
                 self._websocket.send(pkt.encode())
@@ -64,26 +65,26 @@ class QueueChannel:
             self._websocket.close()
 
 
-def feed(entry: WebSocketEntry, websocket: Any, sock: Any) -> None:
-    """Give the entry what comes until the connection ends, or a message is no message."""
-    server = entry.session.server
+def receive_all(attempt: WebSocketAttempt, websocket: Any, sock: Any) -> None:
+    """Pass received messages to the attempt until the connection ends or breaks."""
+    server = attempt.session.server
     with contextlib.suppress(OSError, AttributeError):
-        # Neither a peer that does not read nor one that says nothing holds a green thread for longer.
+        # A peer that does not read or does not write must not hold a green thread for longer than this.
         sock.settimeout(server.ping_interval + server.ping_timeout + SLACK_S)
     channel = QueueChannel(server, websocket, sock)
-    entry.begin(channel)
+    attempt.begin(channel)
     try:
         while (data := websocket.wait()) is not None:
-            entry.receive(data)
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes cause in the driver
+            attempt.receive(data)
+    except Exception as error:  # noqa: BLE001 - whatever a peer's bytes cause in the driver
         logger.info("A WebSocket broke (%s: %s); closed.", type(error).__name__, error)
-    entry.lost()
+    attempt.lost()
     channel.close()
     channel.join()
 
 
 def count_frame(session: EngineSession) -> None:
-    """A frame that gives no message: those are counted when the session gets them. Raises `MalformedFrame`."""
+    """Count a control frame or fragment; whole messages are counted by the session. Raises `MalformedFrame`."""
     try:
         session.count_packet()
     except MalformedFrame as error:

@@ -1,9 +1,9 @@
-"""When a session has something coming: pings, and the end of those that do not answer. One timer for all sessions.
+"""Timer of all sessions: sends pings, and ends sessions that do not answer, join or finish upgrading in time.
 
     opened --interval--> ping --timeout--> ended, unless a pong came --interval--> ping ...
 
-Every session has deadlines of its own [8], and needs no thread for them as in the library: equal periods
-fall due in the order in which they began.
+Each session has its own deadlines [8] without a thread per session as in the library: deadlines of equal duration fall
+due in the order in which they began.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
 from app import clock
-from app.server.transports.socket_io.engine.deadlines import Deadlines
 from app.server.transports.socket_io.engine.host import SessionHost, TimedSession, Upgrade
 from app.server.transports.socket_io.engine.limits import LINGER_S, UPGRADE_TIMEOUT_S
 from app.server.transports.socket_io.engine.packets import PING
 
 logger = logging.getLogger("siar.engineio")
 
+T = TypeVar("T")
+
 RETRY_US = 100_000
 
 Tick = Callable[[int], int]
-"""Takes the time and answers when it wants to be called next, both in microseconds of the monotonic clock."""
+"""A function that takes the time and returns when to be called next, both in microseconds of the monotonic clock."""
 
 RunTimer = Callable[[Tick], None]
-"""Has a tick called now, and then whenever it answered. Must not wait."""
+"""A function that arranges for a tick to be called now, and then at each time that it returned. Must not block."""
 
 
 class EngineTimer:
@@ -45,37 +47,37 @@ class EngineTimer:
         self._upgrades: Deadlines[Upgrade] = _deadlines(UPGRADE_TIMEOUT_S)
         self._leaving: Deadlines[str] = _deadlines(LINGER_S)
         self._due_us = 0
-        self._runs = False
+        self._is_running = False
 
     def on_open(self, session: TimedSession) -> None:
-        """A new session: its first ping, and the end if it never joins a namespace."""
+        """Schedule a new session's first ping, and its end if it never joins a namespace."""
         now_us = clock.monotonic_us()
         self._pings.add(session, now_us)
         if self._joins is not None:
             self._joins.add(session, now_us)
         with self._server.lock:
-            starts, self._runs = not self._runs, True
+            starts, self._is_running = not self._is_running, True
         if starts:
             self._due_us = now_us
             self._run(self.tick)
 
     def on_pong(self, session: TimedSession) -> None:
-        """The client is there; the next ping is an interval away."""
+        """Record a pong and schedule the next ping, one interval from now."""
         if session.pong_due_us:
             session.pong_due_us = 0
             self._pings.add(session, clock.monotonic_us())
 
-    def on_upgrade(self, entry: Upgrade) -> None:
-        """An upgrade has begun, and must end in time."""
-        self._upgrades.add(entry, clock.monotonic_us())
+    def on_upgrade(self, upgrade: Upgrade) -> None:
+        """Schedule the end of an upgrade that has begun."""
+        self._upgrades.add(upgrade, clock.monotonic_us())
 
     def on_leaving(self, sid: str) -> None:
-        """A session has ended whose last packets wait for a poll, though not for ever."""
+        """Schedule the removal of an ended session whose last packets wait for a poll."""
         self._leaving.add(sid, clock.monotonic_us())
 
     def tick(self, now_us: int) -> int:
-        """Do what is due by now."""
-        # When we were not there ourselves for a while, pongs may lie unread in the kernel: give them time.
+        """Do what is due by now; return when to call again."""
+        # After a stall of this process, pongs may lie unread in the kernel: give the sessions another timeout.
         ending: list[tuple[TimedSession, str]] = []
         was_stalled = now_us - self._due_us > self._pongs.after_us // 4
         for due_us, session in self._pings.take(now_us):
@@ -92,17 +94,17 @@ class EngineTimer:
             if not session.has_joined and not session.closing:
                 ending.append((session, self._server.reason.SERVER_DISCONNECT))
         if ending:
-            # In the background: their handlers may take their time, and the others' pings do not wait for them.
+            # In the background, because disconnect handlers may block, and the other sessions' pings must not wait.
             self._server.start_background_task(_end, ending)
-        for _due_us, entry in self._upgrades.take(now_us):
-            entry.expire()
+        for _due_us, upgrade in self._upgrades.take(now_us):
+            upgrade.expire()
         for _due_us, sid in self._leaving.take(now_us):
             self._server.left(sid)
         self._due_us = self._next_due_us(now_us)
         return self._due_us
 
     def _ping(self, session: TimedSession, now_us: int, *, late_us: int) -> None:
-        # The pong's time counts from when the ping was due, so that our own lateness, while small, is not added.
+        # The timeout counts from when the ping was due, so that a small lateness of ours is not added.
         session.pong_due_us = self._pongs.add(session, now_us - min(late_us, self._pongs.after_us // 10))
         session.send(PING)
 
@@ -117,15 +119,45 @@ class EngineTimer:
         return due_us
 
 
+class Deadlines(Generic[T]):
+    """Deadlines that all lie the same time after their start, so that a deque keeps them in order.
+
+    Any thread may add items; one thread takes them. Nothing is removed early; the caller skips items that no longer
+    matter when they fall due.
+    """
+
+    __slots__ = ("_waiting", "after_us")
+
+    def __init__(self, after_us: int) -> None:
+        self.after_us = after_us
+        """Time from an item's insertion until it is due."""
+        self._waiting: deque[tuple[int, T]] = deque()
+
+    def add(self, item: T, now_us: int) -> int:
+        """Add an item that is due `after_us` from now; return when. `now_us` must be nearly monotonic across calls."""
+        due_us = now_us + self.after_us
+        self._waiting.append((due_us, item))
+        return due_us
+
+    def take(self, now_us: int) -> Iterator[tuple[int, T]]:
+        """Remove and yield everything that is due by now, with the time at which it fell due."""
+        while self._waiting and self._waiting[0][0] <= now_us:
+            yield self._waiting.popleft()
+
+    def next_due_us(self, otherwise_us: int) -> int:
+        """Return when the first item is due, but at most `otherwise_us`."""
+        return min(self._waiting[0][0], otherwise_us) if self._waiting else otherwise_us
+
+
 def run_in_a_thread(tick: Tick) -> None:
-    """The timer of who has no loop: a thread, green where threads are."""
+    """Run the timer in a thread of its own, green in green modes: the default without an event loop."""
 
     def run() -> None:
         while True:
             due_us = clock.monotonic_us() + RETRY_US
             try:
                 due_us = tick(clock.monotonic_us())
-            except Exception:  # One session's bug must not end everybody's pings.
+            except Exception:  # One session's bug must not stop all pings.
                 logger.exception("A tick of the sessions' timer failed.")
             time.sleep(max(0, due_us - clock.monotonic_us()) / 1_000_000)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from app.core.errors import MalformedFrame
 from app.core.protocol.websocket import NOT_ALLOWED, NOT_UTF8, TOO_BIG, masked
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.handshake import offered_subprotocols
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
-from app.server.transports.socket_io.engine.stock_channel import count_frame, feed
+from app.server.transports.socket_io.engine.stock_channel import count_frame, receive_all
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut
 
@@ -22,15 +22,15 @@ logger = logging.getLogger("siar.websocket")
 
 
 def websocket_class(*, compression: bool) -> Any:
-    """What opens a WebSocket."""
+    """Return the class that opens a WebSocket."""
     from eventlet import websocket
 
     class EventletWebSocket(websocket.WebSocketWSGI):  # type: ignore[misc]
-        """eventlet's own, with the handshake's answers in our hands."""
+        """eventlet's class with our choice of compression."""
 
         def _negotiate_permessage_deflate(self, extensions: Any) -> Any:
-            # Each client's copy is compressed again here: off, unless that is the question. Then as on the direct path,
-            # each message by itself; `is_offered` has looked at the offer.
+            # Off by default, because each client's copy is compressed again here. If on, as on the direct path: each
+            # message by itself. `is_offered` has checked the offer.
             if not compression:
                 return None
             return {"server_no_context_takeover": True, "client_no_context_takeover": True}
@@ -39,15 +39,15 @@ def websocket_class(*, compression: bool) -> Any:
 
 
 def serve(
-    open_websocket: Any, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+    open_websocket: Any, attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """One WebSocket, from its handshake to its end."""
+    """Serve one WebSocket, from its handshake to its end."""
     from eventlet import websocket, wsgi
 
-    opener = open_websocket(None, max_frame_length=int(entry.session.server.max_http_buffer_size))
-    opener.supported_protocols = offered_subprotocols(environ)  # The first that is offered it takes.
+    opener = open_websocket(None, max_frame_length=int(attempt.session.server.max_http_buffer_size))
+    opener.supported_protocols = offered_subprotocols(environ)  # eventlet selects the first one offered.
     try:
-        # What eventlet says there of a peer that left first is no error.
+        # eventlet reports a peer that left early as an error; it goes to the debug log.
         connection = opener._handle_hybi_request({**environ, "wsgi.errors": _Debug()})
     except (websocket.BadRequest, KeyError) as error:
         status = getattr(error, "status", None) or "400 Bad Request"
@@ -57,14 +57,14 @@ def serve(
     connection.close = functools.partial(_close, connection)
     connection._apply_mask = _unmasked
     connection.UTF8Decoder = _TextDecoder
-    _bound(connection, entry.session)
-    feed(entry, connection, connection.socket)
-    wsgi.WSGI_LOCAL.already_handled = True  # what `eventlet.wsgi` asks for
+    _limit_messages(connection, attempt.session)
+    receive_all(attempt, connection, connection.socket)
+    wsgi.WSGI_LOCAL.already_handled = True  # `eventlet.wsgi` requires it.
     return DETACHED
 
 
 class _Debug:
-    """A stream for the debug log."""
+    """A stream that writes to the debug log."""
 
     @staticmethod
     def write(text: str) -> None:
@@ -72,7 +72,7 @@ class _Debug:
 
 
 class _TextDecoder:
-    """Takes the place of eventlet's, whose error ends the connection with 1011 in place of 1007."""
+    """Replaces eventlet's decoder, whose error closes the connection with 1011 instead of 1007."""
 
     @staticmethod
     def decode(data: bytes, _final: bool) -> str:  # noqa: FBT001 - eventlet's signature
@@ -85,7 +85,7 @@ class _TextDecoder:
 
 
 def _close(connection: Any, close_data: tuple[int, str] | None = None) -> None:
-    """Takes the place of eventlet's `close`, which closes the descriptor under its own reader.
+    """Replace eventlet's `close`, which closes the descriptor while a reader still waits on it.
 
     The reader would then sleep until its timeout of 45 s; after a shutdown it reads the end at once.
     """
@@ -94,8 +94,8 @@ def _close(connection: Any, close_data: tuple[int, str] | None = None) -> None:
     cut(connection.socket)
 
 
-def _bound(connection: Any, session: EngineSession) -> None:
-    """eventlet bounds the frame, not the message, and takes fragments and pings without telling anybody of them."""
+def _limit_messages(connection: Any, session: EngineSession) -> None:
+    """Bound messages and count fragments and pings; eventlet bounds single frames only and reports neither of these."""
     from eventlet.websocket import FailedConnectionError
 
     bytes_max = int(session.server.max_http_buffer_size)
@@ -105,9 +105,8 @@ def _bound(connection: Any, session: EngineSession) -> None:
         session.server.sleep(0)
         received = receive_frame(message=message)
         parts = received.data
-        parts[:] = [
-            b"".join(parts)
-        ]  # Each fragment is a part, also an empty one, which no bound of bytes would end.
+        # Each fragment is a part, so empty ones would accumulate without reaching any bound in bytes.
+        parts[:] = [b"".join(parts)]
         if len(parts[0]) > bytes_max:
             raise FailedConnectionError(TOO_BIG, "The message is too long.")
         if received.opcode & 8 or not received.finished:
@@ -121,6 +120,6 @@ def _bound(connection: Any, session: EngineSession) -> None:
 
 
 def _unmasked(data: bytes, mask: Sequence[int], length: int, offset: int) -> bytes:
-    """Takes the place of eventlet's, which goes byte by byte."""
+    """Replace eventlet's unmasking, which goes byte by byte."""
     assert length == len(data)
     return masked(data, bytes(mask[(offset + place) % 4] for place in range(4)))

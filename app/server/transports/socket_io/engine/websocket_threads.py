@@ -1,6 +1,6 @@
 """The stock WebSocket on simple-websocket, for gevent and for threads (Werkzeug).
 
-It reads in a thread of its own, as fast as it can, and bounds the message only.
+simple-websocket reads in a thread of its own, as fast as it can, and bounds single messages only.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from typing import Any
 from app.core.errors import MalformedFrame
 from app.core.protocol.deflate import NO_CONTEXT_TAKEOVER, is_answered
 from app.core.protocol.websocket import NOT_ALLOWED
-from app.server.transports.socket_io.engine.entry import WebSocketEntry
+from app.server.transports.socket_io.engine.attempt import WebSocketAttempt
 from app.server.transports.socket_io.engine.handshake import offered_subprotocols
 from app.server.transports.socket_io.engine.server import Environ, StartResponse
 from app.server.transports.socket_io.engine.session import EngineSession
-from app.server.transports.socket_io.engine.stock_channel import count_frame, feed
+from app.server.transports.socket_io.engine.stock_channel import count_frame, receive_all
 from app.server.wsgi import mode
 from app.server.wsgi.detached import DETACHED
 from app.server.wsgi.peer import cut, peer_socket
 
 READ_AHEAD_MAX = 64
-"""Messages that may have been read and not been asked for."""
+"""Upper bound of messages that the reading thread may be ahead of the consumer."""
 
 LAST_WRITE_S = 1.0
-"""For the close frame."""
+"""Time for the driver's thread to write the close frame."""
 
 LOOK_AGAIN_S = 0.02
-"""Whether some of them have been asked for."""
+"""Interval at which a reader that is too far ahead checks whether it may go on."""
 
 
 def websocket_class(*, compression: bool) -> Any:
-    """What opens a WebSocket."""
+    """Return the class that opens a WebSocket."""
     import simple_websocket
     from wsproto.events import AcceptConnection
     from wsproto.utilities import LocalProtocolError
 
     class Connection(simple_websocket.Server):  # type: ignore[misc]
-        """simple-websocket's server, which would always accept compression, under the driver's names."""
+        """simple-websocket's server with our choice of compression and bounds, and the method names of the driver."""
 
         connected: bool
 
         def __init__(self, environ: Environ, session: EngineSession) -> None:
             self._session = session
-            # Of those that it supports it takes the first that is offered.
+            # simple-websocket selects the first offered subprotocol that the server supports.
             super().__init__(
                 environ,
                 subprotocols=offered_subprotocols(environ),
@@ -75,31 +75,32 @@ def websocket_class(*, compression: bool) -> Any:
                 with contextlib.suppress(OSError, LocalProtocolError, simple_websocket.ConnectionClosed):
                     self.close(NOT_ALLOWED, str(error))
             if not goes_on:
-                # It wakes its reader first and then says so: a reader that is quick waits for ever.
+                # The library wakes its reader before it sets these, so that a quick reader would wait for ever.
                 self.connected = False
                 self.event.set()
             return bool(goes_on)
 
         def wait(self) -> Any:
-            """The next message, `None` at the end."""
+            """Return the next message, or `None` at the end."""
             try:
                 return self.receive()
             except simple_websocket.ConnectionClosed:
-                self.thread.join(LAST_WRITE_S)  # It wakes its reader before it writes its own close.
+                # The library wakes its reader before it writes its close frame.
+                self.thread.join(LAST_WRITE_S)
                 return None
 
     return Connection
 
 
 def deflate_class() -> Any:
-    """wsproto's permessage-deflate, each message by itself as on the direct path, and with a bound.
+    """Return wsproto's permessage-deflate extension with a bound, and each message compressed by itself (direct path too).
 
-    Its own unpacks whatever comes, a thousand times the length of a read, before anybody looks at how much it is.
+    wsproto decompresses everything before anyone can check the size, up to a thousand times the bytes read.
     """
     from wsproto.extensions import PerMessageDeflate
     from wsproto.frame_protocol import CloseReason
 
-    class Bounded(PerMessageDeflate):
+    class BoundedDeflate(PerMessageDeflate):
         def __init__(self, bytes_max: int) -> None:
             super().__init__(client_no_context_takeover=True, server_no_context_takeover=True)
             self._bytes_max = self._bytes_left = bytes_max
@@ -126,15 +127,15 @@ def deflate_class() -> Any:
                 self._bytes_left = self._bytes_max
             return super().frame_inbound_complete(proto, fin)
 
-    return Bounded
+    return BoundedDeflate
 
 
 def _counted(events: Iterator[Any], session: EngineSession) -> Iterator[Any]:
-    """The same events: frames that give no message are counted, and others have their turn behind each."""
+    """Yield the events, counting frames that complete no message, and let other threads run after each."""
     from wsproto.events import Message, Ping, Pong
 
     for event in events:
-        # Of a frame that comes in pieces only the last one finishes it.
+        # Of a frame that arrives in pieces, only the last piece has `frame_finished`.
         is_fragment = isinstance(event, Message) and event.frame_finished and not event.message_finished
         if is_fragment or isinstance(event, (Ping, Pong)):
             count_frame(session)
@@ -143,25 +144,25 @@ def _counted(events: Iterator[Any], session: EngineSession) -> Iterator[Any]:
 
 
 def serve(
-    open_websocket: Any, entry: WebSocketEntry, environ: Environ, start_response: StartResponse
+    open_websocket: Any, attempt: WebSocketAttempt, environ: Environ, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """One WebSocket, from its handshake to its end."""
+    """Serve one WebSocket, from its handshake to its end."""
     import simple_websocket
 
     try:
-        # It wants the one name; the list that this may be a part of has been looked at (handshake.py).
-        connection = open_websocket({**environ, "HTTP_UPGRADE": "websocket"}, entry.session)
+        # The driver wants this name alone; handshake.py has checked the list that it may be part of.
+        connection = open_websocket({**environ, "HTTP_UPGRADE": "websocket"}, attempt.session)
     except simple_websocket.ConnectionError:
         start_response("400 Bad Request", [("Content-Length", "0")])
         return []
     sock = peer_socket(environ)
     try:
-        feed(entry, connection, sock)
+        receive_all(attempt, connection, sock)
     finally:
-        connection.connected = False  # Its own thread may wait for what it has read to be asked for.
-        cut(sock)  # Werkzeug would wait on it for a next request
+        connection.connected = False  # Its reading thread may be waiting for its messages to be consumed.
+        cut(sock)  # Otherwise Werkzeug waits on it for another request.
     if connection.mode == "werkzeug":
-        raise ConnectionError  # how Werkzeug is told that nothing is to be written any more
+        raise ConnectionError  # Tells Werkzeug that nothing is to be written any more.
     if connection.mode == "gunicorn" and mode.current() == mode.THREADS:
-        raise StopIteration  # likewise gunicorn's own thread worker; ours knows DETACHED
+        raise StopIteration  # The same for gunicorn's own thread worker; our worker recognises DETACHED.
     return DETACHED

@@ -1,11 +1,11 @@
-"""A WebSocket's way into a session: a new one, an upgrade from polling, or the refusal of a second one.
+"""A WebSocket's attempt to become a session's transport: of a new session, or in place of polling (an upgrade).
 
     NEW      begin() -> open packet -> OPEN
     PROBING  "2probe" -> "3probe", the poll ends -> "5" -> what waits, then everything -> OPEN
              anything else, or nothing for a while -> the WebSocket ends, polling goes on
-    REFUSED  begin() -> the WebSocket ends
+    REFUSED  begin() -> the WebSocket ends (the session has another one already)
 
-It never waits: stock code feeds it from a blocking loop, a readiness loop message by message.
+It never blocks: stock code feeds it from a blocking loop, the event loop message by message.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ logger = logging.getLogger("siar.engineio")
 PROBE = "probe"
 
 
-class UpgradeState(Enum):
-    """How far it has come."""
+class AttemptState(Enum):
+    """State of the attempt."""
 
     NEW = "new"
     PROBING = "probing"
@@ -37,30 +37,30 @@ class UpgradeState(Enum):
     ENDED = "ended"
 
 
-class WebSocketEntry:
-    """One WebSocket on its way. `begin` first, `receive` for each message, `lost` at the end, from one thread at a time.
+class WebSocketAttempt:
+    """One WebSocket's attempt: first `begin`, then `receive` per message, finally `lost`, from one thread at a time.
 
-    None of them raises for what a peer does: who breaks the protocol is closed, and its channel told to.
+    None of them raises for what a peer does: a peer that violates the protocol is closed through its channel.
     """
 
     __slots__ = ("_channel", "is_probed", "session", "state")
 
-    def __init__(self, session: EngineSession, state: UpgradeState) -> None:
+    def __init__(self, session: EngineSession, state: AttemptState) -> None:
         self.session = session
         self.state = state
         self.is_probed = False
-        """Whether the client has shown that this WebSocket works."""
+        """True if the client has shown that this WebSocket works."""
         self._channel: PacketChannel | None = None
-        """While it is on its way; an open session has it. One that both hold would be left to the collector of cycles."""
+        """The WebSocket until it is open; then only the session refers to it, which avoids a reference cycle."""
 
     def begin(self, channel: PacketChannel) -> None:
-        """The WebSocket handshake has been answered; `channel` writes to it."""
-        if self.state is UpgradeState.NEW:
-            self.state = UpgradeState.OPEN
+        """Start, after the WebSocket handshake has been answered; `channel` writes to the WebSocket."""
+        if self.state is AttemptState.NEW:
+            self.state = AttemptState.OPEN
             self.session.attach(channel, self.session.server.opening(self.session, upgrades=[]))
             return
         self._channel = channel
-        if self.state is UpgradeState.PROBING:
+        if self.state is AttemptState.PROBING:
             self.session.server.timer.on_upgrade(self)
         else:
             # "A client MUST NOT open more than one WebSocket connection per session. Should it happen, the server
@@ -68,39 +68,39 @@ class WebSocketEntry:
             self._end()
 
     def receive(self, data: str | bytes) -> None:
-        """One whole message of the client, text or bytes."""
+        """Process one whole message of the client, text or bytes."""
         try:
-            if self.state is UpgradeState.OPEN:
+            if self.state is AttemptState.OPEN:
                 self.session.receive(data)
-            elif self.state is UpgradeState.PROBING:
+            elif self.state is AttemptState.PROBING:
                 self._probe(decode(data))
         except MalformedFrame as error:
             logger.info("A WebSocket peer broke the protocol (%s); closed.", error)
             connection_limiter.penalise(self.session.address)
-            if self.state is UpgradeState.OPEN:
-                # An unknown packet type would escape the library's handler, upon which eventlet writes an HTTP error
-                # into the open WebSocket [7].
+            if self.state is AttemptState.OPEN:
+                # An unknown packet type would escape the library's handler, and eventlet would write an HTTP error into
+                # the open WebSocket [7].
                 self.session.close(reason=self.session.server.reason.TRANSPORT_ERROR)
             else:
                 self._end()
 
     def lost(self) -> None:
-        """The connection has ended, or never came to be."""
-        was, self.state = self.state, UpgradeState.ENDED
-        if was in (UpgradeState.NEW, UpgradeState.OPEN):
+        """End the attempt, after the connection has ended or failed to open."""
+        was, self.state = self.state, AttemptState.ENDED
+        if was in (AttemptState.NEW, AttemptState.OPEN):
             self.session.close(abort=True, reason=self.session.server.reason.TRANSPORT_CLOSE)
-        elif was is UpgradeState.PROBING:
-            self._leave_the_session()
+        elif was is AttemptState.PROBING:
+            self._detach_from_session()
         self._channel = None
 
     def expire(self) -> None:
-        """The time for an upgrade is over."""
-        if self.state is UpgradeState.PROBING:
+        """End an upgrade whose time is over."""
+        if self.state is AttemptState.PROBING:
             self._end()
 
     def abandon(self) -> None:
-        """The session has ended, and with it the upgrade."""
-        if self.state is UpgradeState.PROBING:
+        """End an upgrade whose session has ended."""
+        if self.state is AttemptState.PROBING:
             self._end()
 
     def _probe(self, pkt: Packet) -> None:
@@ -111,19 +111,19 @@ class WebSocketEntry:
             self._channel.send_packet(Packet(packet.PONG, PROBE))
             self.session.on_probed()
         elif pkt.packet_type == packet.UPGRADE and self.is_probed and not self.session.closing:
-            # The library would queue one more noop here, for the new WebSocket to send [10].
-            self.state = UpgradeState.OPEN
+            # The library would queue one more noop here, to be sent over the new WebSocket [10].
+            self.state = AttemptState.OPEN
             channel, self._channel = self._channel, None
             self.session.attach(channel)
         else:
             raise MalformedFrame("An upgrade goes 2probe, 5.")
 
     def _end(self) -> None:
-        self.state = UpgradeState.ENDED
-        self._leave_the_session()
+        self.state = AttemptState.ENDED
+        self._detach_from_session()
         if self._channel is not None:
             self._channel.close()
 
-    def _leave_the_session(self) -> None:
-        if self.session.entry is self:
-            self.session.entry = None
+    def _detach_from_session(self) -> None:
+        if self.session.upgrade_attempt is self:
+            self.session.upgrade_attempt = None

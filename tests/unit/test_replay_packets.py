@@ -7,7 +7,7 @@ import json
 from app.core.notification import Notification
 from app.core.position import Position
 from app.core.units import ServerUs
-from app.server.transports.socket_io.packets import MissedPackets
+from app.server.transports.socket_io.packets import ReplayPackets
 
 
 def notification(offset: int, *, body: str = "") -> Notification:
@@ -15,18 +15,18 @@ def notification(offset: int, *, body: str = "") -> Notification:
 
 
 def test_who_misses_the_same_gets_the_same_packet() -> None:
-    packets = MissedPackets()
+    packets = ReplayPackets()
     missed = notification(1)
 
-    assert packets.of(missed, recovers=False) is packets.of(missed, recovers=False)
-    assert packets.of(missed, recovers=True) is not packets.of(missed, recovers=False)
+    assert packets.get(missed, recovers=False) is packets.get(missed, recovers=False)
+    assert packets.get(missed, recovers=True) is not packets.get(missed, recovers=False)
 
 
 def test_a_packet_says_the_notification_as_it_is_with_its_id_behind_it_for_who_recovers() -> None:
-    packets = MissedPackets()
+    packets = ReplayPackets()
     missed = notification(7, body="ünï")
 
-    plain, recovering = (packets.of(missed, recovers=each).encode() for each in (False, True))
+    plain, recovering = (packets.get(missed, recovers=each).encode() for each in (False, True))
 
     assert plain == f'42["notification",{missed.json}]'
     assert json.loads(recovering[2:]) == ["notification", json.loads(missed.json), "e.7"]
@@ -35,22 +35,22 @@ def test_a_packet_says_the_notification_as_it_is_with_its_id_behind_it_for_who_r
 
 def test_what_is_kept_is_bounded_in_bytes_however_many_came_and_went() -> None:
     """History drops notifications by its own bounds, and says so to nobody."""
-    packets = MissedPackets(bytes_max=1_000_000)
+    packets = ReplayPackets(bytes_max=1_000_000)
 
     for offset in range(1, 200):
-        packets.of(notification(offset, body="x" * 20_000), recovers=False)
+        packets.get(notification(offset, body="x" * 20_000), recovers=False)
 
     assert packets.bytes <= 1_000_000
     assert 20 < len(packets) < 30
 
 
 def test_the_packet_that_was_asked_for_longest_ago_goes_first() -> None:
-    packets = MissedPackets(bytes_max=100_000)
+    packets = ReplayPackets(bytes_max=100_000)
     first, second, third = (notification(offset, body="x" * 20_000) for offset in (1, 2, 3))
-    kept, gone = packets.of(first, recovers=False), packets.of(second, recovers=False)
+    kept, gone = packets.get(first, recovers=False), packets.get(second, recovers=False)
 
-    packets.of(first, recovers=False)
-    packets.of(third, recovers=False)
+    packets.get(first, recovers=False)
+    packets.get(third, recovers=False)
 
-    assert packets.of(first, recovers=False) is kept
-    assert packets.of(second, recovers=False) is not gone
+    assert packets.get(first, recovers=False) is kept
+    assert packets.get(second, recovers=False) is not gone

@@ -1,7 +1,7 @@
-"""Where requests part: those of Socket.IO go to the library's server, all others past it.
+"""WSGI entry point: requests for Socket.IO go to the library's server, all others directly to the Flask application.
 
-The library's middleware copies the environment of every request and makes a class for it. A class is part of a cycle:
-it stays until the collector comes by, and a server with thousands of clients that come and go lives among such leavings.
+The library's middleware copies every request's environment and creates a class for it. A class is part of a reference
+cycle, so it stays until the garbage collector runs; with thousands of reconnecting clients this adds up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ StartResponse = Callable[..., Any]
 
 
 class _Stream:
-    """gunicorn's socket, in the form in which eventlet's WebSocket asks for it."""
+    """Adapter for gunicorn's socket with the method that eventlet's WebSocket calls."""
 
     __slots__ = ("_sock",)
 
@@ -22,15 +22,15 @@ class _Stream:
         self._sock = sock
 
     def get_socket(self) -> Any:
-        """The connection's socket."""
+        """Return the connection's socket."""
         return self._sock
 
 
-class Entrance:
-    """A WSGI application in the place of the library's middleware (`flask_socketio.SocketIO.sockio_mw`)."""
+class SocketIoDispatcher:
+    """A WSGI application that replaces the library's middleware (`flask_socketio.SocketIO.sockio_mw`)."""
 
     def __init__(self, middleware: Any) -> None:
-        self._elsewhere = middleware.wsgi_app
+        self._serve_others = middleware.wsgi_app
         self._serve = middleware.engineio_app.handle_request
         self._path: str = middleware.engineio_path
         self._flask_app = middleware.flask_app
@@ -38,8 +38,8 @@ class Entrance:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve a request."""
         if not (environ.get("PATH_INFO") or "").startswith(self._path):
-            return self._elsewhere(environ, start_response)  # type: ignore[no-any-return]
-        # A copy: it is kept for as long as the session lives.
+            return self._serve_others(environ, start_response)  # type: ignore[no-any-return]
+        # A copy, because the session keeps it for as long as it lives.
         environ = {**environ, "flask.app": self._flask_app}
         if "gunicorn.socket" in environ:
             environ["eventlet.input"] = _Stream(environ["gunicorn.socket"])

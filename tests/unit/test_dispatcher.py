@@ -12,7 +12,7 @@ import flask
 import pytest
 
 from app.server.factory import create_app
-from app.server.transports.socket_io.entrance import Entrance
+from app.server.transports.socket_io.dispatcher import SocketIoDispatcher
 from app.settings import Settings
 
 
@@ -42,14 +42,14 @@ def elsewhere() -> Served:
 
 
 @pytest.fixture
-def entrance(socket_io: Served, elsewhere: Served) -> Entrance:
+def entrance(socket_io: Served, elsewhere: Served) -> SocketIoDispatcher:
     middleware = SimpleNamespace(
         wsgi_app=elsewhere,
         engineio_app=SimpleNamespace(handle_request=socket_io),
         engineio_path="/socket.io/",
         flask_app="the app",
     )
-    return Entrance(middleware)
+    return SocketIoDispatcher(middleware)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.parametrize("path", ["/", "/events", "/socket.io", "/socket.iox/", "", None])
 def test_a_request_that_is_none_of_socket_io_goes_by_as_it_is(
-    path: str | None, entrance: Entrance, socket_io: Served, elsewhere: Served
+    path: str | None, entrance: SocketIoDispatcher, socket_io: Served, elsewhere: Served
 ) -> None:
     environ = {"PATH_INFO": path, "gunicorn.socket": "a socket"}
 
@@ -74,7 +74,7 @@ def test_a_request_that_is_none_of_socket_io_goes_by_as_it_is(
 
 
 def test_a_request_of_socket_io_is_kept_as_a_copy_with_what_the_libraries_look_for(
-    entrance: Entrance, socket_io: Served, elsewhere: Served
+    entrance: SocketIoDispatcher, socket_io: Served, elsewhere: Served
 ) -> None:
     environ = {"PATH_INFO": "/socket.io/", "gunicorn.socket": "a socket"}
 
