@@ -59,7 +59,7 @@ def _described(error: SiarError) -> dict[str, object]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="desk_work", description="Work for the operator's page.")
+    parser = argparse.ArgumentParser(prog="background_job", description="Work for the operator's page.")
     what = parser.add_subparsers(dest="what", required=True)
     export = what.add_parser("export")
     export.add_argument("folder", type=Path)
