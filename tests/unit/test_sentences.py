@@ -124,7 +124,9 @@ def raised_with_plain_text(path: Path) -> Iterator[str]:
 
 
 def test_no_refusal_of_the_server_is_in_one_language_only() -> None:
-    paths = [*(APP / "server").rglob("*.py"), *(APP / "store" / "archive").rglob("*.py")]
+    server = APP / "server"
+    folders = (server / "web", server / "room", APP / "store" / "archive")
+    paths = [*server.glob("*.py"), *(path for folder in folders for path in folder.rglob("*.py"))]
 
     assert paths
     assert [each for path in paths for each in raised_with_plain_text(path)] == []
