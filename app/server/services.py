@@ -108,7 +108,7 @@ class Services:
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
         """Whether a request's connection becomes ours: if the settings say so and it can be."""
-        loop = self.fanout.broadcaster.loop
+        loop = self.fanout.flusher.loop
         return self.settings.fanout == "direct" and loop.is_possible and can_take_over(environ)
 
     def drain(self) -> None:
@@ -121,19 +121,19 @@ class Services:
 
     def is_drained(self) -> bool:
         """Whether the kernel has taken everything that was written to connections which end."""
-        return not self.fanout.broadcaster.ending
+        return not self.fanout.flusher.ending
 
 
 def build(app: flask.Flask, settings: Settings) -> Services:
     """Everything that `settings` ask for, on `app`."""
     broker = make_broker(settings)
-    broadcaster = Flusher(
+    flusher = Flusher(
         Loop(),
         frames_max=settings.queue_notifications_max,
         bytes_max=settings.queue_bytes_max,
         sender=Sender(at_once=settings.io_uring),
     )
-    fanout = Fanout(broker, broadcaster)
+    fanout = Fanout(broker, flusher)
     admission = Admission(
         count_max=room_for(settings.connections_max),
         per_address_max=settings.connections_per_address_max,
@@ -237,7 +237,7 @@ def _transports(
         compresses=compresses,
         # Polls of one session must reach the process that has it, and these share a port.
         polling=settings.workers == 1,
-        direct=settings.fanout == "direct" and fanout.broadcaster.loop.is_possible,
+        direct=settings.fanout == "direct" and fanout.flusher.loop.is_possible,
         socket_options=socket_options,
         admission=admission,
         limits=IncomingLimits(

@@ -1,6 +1,6 @@
 """Server-Sent Events: one HTTP response that does not end (WHATWG HTML, section 9.2).
 
-request -> taken over from the WSGI server -> an outlet: no thread, no queue                (direct)
+request -> detached from the WSGI server -> a detached connection: no thread, no queue     (direct)
         -> a queue, on which the server's green thread for the request sleeps               (stock)
 
 On the direct path each frame is a chunk (RFC 9112, section 7.1) and is shared as such; on the stock path chunks are the
@@ -73,7 +73,7 @@ class SseConnection(DetachedConnection):
     def __init__(
         self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, form: str
     ) -> None:
-        super().__init__(transport.fanout.broadcaster, taken.sock)
+        super().__init__(transport.fanout.flusher, taken.sock)
         self._form = form
         self._transport = transport
         self._address = address
@@ -85,7 +85,7 @@ class SseConnection(DetachedConnection):
         """The response's head, then what the stream begins with."""
         head, self._head = self._head, b""
         missed = map(chunk, frames_of(replay.notifications, self._form)) if replay.notifications else None
-        self.write(head + chunk(beginning(self._transport.opening(replay), self._form)), later=missed)
+        self.write(head + chunk(beginning(self._transport.opening(replay), self._form)), replay=missed)
 
     def end(self, reason: Closed) -> None:
         """End the stream whole, after what waits; a client that does not read is cut off, its stream torn."""
@@ -142,7 +142,7 @@ class SseQueue:
     def on_events(self, events: int) -> None:
         """The client has left."""
         if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
-            self.forget(self._transport.fanout.broadcaster.loop)
+            self.forget(self._transport.fanout.flusher.loop)
             self._fd = -1
             self.queue.put(None)
 
@@ -233,28 +233,32 @@ class SseTransport:
             connection.on_data(taken.rest)
         if not self._beats:
             self._beats = True
-            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._beat)
+            self.fanout.flusher.loop.call_at(clock.monotonic_us(), self._beat)
 
     def _beat(self, now_us: int) -> int:
-        """A heartbeat for every group that was silent for that long; answers when to look again.
+        """A heartbeat for every channel that was silent for that long; answers when to look again.
 
         It carries the position, so that a client whose topics were silent resumes from now, and it is what finds a
         client that left without a word.
         """
         period_us = round(self._heartbeat_s * 1_000_000)
         next_us = now_us + period_us
-        for group in self.fanout.groups(TRANSPORT_SSE):
-            if now_us - group.appended_us >= period_us:
-                # Under the broker's lock: the position must not overtake a notification on its way to the group.
-                self._broker.attach(None, group.wanted, lambda _, group=group: self._append_heartbeat(group))  # type: ignore[misc]
+        for channel in self.fanout.channels(TRANSPORT_SSE):
+            if now_us - channel.appended_us >= period_us:
+                # Under the broker's lock: the position must not overtake a notification on its way to the channel.
+                self._broker.attach(
+                    None,
+                    channel.wanted,
+                    lambda _, channel=channel: self._append_heartbeat(channel),  # type: ignore[misc]
+                )
             else:
-                next_us = min(next_us, group.appended_us + period_us)
-        self.fanout.broadcaster.write()
+                next_us = min(next_us, channel.appended_us + period_us)
+        self.fanout.flusher.write()
         return next_us
 
-    def _append_heartbeat(self, group: FilteredChannel) -> None:
+    def _append_heartbeat(self, channel: FilteredChannel) -> None:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
-        self.fanout.append(group, chunk(coded(heartbeat, group.form)))
+        self.fanout.append(channel, chunk(coded(heartbeat, channel.encoding)))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """Frame once, queue everywhere; whoever has too much waiting is cut off and resumes from history."""
@@ -287,7 +291,7 @@ class SseTransport:
         set_options(sock, self._socket_options)
         connection = SseQueue(self, wanted, sock, address_of(environ), form)
         self.fanout.subscribe(connection, since)
-        connection.watch(self.fanout.broadcaster.loop)
+        connection.watch(self.fanout.flusher.loop)
         return connection
 
     def stream(self, connection: SseQueue) -> Iterator[bytes]:
@@ -307,7 +311,7 @@ class SseTransport:
 
     def closed(self, connection: SseQueue) -> None:
         """The client's end of the stock response: whatever ended it."""
-        connection.forget(self.fanout.broadcaster.loop)
+        connection.forget(self.fanout.flusher.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)
 

@@ -101,9 +101,9 @@ class SocketIoChannel(WebSocketOutlet):
 
     __slots__ = ("_transport", "subscription")
 
-    def __init__(self, transport: Sink, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry) -> None:
+    def __init__(self, transport: Sink, flusher: Flusher, taken: Taken, entry: WebSocketEntry) -> None:
         super().__init__(
-            broadcaster, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max
+            flusher, taken, entry, message_bytes_max=entry.session.server.limits.packet_bytes_max
         )
         self._transport = transport
         self.subscription: SocketIoConnection | None = None
@@ -128,7 +128,7 @@ class SocketIoChannel(WebSocketOutlet):
         gap = b""
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
-        self.write(gap, later=frames_of(replay.notifications, form) if replay.notifications else None)
+        self.write(gap, replay=frames_of(replay.notifications, form) if replay.notifications else None)
 
     def end(self, reason: Closed) -> None:
         """Say goodbye, or cut off a client that does not read."""

@@ -77,7 +77,7 @@ class SocketIoTransport:
         websocket = stock_websocket(compresses=compresses, options=socket_options)
         if direct:
             websocket = direct_websocket(
-                lambda taken, entry: SocketIoChannel(self, fanout.broadcaster, taken, entry),
+                lambda taken, entry: SocketIoChannel(self, fanout.flusher, taken, entry),
                 compresses=compresses,
                 options=socket_options,
                 otherwise=websocket,

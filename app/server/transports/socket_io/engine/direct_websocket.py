@@ -53,14 +53,14 @@ PONG = b"3"
 
 
 class WebSocketOutlet(DetachedConnection):
-    """The channel of a session (engine_session.Channel) that is also an outlet of the broadcaster."""
+    """The channel of a session (engine_session.Channel) that is also a detached connection of the flusher."""
 
     __slots__ = ("_decoder", "_entry", "_inbox", "_is_gone", "is_deflated")
 
     def __init__(
-        self, broadcaster: Flusher, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
+        self, flusher: Flusher, taken: Taken, entry: WebSocketEntry, *, message_bytes_max: int
     ) -> None:
-        super().__init__(broadcaster, taken.sock)
+        super().__init__(flusher, taken.sock)
         self._entry = entry
         self._decoder = ClientFrameDecoder(message_bytes_max=message_bytes_max)
         self._inbox: deque[Message] | None = None
@@ -82,7 +82,7 @@ class WebSocketOutlet(DetachedConnection):
 
     @property
     def waiting_count(self) -> int:
-        """Of packets: what waits here is counted in bytes, and bounded by the broadcaster."""
+        """Of packets: what waits here is counted in bytes, and bounded by the flusher."""
         return 0
 
     def send_packet(self, pkt: Packet) -> None:
@@ -137,7 +137,7 @@ class WebSocketOutlet(DetachedConnection):
         self._post(None)
 
     def on_left(self, reason: Closed) -> None:
-        """For who inherits: the connection ends; called at once, in the broadcaster's lock."""
+        """For who inherits: the connection ends; called at once, in the flusher's lock."""
 
     def on_upgraded(self) -> None:
         """For who inherits: it has taken the place of polling."""
@@ -189,7 +189,7 @@ class WebSocketOutlet(DetachedConnection):
     def _work(self) -> None:
         """Hand the inbox to the session, message by message, then end."""
         while True:
-            with self.broadcaster.lock:
+            with self.flusher.lock:
                 inbox = self._inbox
                 assert inbox is not None
                 if not inbox:
@@ -228,7 +228,7 @@ def direct_websocket(
         channel.write(answer)
         entry.begin(channel)
         if taken.rest:
-            with channel.broadcaster.lock:
+            with channel.flusher.lock:
                 channel.on_data(taken.rest)
         return DETACHED
 
