@@ -18,8 +18,8 @@ from app import clock
 from app.server.fanout import batch_sender
 from app.server.fanout.batch_sender import (
     AT_ONCE,
+    BUFFER_BYTES,
     ONE_BY_ONE,
-    ROOM_BYTES,
     SENDS_MAX,
     STAMPED_LOT,
     Pause,
@@ -258,10 +258,10 @@ def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
 @needs_ring
 def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
     with room_of(3, at_once=True) as room:
-        long = bytes(range(256)) * (ROOM_BYTES // 256 + 1)
+        long = bytes(range(256)) * (BUFFER_BYTES // 256 + 1)
         for member in room.members:
             assert member.sock is not None
-            member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * ROOM_BYTES)
+            member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * BUFFER_BYTES)
         for data in (b"short", long, b"short again"):
             assert room.sender.send(CursorRuns(room.members), 0, 3, data) == (3, None)
 

@@ -38,7 +38,7 @@ class Draft(msgspec.Struct, frozen=True):
     data: dict[str, Any] = {}
     targets: Targets = EVERYONE
     ttl_us: int | None = None
-    """How long after publication it may be replayed; `None`: as long as history holds it."""
+    """Time after publication in which it may be replayed; `None`: as long as history holds it."""
     idempotency_key: str | None = None
     trial: bool = False
     """Belongs to an experiment: stored apart from the operator's history and its bounds."""
@@ -72,7 +72,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a client gets when it resumes from a position."""
+    """The notifications that a client missed after a position, and the gap before them."""
 
     gap: Gap | None
     notifications: tuple[Notification, ...]
@@ -132,7 +132,7 @@ class Broker(Protocol):
         ...
 
     durability: str
-    """How safely notifications are kept, in words, where another program decides it; otherwise empty."""
+    """Durability of published notifications in words, if another program decides it; otherwise empty."""
 
     def publish(self, draft: Draft) -> Published:
         """Assign an offset, store and deliver. Raises `Conflict` (promise 5), `NotKept` (7), `BrokerAway` (8)."""

@@ -36,7 +36,7 @@ logger = logging.getLogger("siar.broker")
 
 
 class Link(Protocol):
-    """What the cache needs of the connection to Redis."""
+    """The part of the connection to Redis that the cache uses."""
 
     def ask(self, script: str, *arguments: str | int) -> list[Any]:
         """Run a script and return its result."""

@@ -17,7 +17,7 @@ KEYS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a key published; everything else is in the repeated draft itself."""
+    """The use of a key; everything else about the notification is in the repeated draft itself."""
 
     fingerprint: str
     offset: int

@@ -17,7 +17,7 @@ from app.server.broker.sqlite.journal import Journal
 from app.settings import Settings
 
 HANDOVER_S = 12.0
-"""How long a worker waits for the one that it replaces, which drains for at most 7 s."""
+"""Wait of a worker for its predecessor, which drains for at most 7 s."""
 
 CHECK_S = 2.0
 """Wait before a start: a predecessor that was killed may need a moment to end."""

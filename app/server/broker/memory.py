@@ -33,7 +33,7 @@ class MemoryBroker:
         self._watchers: list[Watcher] = []
         self._lock = threading.RLock()
         self.durability = ""
-        """How safely notifications are kept, where another program decides it."""
+        """Durability in words; empty, because it ends with the process."""
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with every notification from now on."""

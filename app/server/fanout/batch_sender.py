@@ -29,7 +29,8 @@ A lot in a call of its own cost some 16 us of Python with cold caches, as much a
 
 SENDS_MAX = LOTS * LOT_MAX
 """Most connections of one call."""
-ROOM_BYTES = 131_072
+
+BUFFER_BYTES = 131_072
 """Initial size of the buffer for the data; it grows for a longer notification."""
 
 AT_ONCE = "io_uring"
@@ -42,7 +43,7 @@ seven sends, some 35 us. A timestamp each would need a call each, and the instru
 
 @dataclass(slots=True)
 class Pause:
-    """When to stop writing to a run of connections."""
+    """A condition that stops the writing to a run of connections."""
 
     is_due: Callable[[], bool]
     """Checked after every `every` connections."""
@@ -57,10 +58,10 @@ class Sender:
         self._wants_ring = at_once
         self._ring: Ring | None = None
         self._data = b""
-        """What the buffer of the ring holds."""
-        self._room = mmap.mmap(-1, ROOM_BYTES)
+        """The current content of the ring's buffer."""
+        self._buffer = mmap.mmap(-1, BUFFER_BYTES)
         """The buffer that all entries of the ring point to."""
-        self._has_fallen_short = False
+        self._is_shortfall_logged = False
 
     @property
     def way(self) -> str:
@@ -77,7 +78,7 @@ class Sender:
         """
         ring, size, total = self._opened(), len(data), end - begin
         if ring is not None:
-            self._lay(ring, runs.fds[begin:end], data)
+            self._fill(ring, runs.fds[begin:end], data)
         every = LOT_MAX if pause is None else pause.every
         results: list[int] | None = None
         done = 0
@@ -89,11 +90,11 @@ class Sender:
             else:
                 some = ring.go(count, size)
                 if some is not None and len(some) < count:
-                    self._tell(len(some), count)
+                    self._log_shortfall(len(some), count)
                     some += _one_by_one(
                         runs.connections[begin + done + len(some) : begin + done + count], data
                     )
-                    self._lay(ring, runs.fds[begin + done + count : end], data)
+                    self._fill(ring, runs.fds[begin + done + count : end], data)
             if some is not None and results is None:
                 results = [size] * done
             if results is not None:
@@ -113,34 +114,34 @@ class Sender:
         for at in range(begin, end, every):
             count = min(every, end - at)
             if is_one_by_one:
-                of_these, stamps = _one_by_one_stamped(runs.connections[at : at + count], data)
+                lot_results, stamps = _one_by_one_stamped(runs.connections[at : at + count], data)
             else:
                 stamps = [clock.monotonic_ns()] * count
-                _, told = self.send(runs, at, at + count, data)
-                of_these = [len(data)] * count if told is None else told
-            results += of_these
+                _, taken = self.send(runs, at, at + count, data)
+                lot_results = [len(data)] * count if taken is None else taken
+            results += lot_results
             stamps_ns += stamps
             if pause is not None and pause.is_due():
                 break
         return len(results), _shortened(results, data), stamps_ns
 
-    def _lay(self, ring: Ring, fds: array[int], data: bytes) -> None:
+    def _fill(self, ring: Ring, fds: array[int], data: bytes) -> None:
         size = len(data)
         if data is not self._data:
-            if size > len(self._room):
-                self._room = mmap.mmap(-1, size)
+            if size > len(self._buffer):
+                self._buffer = mmap.mmap(-1, size)
                 self._point(ring)
-            self._room[:size] = data
+            self._buffer[:size] = data
             self._data = data
         ring.lay(fds, array("I", [size]) * len(fds))
 
     def _point(self, ring: Ring) -> None:
-        address = ctypes.addressof(ctypes.c_char.from_buffer(self._room))
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         ring.point(array("Q", [address]) * ring.places, array("I", [0]) * ring.places)
 
-    def _tell(self, taken: int, wanted: int) -> None:
-        if not self._has_fallen_short:
-            self._has_fallen_short = True
+    def _log_shortfall(self, taken: int, wanted: int) -> None:
+        if not self._is_shortfall_logged:
+            self._is_shortfall_logged = True
             logger.warning("io_uring took %d of %d sends; the rest goes one by one.", taken, wanted)
 
     def _opened(self) -> Ring | None:
@@ -165,7 +166,7 @@ def _one_by_one(connections: Sequence[DetachedConnection], data: bytes) -> list[
         try:  # `extend` keeps the results before a failure, and the iterator continues after the failed connection.
             results.extend(sends)
         except Exception as error:  # noqa: BLE001 - one connection's bug must not end the writing to all others
-            results.append(_number_of(error))
+            results.append(_negative_errno(error))
     return results
 
 
@@ -178,7 +179,7 @@ def _one_by_one_stamped(
         try:
             rows.extend(pairs)
         except Exception as error:  # noqa: BLE001 - as above
-            rows.append((clock.monotonic_ns(), _number_of(error)))
+            rows.append((clock.monotonic_ns(), _negative_errno(error)))
     return [taken for _, taken in rows], [stamp_ns for stamp_ns, _ in rows]
 
 
@@ -188,7 +189,7 @@ def _sends(connections: Sequence[DetachedConnection], data: bytes) -> Iterator[i
     return map(type(sockets[0]).send, sockets, repeat(data)) if sockets else iter(())
 
 
-def _number_of(error: Exception) -> int:
+def _negative_errno(error: Exception) -> int:
     if isinstance(error, BlockingIOError):
         return -errno.EAGAIN
     if not isinstance(error, OSError):

@@ -12,19 +12,20 @@ from app.server.fanout.stream import Stream
 class Channel:
     """One stream, its members, and those of them that are blocked. Call its methods under the flusher's lock."""
 
-    __slots__ = ("_runs", "_turn", "appended_us", "blocked", "members", "recorder", "stream")
+    __slots__ = ("_rounds", "_runs", "appended_us", "blocked", "members", "recorder", "stream")
 
     def __init__(self) -> None:
         self.stream = Stream()
         self.appended_us = clock.monotonic_us()
-        """When the last frame was appended (monotonic)."""
+        """Time of the last append (monotonic)."""
         self.members: dict[DetachedConnection, int] = {}
-        """When each member joined (server time base)."""
+        """Members in the order of joining, and the time of it (server time base)."""
         self.blocked: set[DetachedConnection] = set()
         """Members whose send buffer is full: the loop writes to them when they are writable again."""
         self.recorder: Recorder | None = None
         """Records when the kernel took which bytes; set only during a measurement."""
-        self._turn = 0
+        self._rounds = 0
+        """Count of completed rounds, from which the rotation follows."""
         self._runs: CursorRuns | None = None
         """The members in writing order; rebuilt after a change. A round keeps the one that it began with."""
 
@@ -66,7 +67,7 @@ class Channel:
         """
         if self._runs is None:
             self._runs = CursorRuns(self.members)
-        return self._runs, self._turn % len(self.members) if self.members else 0
+        return self._runs, self._rounds % len(self.members) if self.members else 0
 
     def finish_round(self) -> None:
         """Rotate the start of the next round; called when all members have everything.
@@ -74,7 +75,7 @@ class Channel:
         Rounds that follow each other directly keep their start: a member that the rotation skips would be first in one
         and last in the next, and wait for two rounds.
         """
-        self._turn += 1
+        self._rounds += 1
 
     def trim(self, reached: int) -> None:
         """Drop the frames that all members have, where those that are not blocked have reached at least `reached`.

@@ -37,11 +37,11 @@ PUSH_US = 2_000
 """Time limit of writing to one peer that takes everything at once. The loop continues with it after the others."""
 
 GOODBYE_US = 2_000_000
-"""How long a peer may take to answer our end of the connection with its own."""
+"""Time limit for a peer to answer our FIN with its own."""
 
 
 class JoinedChannel(Protocol):
-    """What a connection needs of the channel that it belongs to."""
+    """The channel as a connection uses it."""
 
     blocked: set[DetachedConnection]
 
@@ -68,7 +68,7 @@ class JoinedChannel(Protocol):
 
 
 class ConnectionHost(Protocol):
-    """What a connection needs of the flusher."""
+    """The flusher as a connection uses it."""
 
     bytes_max: int
     ending: set[DetachedConnection]
@@ -98,15 +98,7 @@ class DetachedConnection(WriteState):
        Neither it nor `on_data` may block.
     """
 
-    __slots__ = (
-        "_backlog",
-        "_ending",
-        "_frame_bytes",
-        "_is_read_paused",
-        "_own",
-        "fd",
-        "flusher",
-    )  # fmt: skip
+    __slots__ = ("_backlog", "_ending", "_frame_bytes", "_is_read_paused", "_own", "fd", "flusher")
 
     def __init__(self, flusher: ConnectionHost, sock: RawSocket) -> None:
         self.flusher = flusher
@@ -126,7 +118,7 @@ class DetachedConnection(WriteState):
         """Length of the rest of a stream frame at the front of `_own`."""
         self._backlog: _ReplayBacklog | None = None
         self._is_read_paused = False
-        """What the peer writes stays in the kernel's receive buffer."""
+        """Reading is paused: the peer's bytes stay in the kernel's receive buffer."""
         self._ending: Closed | None = None
         """Reason of the end, set while the last bytes are still waiting."""
 
@@ -278,9 +270,7 @@ class DetachedConnection(WriteState):
             self.channel.remove(self)
         try:
             self.on_closed(reason)
-        except (
-            Exception
-        ):  # Neither the publisher nor the connections that are flushed after this one may fail for it.
+        except Exception:  # It must fail neither the publisher nor the connections that are written to next.
             logger.exception("The end of a connection failed.")
 
     def _receive(self, sock: RawSocket) -> None:
@@ -308,7 +298,7 @@ class DetachedConnection(WriteState):
             except OSError:
                 self.drop(self._ending or CLOSED_LOST)
                 return
-            self._took(taken, handed_ns)
+            self._advance(taken, handed_ns)
             if taken < len(data) or clock.monotonic_us() >= until_us:
                 self.block()
                 return
@@ -369,7 +359,7 @@ class DetachedConnection(WriteState):
             return b""
         return self.channel.stream.read(self.cursor, WRITE_BYTES_MAX)
 
-    def _took(self, taken: int, handed_ns: int) -> None:
+    def _advance(self, taken: int, handed_ns: int) -> None:
         ends_frame = 0 < self._frame_bytes <= taken
         if self._own:
             self._own = _without_front(self._own, taken)

@@ -49,7 +49,7 @@ class Connection(Protocol):
 
 
 class Framing(Protocol):
-    """What a transport provides to the fan-out."""
+    """A transport as the fan-out uses it: it frames notifications and writes to stock connections."""
 
     def frame(self, notification: Notification, encoding: str) -> bytes:
         """Return the bytes of a notification, the same for every connection of `encoding`."""
@@ -91,7 +91,7 @@ class Fanout:
         self._names = TRANSPORTS
         """Transports with counters, which begin at zero."""
         self._stock: dict[Connection, int] = {}
-        """When each stock connection subscribed; served in this order."""
+        """Stock connections in the order of subscribing, and the time of it (server time base)."""
         self._channels: dict[tuple[Filter, str], FilteredChannel] = {}
         self._recorders: dict[str, Recorder] = {}
         """The active recorder of each transport."""
@@ -160,13 +160,15 @@ class Fanout:
     def deliver(self, notification: Notification) -> dict[str, int]:
         """Send a notification to all matching connections; return their count by transport."""
         counts = dict.fromkeys(self._names, 0)
-        turn = next(self._rotation)  # Shared by both ways: every second number would leave some never first.
+        rotation = next(
+            self._rotation
+        )  # Shared by both ways: every second number would leave some never first.
         with self._lock:
-            self._deliver_direct(notification, counts, turn)
+            self._deliver_direct(notification, counts, rotation)
             stock = self._matching_stock(notification)
         self.flusher.write()
         for transport, connections in stock.items():
-            first = turn % len(connections)
+            first = rotation % len(connections)
             self._framings[transport].send(notification, connections[first:] + connections[:first])
             counts[transport] += len(connections)
         for transport, count in counts.items():
@@ -232,16 +234,16 @@ class Fanout:
     def codings(self, transport: str, topic: str) -> set[str]:
         """Return the content codings (`plain`, `deflated`) of connections that subscribe to a topic by name."""
 
-        def asked(wanted: Filter) -> bool:
+        def names_topic(wanted: Filter) -> bool:
             return wanted.transport == transport and wanted.topics is not None and topic in wanted.topics
 
         with self._lock:
             found = [
                 channel.encoding.endswith(DEFLATED)
                 for channel in self._channels.values()
-                if asked(channel.wanted)
+                if names_topic(channel.wanted)
             ]
-            found += [getattr(each, "is_deflated", False) for each in self._stock if asked(each.wanted)]
+            found += [getattr(each, "is_deflated", False) for each in self._stock if names_topic(each.wanted)]
         return {DEFLATED if each else PLAIN for each in found}
 
     def connections(self) -> list[tuple[Connection, int]]:
@@ -283,11 +285,11 @@ class Fanout:
         if not channel.members:
             self._channels.pop((channel.wanted, channel.encoding), None)
 
-    def _deliver_direct(self, notification: Notification, counts: dict[str, int], turn: int) -> None:
+    def _deliver_direct(self, notification: Notification, counts: dict[str, int], rotation: int) -> None:
         frames: dict[tuple[str, str], bytes] = {}
         devices = notification.targets.devices
         channels = list(self._channels.values())
-        first = turn % len(channels) if channels else 0
+        first = rotation % len(channels) if channels else 0
         for channel in channels[first:] + channels[:first]:
             if not channel.wanted.covers(notification):
                 continue

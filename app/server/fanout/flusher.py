@@ -1,7 +1,7 @@
 """The flusher writes appended frames to all members of their channels, in slices of two milliseconds at most.
 
-    publish -> `append` to the stream -> first slice at once, the rest between other work, until every connection has
-               reached the end of the stream
+    publish -> `append` to the stream -> first slice at once, the others between other work, until every connection
+               has reached the end of the stream
 
 A round is one pass over the members of a channel. What is published during a round joins the stream, and connections
 later in the round get all of it in one write. So a burst costs each connection a few writes, while a single
@@ -68,7 +68,7 @@ class Flusher:
         self._due: dict[Channel, None] = {}
         """Channels with frames that some members have not got, in the order of their rounds."""
         self._due_us = 0
-        """When `_due` last became non-empty (monotonic)."""
+        """Time at which `_due` last became non-empty (monotonic)."""
         self._round: tuple[Channel, CursorRuns, int, int, int] | None = None
         """Channel, its members, index of the next one, count of those left, and the stream's end when the round began."""
         self._is_joined = False
@@ -76,7 +76,7 @@ class Flusher:
         self._publisher_wrote = False
         """A publisher has written since the flusher's own last slice."""
         self._is_through = False
-        """A publisher that waits for its next request has written everything: its next publish need not begin to."""
+        """Whether all was written by who is about to publish again: nobody else is to begin with that."""
         self._publisher_quota = 0
         """Connections that the current publish has to write to before it returns."""
         self.ending: set[DetachedConnection] = set()
@@ -197,9 +197,7 @@ class Flusher:
             self._round = None
             is_last = not self._due
             if channel.stream.end != end:
-                self._due[channel] = (
-                    None  # Frames were appended meanwhile: the first members have not got them.
-                )
+                self._due[channel] = None  # The first members have not got what was appended meanwhile.
             else:
                 channel.finish_round()
             channel.trim(end)

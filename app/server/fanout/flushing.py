@@ -91,7 +91,7 @@ def _write(
         for connection in connections:  # More is due than one call writes: the loop continues.
             connection.block()
     if results is not None:
-        _hold(connections, results, size)
+        _settle_incomplete(connections, results, size)
     return done
 
 
@@ -103,7 +103,7 @@ def _advance(
             connection.stored_cursor = reached if result == size else cursor + result
 
 
-def _hold(connections: list[DetachedConnection], results: list[int], size: int) -> None:
+def _settle_incomplete(connections: list[DetachedConnection], results: list[int], size: int) -> None:
     """Block the connections that took less than everything, and drop the failed ones.
 
     The drops come last: `on_closed` may change every other state here.

@@ -26,7 +26,7 @@ _MAPPED = "::ffff:"
 """Prefix of an IPv4 address on an IPv6 socket (RFC 4291, section 2.5.5.2); its packets are IPv4."""
 
 Snapshot = dict[DetachedConnection, tuple[ServerUs, bytes | None]]
-"""When TCP_INFO was read and the kernel's raw answer, by connection."""
+"""Time of reading and raw TCP_INFO, by connection."""
 
 
 class Instrument:

@@ -112,7 +112,7 @@ class Recorder:
 
 
 class _Marks:
-    """Where the notifications of a channel end in its stream, in order."""
+    """The end offsets of a channel's notifications in its stream, in order."""
 
     __slots__ = ("count", "ends", "offsets")
 

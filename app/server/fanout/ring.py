@@ -51,7 +51,7 @@ _DONE = struct.Struct("=QiI")
 """struct io_uring_cqe: user_data, res, flags."""
 _DONE_BYTES = _DONE.size
 
-_USUAL_MAX = 64
+_PATTERNS_MAX = 64
 """Completion patterns that are cached, 2 KB each: notifications have few lengths at a time."""
 
 _U32 = 0xFFFF_FFFF
@@ -65,7 +65,7 @@ class Ring:
 
     __slots__ = (
         "_addresses", "_at", "_done_at", "_done_mask", "_enter", "_entries", "_fd", "_fds", "_numbers",
-        "_results", "_rings", "_sizes", "_usual", "_whose", "first", "places",
+        "_patterns", "_results", "_rings", "_sizes", "_whose", "first", "places",
     )  # fmt: skip
 
     def __init__(self, operation: int, places: int = LOT_MAX) -> None:
@@ -75,19 +75,19 @@ class Ring:
         syscall = ctypes.CDLL(None, use_errno=True).syscall
         syscall.restype = ctypes.c_long
         self._enter: Callable[..., int] = syscall
-        asked = [0] * 30
-        asked[_FLAGS_AT] = _SUBMIT_ALL
-        params = ctypes.create_string_buffer(_PARAMS.pack(*asked), _PARAMS.size)
+        request = [0] * 30
+        request[_FLAGS_AT] = _SUBMIT_ALL
+        params = ctypes.create_string_buffer(_PARAMS.pack(*request), _PARAMS.size)
         self._fd = self._enter(_SYS_SETUP, places, params)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        given = _PARAMS.unpack(params.raw)
-        if not given[_FEATURES_AT] & _SINGLE_MMAP or given[0] != places:
+        reply = _PARAMS.unpack(params.raw)
+        if not reply[_FEATURES_AT] & _SINGLE_MMAP or reply[0] != places:
             os.close(self._fd)
             raise OSError(errno.ENOSYS, "this io_uring is too old")
         self.places = places
-        self._map(operation, done_max=given[1], sq=given[_SQ_AT:_CQ_AT], cq=given[_CQ_AT:])
-        self._usual: dict[int, bytes] = {}
+        self._map(operation, done_max=reply[1], sq=reply[_SQ_AT:_CQ_AT], cq=reply[_CQ_AT:])
+        self._patterns: dict[int, bytes] = {}
         self.first = 0
         """Place of the first descriptor of the latest `lay`."""
 
@@ -112,9 +112,9 @@ class Ring:
         self._addresses = entries.cast("Q")[2::8]
         self._sizes = entries.cast("I")[6::16]
         self._done_at = done
-        answers = rings[done : done + _DONE_BYTES * done_max]
-        self._results = answers.cast("i")[2::4]
-        self._whose = answers.cast("Q")[::2]
+        completions = rings[done : done + _DONE_BYTES * done_max]
+        self._results = completions.cast("i")[2::4]
+        self._whose = completions.cast("Q")[::2]
 
     def point(self, addresses: array[int], sizes: array[int]) -> None:
         """Set the buffer address and size of every place, or the address of a `struct msghdr` and 1.
@@ -160,8 +160,8 @@ class Ring:
         first = begin & self._done_mask
         numbers[cq_head] = (begin + count) & _U32  # The kernel overwrites nothing before the next call.
         if count == wanted:
-            usual = self._usual.get(expected) or self._with_all(expected)
-            if self._answers(first, count) == usual[at * _DONE_BYTES : (at + count) * _DONE_BYTES]:
+            pattern = self._patterns.get(expected) or self._pattern_of(expected)
+            if self._completions(first, count) == pattern[at * _DONE_BYTES : (at + count) * _DONE_BYTES]:
                 return None
         results = [0] * count
         for each in range(first, first + count):  # The kernel guarantees no order.
@@ -174,7 +174,7 @@ class Ring:
         self.lay(fds)
         return self.go(len(fds), expected)
 
-    def _answers(self, first: int, count: int) -> bytes:
+    def _completions(self, first: int, count: int) -> bytes:
         """Return the bytes of `count` entries of the completion queue from index `first` on."""
         begin, over = self._done_at + first * _DONE_BYTES, first + count - self._done_mask - 1
         if over <= 0:
@@ -182,13 +182,13 @@ class Ring:
         last = begin + (count - over) * _DONE_BYTES
         return self._rings[begin:last] + self._rings[self._done_at : self._done_at + over * _DONE_BYTES]
 
-    def _with_all(self, expected: int) -> bytes:
+    def _pattern_of(self, expected: int) -> bytes:
         """Return the completion queue's bytes for two rounds of all places in order, each with the result `expected`."""
-        if len(self._usual) >= _USUAL_MAX:
-            self._usual.clear()
-        answers = (_DONE.pack(place % LOT_MAX, expected, 0) for place in range(2 * LOT_MAX))
-        self._usual[expected] = b"".join(answers)
-        return self._usual[expected]
+        if len(self._patterns) >= _PATTERNS_MAX:
+            self._patterns.clear()
+        completions = (_DONE.pack(place % LOT_MAX, expected, 0) for place in range(2 * LOT_MAX))
+        self._patterns[expected] = b"".join(completions)
+        return self._patterns[expected]
 
     def close(self) -> None:
         """Close the descriptor; the memory is freed with the object."""

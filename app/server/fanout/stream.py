@@ -35,7 +35,7 @@ class Stream:
 
     @property
     def frame_count(self) -> int:
-        """How many frames are kept."""
+        """Count of the frames that are kept."""
         return len(self._frames)
 
     def read(self, cursor: int, bytes_max: int) -> bytes:

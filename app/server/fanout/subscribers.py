@@ -19,9 +19,9 @@ class Subscriber:
     device: str
     transport: str
     path: str
-    """How it is written to, `direct` or `stock`."""
+    """The path of its bytes, `direct` or `stock`."""
     connected_us: int
-    """When it subscribed (server time base)."""
+    """Time of subscribing (server time base)."""
     buffered_bytes: int | None
     """Bytes that wait here, without the kernel's buffer; `None` where a library keeps them."""
     topics: frozenset[str] | None

@@ -24,7 +24,7 @@ AUTHORITY_DAYS = 3650
 """Lifetime of an authority: installing it on many phones again takes a morning."""
 
 BACKDATE_DAYS = 2
-"""How far the validity begins in the past, for phones whose clock is late."""
+"""The validity begins this far in the past, for phones whose clock is late."""
 
 PRIVATE = tuple(
     ipaddress.ip_network(each)

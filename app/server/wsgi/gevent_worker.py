@@ -38,7 +38,7 @@ class GeventWorker(SiarWorker):
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # The configuration imports ssl before the patch, but does not use it.
+            )  # The configuration has imported ssl, but nothing has used it yet.
             monkey.patch_all()
         self.cfg.set("sendfile", value=False)
         mode.use(mode.GEVENT)

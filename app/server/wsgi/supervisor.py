@@ -41,7 +41,7 @@ class _Child:
     started_us: int
     pause_s: float = PAUSE_S
     restart_us: int | None = None
-    """When it is to be restarted (monotonic); `None` while it runs."""
+    """Time of its restart (monotonic); `None` while it runs."""
 
 
 class Supervisor:

@@ -100,9 +100,7 @@ def set_options(sock: Any, options: SocketOptions) -> None:
     """Set the options, which bound what the kernel buffers for a peer and for how long; no-op for `None`."""
     if sock is None:
         return
-    with contextlib.suppress(
-        OSError
-    ):  # A Unix socket has none of these options, and a closed peer accepts none.
+    with contextlib.suppress(OSError):  # A Unix socket has none of them, and a closed peer accepts none.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer_bytes)
         if hasattr(socket, "TCP_USER_TIMEOUT"):

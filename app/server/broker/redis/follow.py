@@ -20,7 +20,7 @@ logger = logging.getLogger("siar.broker")
 
 
 class Followed(Protocol):
-    """What the thread needs of the broker."""
+    """The part of the broker that the thread uses."""
 
     def catch_up(self) -> None:
         """Take everything new, and detect losses."""

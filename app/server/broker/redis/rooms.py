@@ -12,7 +12,7 @@ from app.core.errors import BrokerAway, NotKept
 from app.server.broker.redis.link import RedisLink
 
 LEASE_MS = 6_000
-"""How long nobody has rooms after a server has crashed; a class waits as long for a phone that restarts."""
+"""Lease time, during which there are no rooms after a crash; a class waits as long for a phone that restarts."""
 
 RENEW_US = 2_000_000
 """Two renewals may fail before the lease expires."""

@@ -10,7 +10,7 @@ from app.core.errors import NotKept
 from app.server.wsgi.offload import blocking
 
 FLUSH_AFTER_S = 1.0
-"""What a power cut may take. Notifications within one second share a flush, which is two writes to the disk."""
+"""Longest time that a power cut may take. Notifications of one second share a flush, which is two writes to the disk."""
 
 logger = logging.getLogger("siar.broker")
 
@@ -22,7 +22,7 @@ class JournalFlusher:
         self._flush = flush
         self._wanted = threading.Event()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="siar-flusher", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="siar-journal", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
