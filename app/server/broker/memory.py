@@ -99,7 +99,7 @@ class MemoryBroker:
             return self._is_known(since) and self._lost_through(wanted) <= since.offset
 
     def earlier(self, draft: Draft) -> Published | None:
-        """Return what the draft's idempotency key published before, if anything. Raises `Conflict` as `publish` does."""
+        """Return what the draft's idempotency key published before, if anything. Raises `Conflict`."""
         with self._lock:
             use = self._keys.find(draft)
             return None if use is None else self._repeated(draft, use)
@@ -144,7 +144,8 @@ class MemoryBroker:
     def _lost_through(self, wanted: Filter) -> int:
         """Return the highest dropped offset that `wanted` might have matched.
 
-        Trials matter only to clients that take part: a subscription that names its topics counts only trials it names.
+        Trials matter only to clients that take part: a subscription that names its topics counts only trials it
+        names.
         """
         if wanted.topics is not None and not any(is_trial_topic(topic) for topic in wanted.topics):
             return self._operator.lost_through

@@ -1,7 +1,7 @@
 """The batch sender writes the same bytes to many sockets: by io_uring where available (ring.py), else by `send` calls.
 
-Connections are written to in lots: one lot is one system call, or up to `LOT_MAX` calls of `send`. Between two lots the
-caller may pause. The result is the count of bytes that each socket took, or its negative error number.
+Connections are written to in lots: one lot is one system call, or up to `LOT_MAX` calls of `send`. Between two lots
+the caller may pause. The result is the count of bytes that each socket took, or its negative error number.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from app.server.fanout.ring import LOT_MAX, SEND, Ring
 logger = logging.getLogger("siar.sending")
 
 LOTS = 8
-"""Lots of one call. 512 connections are a publisher's half of a round of a thousand, so that one call suffices for it.
-A lot in a call of its own cost some 16 us of Python with cold caches, as much as three sends."""
+"""Lots of one call. 512 connections are a publisher's half of a round of a thousand, so that one call suffices for
+it. A lot in a call of its own cost some 16 us of Python with cold caches, as much as three sends."""
 
 SENDS_MAX = LOTS * LOT_MAX
 """Most connections of one call."""
@@ -37,8 +37,9 @@ AT_ONCE = "io_uring"
 ONE_BY_ONE = "send"
 
 STAMPED_LOT = 8
-"""Connections that share a timestamp where one system call sends to several. The last one's is too early by the time of
-seven sends, some 35 us. A timestamp each would need a call each, and the instrument would measure another server."""
+"""Connections that share a timestamp where one system call sends to several. The last one's is too early by the time
+of seven sends, some 35 us. A timestamp each would need a call each, and the instrument would measure another
+server."""
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Pause:
 
 
 class Sender:
-    """Sends by io_uring or one by one. The ring is opened at first use, in the process that uses it. Not thread-safe."""
+    """Sends by io_uring or one by one; opens the ring at first use, after any fork. Not thread-safe."""
 
     def __init__(self, *, at_once: bool = False) -> None:
         self._wants_ring = at_once

@@ -72,8 +72,8 @@ class Channel:
     def finish_round(self) -> None:
         """Rotate the start of the next round; called when all members have everything.
 
-        Rounds that follow each other directly keep their start: a member that the rotation skips would be first in one
-        and last in the next, and wait for two rounds.
+        Rounds that follow each other directly keep their start: a member that the rotation skips would be first in
+        one and last in the next, and wait for two rounds.
         """
         self._rounds += 1
 

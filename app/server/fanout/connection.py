@@ -85,7 +85,7 @@ class ConnectionHost(Protocol):
 
 
 class WriteState:
-    """The fields that a flush reads of each connection, kept together because the CPU caches are cold when it begins."""
+    """The fields that a flush reads of each connection, kept together because its CPU caches are cold."""
 
     __slots__ = ("channel", "is_blocked", "sock", "stored_cursor")
 
@@ -108,12 +108,12 @@ class DetachedConnection(WriteState):
         self.channel: JoinedChannel | None = None
         """The channel whose stream it reads; `None` before `join` and after `leave`."""
         self.stored_cursor = 0
-        """Its position in the stream, unless the channel's runs hold a newer one (cursor_runs.py): read `cursor` instead."""
+        """Its cursor, unless the channel's runs hold a newer one (cursor_runs.py): use `cursor` instead."""
         self.is_blocked = False
         """The kernel's send buffer is full, and the loop waits for it to become writable."""
         self._own: bytes | bytearray = b""
-        """A `bytearray` once something is appended. Thousands of packets may wait here one by one (engine_outgoing.py),
-        and copying all of them for each new one would stop the server."""
+        """A `bytearray` once something is appended. Thousands of packets may wait here one by one
+        (socket_io/engine/outgoing.py), and copying all of them for each new one would stop the server."""
         self._frame_bytes = 0
         """Length of the rest of a stream frame at the front of `_own`."""
         self._backlog: _ReplayBacklog | None = None
@@ -230,7 +230,7 @@ class DetachedConnection(WriteState):
             self.flusher.loop.want(self.fd, read=not self._is_read_paused, write=True)
 
     def cut_if_slow(self) -> None:
-        """Drop a slow consumer. This bounds the bytes for it alone; the flusher bounds what the stream keeps for it."""
+        """Drop a slow consumer by the bytes for it alone; the flusher bounds what the stream keeps for it."""
         if self.waiting_bytes > self.flusher.bytes_max:
             self.drop(CLOSED_SLOW)
 
@@ -287,7 +287,7 @@ class DetachedConnection(WriteState):
             self.on_data(data)
 
     def _push(self) -> None:
-        """Write what waits until the kernel takes no more or `PUSH_US` have passed; the loop calls again for the rest."""
+        """Write until the kernel takes no more or `PUSH_US` have passed; the loop calls again for the rest."""
         until_us = clock.monotonic_us() + PUSH_US
         while self.sock is not None and (data := self._next()):
             handed_ns = clock.monotonic_ns()

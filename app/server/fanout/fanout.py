@@ -124,7 +124,7 @@ class Fanout:
                 connection.start(replay)
                 if isinstance(connection, DetachedConnection):
                     if not connection.is_open:
-                        return  # It was closed by the replay: `unsubscribe` has already run.
+                        return  # It was closed by the replay, and `unsubscribe` is not called again.
                     connection.join(self._channel_for(connection.wanted, encoding))
                 else:
                     self._stock[connection] = clock.now_us()

@@ -25,31 +25,31 @@ from app.server.fanout.ring import LOT_MAX
 from app.server.wsgi.loop import Loop
 
 SLICE_US = 2_000
-"""Time limit of one slice, after which other green threads run. It is small next to network delay, and large next to the
-cost of a switch, some 50 us with the cold caches that follow a broadcast."""
+"""Time limit of one slice, after which other green threads run. It is small next to network delay, and large next to
+the cost of a switch, some 50 us with the cold caches that follow a broadcast."""
 
 SLICE_SHARE = 16
-"""A slice writes at most 1/16 of the round's connections once something was published during the round. On a machine that
-sends fast, two milliseconds are half a round of a thousand: hardly anything would join it, and a publisher over HTTP
-waits for the end of the slice first."""
+"""A slice writes at most 1/16 of the round's connections once something was published during the round. On a machine
+that sends fast, two milliseconds are half a round of a thousand: hardly anything would join it, and a publisher over
+HTTP waits for the end of the slice first."""
 
 PUBLISHER_SHARE = 2
-"""Backpressure: a publish during a round first writes 1/2 of the round's connections, and the flusher skips its own next
-slice. Publishing faster than is written would lengthen the rounds and everybody's delay; this slows the publisher down
-instead. The share is a count of connections, not a time, so it is the same on slow and fast machines.
-Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with 1/2 it is 1.7 to 2
-times as much, with 1/3 2.1 to 3 times, and each publish within a round lengthens the round by what it costs."""
+"""Backpressure: a publish during a round first writes 1/2 of the round's connections, and the flusher skips its own
+next slice. Publishing faster than is written would lengthen the rounds and everybody's delay; this slows the
+publisher down instead. The share is a count of connections, not a time, so it is the same on slow and fast machines.
+Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with 1/2 it is 1.7 to
+2 times as much, with 1/3 2.1 to 3 times, and each publish within a round lengthens the round by what it costs."""
 
 PUBLISHER_US_MAX = 6_000
-"""Time limit of the publisher's share: with thousands of connections, half a round would hold up every other request."""
+"""Time limit of the publisher's share: half a round of thousands would hold up every other request."""
 
 LOOK_EVERY = 16
 """Connections that are written to between two looks for a publisher's next request, which takes some 3 us: who publishes
 waits for half of them on average, and everybody who is to get it as well."""
 
 MERGE_US_MAX = 1_000
-"""Longest time that a frame waits for the flusher's own slice. If a publisher lets no other thread run, the next publish
-begins to write it. Iterations of the loop are mostly shorter, and merge what is published within them."""
+"""Longest time that a frame waits for the flusher's own slice. If a publisher lets no other thread run, the next
+publish begins to write it. Iterations of the loop are mostly shorter, and merge what is published within them."""
 
 
 class Flusher:
@@ -70,7 +70,7 @@ class Flusher:
         self._due_us = 0
         """Time at which `_due` last became non-empty (monotonic)."""
         self._round: tuple[Channel, CursorRuns, int, int, int] | None = None
-        """Channel, its members, index of the next one, count of those left, and the stream's end when the round began."""
+        """Channel, members, index of the next one, count of those left, and the stream's end at its beginning."""
         self._is_joined = False
         """Something was published during the current round or the one before it."""
         self._publisher_wrote = False
@@ -100,8 +100,8 @@ class Flusher:
     def write(self) -> None:
         """Begin to write what was appended: one slice now, the others on the flusher's own thread.
 
-        Only the first call does so until that thread has run or should have run: frames that are published back to back
-        are coalesced.
+        Only the first call does so until that thread has run or should have run: frames that are published back to
+        back are coalesced.
         """
         with self.lock:
             if self._is_awake:
@@ -149,7 +149,7 @@ class Flusher:
                 time.sleep(0)
 
     def _flush_own_slice(self) -> bool:
-        """Write one slice on the flusher's thread unless a publisher has just written its share; True while more is due.
+        """Write one slice unless a publisher has just written its share; return True while more is due.
 
         Next to publishers that never pause, an extra slice would only write more often and less at a time: for
         publishers inside the process two thirds as much was delivered, and no sooner.
@@ -202,7 +202,9 @@ class Flusher:
                 channel.finish_round()
             channel.trim(end)
             if not is_last and pause.is_due():
-                is_enough = True  # Clients may choose their own topics: many small channels take as long as a large one.
+                is_enough = (
+                    True  # Many small channels, one for each choice of topics, take as long as a large one.
+                )
         self._publisher_quota = 0
         self._is_joined = False
         return False

@@ -93,7 +93,7 @@ class Recorder:
         self.readers[connection] = Reader(channel, connection.cursor, _peer(connection))
 
     def accepted(self) -> Iterator[tuple[DetachedConnection, list[tuple[int, int]]]]:
-        """Yield each reader with `(offset, time at which its last byte was handed over)`, in order, on the server time base."""
+        """Yield each reader with its `(offset, time of handing over the last byte)`, in order; server time base."""
         rows: dict[DetachedConnection, list[int]] = {connection: [] for connection in self.readers}
         for row in range(self.count):
             connection = self._connections[row]

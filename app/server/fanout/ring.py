@@ -3,12 +3,12 @@
     descriptors -> `lay`: one entry each in the submission queue
                 -> `go`, repeatedly: io_uring_enter(2) submits the next lot -> one entry each in the completion queue
 
-One system call per connection, with Python's overhead, is a tenth to a fifth of the cost of a delivery. Each entry has
-MSG_DONTWAIT, so all operations are complete when the call returns, and their buffers are free again. A socket that takes
-or has less reports it as `send` and `recv` do, by a smaller number or EAGAIN.
+One system call per connection, with Python's overhead, is a tenth to a fifth of the cost of a delivery. Each entry
+has MSG_DONTWAIT, so all operations are complete when the call returns, and their buffers are free again. A socket
+that takes or has less reports it as `send` and `recv` do, by a smaller number or EAGAIN.
 
-Structures and constants are those of linux/io_uring.h; the system call numbers are the same on all Linux platforms that
-Python supports. There is no lock: the caller holds one.
+Structures and constants are those of linux/io_uring.h; the system call numbers are the same on all Linux platforms
+that Python supports. There is no lock: the caller holds one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from array import array
 from collections.abc import Callable
 
 LOT_MAX = 64
-"""Operations of one system call, a power of two. What the kernel keeps of each until the call returns fits its caches."""
+"""Operations of one system call, a power of two. What the kernel keeps of each during the call fits its caches."""
 
 SEND, RECEIVE_MESSAGE = 26, 10
 """IORING_OP_SEND, IORING_OP_RECVMSG."""
@@ -45,7 +45,7 @@ _PARAMS = struct.Struct("=30I")
 _FLAGS_AT, _FEATURES_AT, _SQ_AT, _CQ_AT = 2, 5, 10, 20
 
 _ENTRY = struct.Struct("=BBHiQQIIQ24x")
-"""struct io_uring_sqe: opcode, flags, ioprio, fd, off, addr, len, msg_flags, user_data, and fields that `send` ignores."""
+"""struct io_uring_sqe: opcode, flags, ioprio, fd, off, addr, len, msg_flags, user_data, and unused fields."""
 
 _DONE = struct.Struct("=QiI")
 """struct io_uring_cqe: user_data, res, flags."""
@@ -60,7 +60,8 @@ _U32 = 0xFFFF_FFFF
 class Ring:
     """A ring for lots of one operation, `SEND` or `RECEIVE_MESSAGE`.
 
-    Raises `OSError` where io_uring is unavailable: no Linux, older than 5.18, disabled, or forbidden (most containers).
+    Raises `OSError` where io_uring is unavailable: no Linux, older than 5.18, disabled, or forbidden (most
+    containers).
     """
 
     __slots__ = (
@@ -126,7 +127,7 @@ class Ring:
         self._sizes[:] = sizes
 
     def lay(self, fds: array[int], sizes: array[int] | None = None) -> None:
-        """Fill the submission queue with `fds` (type `i`), at most as many as there are places, replacing earlier ones.
+        """Put `fds` (type `i`), at most as many as there are places, into the submission queue and nothing else.
 
         They get the places from `first` on, wrapping around. `sizes` are as in `point`, one for each of `fds`.
         """
@@ -141,10 +142,11 @@ class Ring:
                 self._sizes[: count - before_end] = sizes[before_end:]
 
     def go(self, count: int, expected: int) -> list[int] | None:
-        """Submit the next `count` entries, `LOT_MAX` at most; return in order what each took or gave, or its negative errno.
+        """Submit the next `count` entries, `LOT_MAX` at most; return each one's byte count or negative errno, in order.
 
-        The list is shorter where the kernel took fewer entries, as it may when it is short of memory. The others were not
-        executed and must be laid again. `None`: each result is `expected`, the usual case, found by one comparison.
+        The list is shorter where the kernel took fewer entries, as it may when it is short of memory. The others were
+        not executed and must be laid again. `None`: each result is `expected`, the usual case, found by one
+        comparison.
         """
         sq_head, sq_tail, cq_head, cq_tail = self._at
         numbers, wanted = self._numbers, count
@@ -183,7 +185,7 @@ class Ring:
         return self._rings[begin:last] + self._rings[self._done_at : self._done_at + over * _DONE_BYTES]
 
     def _pattern_of(self, expected: int) -> bytes:
-        """Return the completion queue's bytes for two rounds of all places in order, each with the result `expected`."""
+        """Return the queue's bytes if all places, in two rounds, complete in order with the result `expected`."""
         if len(self._patterns) >= _PATTERNS_MAX:
             self._patterns.clear()
         completions = (_DONE.pack(place % LOT_MAX, expected, 0) for place in range(2 * LOT_MAX))

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CERTIFICATE_DAYS = 397
-"""Longest lifetime that browsers accept in a server certificate (CA/Browser Forum, ballot SC31); Apple's limit is 398."""
+"""Longest lifetime that browsers accept of a server (CA/Browser Forum, ballot SC31); Apple's limit is 398."""
 
 AUTHORITY_DAYS = 3650
 """Lifetime of an authority: installing it on many phones again takes a morning."""
@@ -120,7 +120,7 @@ def is_signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> boo
 
 
 def permits(authority: x509.Certificate, name: str) -> bool:
-    """Return True if the authority's constraints permit `name`. Raises `ValueError` for an authority that is not ours."""
+    """Return True if the authority's constraints permit `name`. Raises `ValueError` if it is not ours."""
     try:
         constraints = authority.extensions.get_extension_for_class(x509.NameConstraints).value
     except x509.ExtensionNotFound as error:

@@ -1,4 +1,4 @@
-"""Stores certificates in one folder (0700), each key readable by its owner only, so that phones need not accept them again.
+"""Stores certificates in one private folder (0700) across restarts, so that phones need not accept them again.
 
 The server's certificate is renewed when this machine has other addresses, or when it is about to expire.
 """

@@ -18,7 +18,7 @@ _FAR = ("192.0.2.1", 9)
 
 
 def lan_addresses() -> list[str]:
-    """Return the IPv4 addresses at which the LAN reaches this machine, the likeliest first; empty without a network."""
+    """Return the IPv4 addresses of this machine on the LAN, the likeliest first; empty without a network."""
     found: list[tuple[int, str]] = []
     default = _address_of_default_route()
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}

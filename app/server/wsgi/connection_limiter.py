@@ -5,8 +5,8 @@
            -> leave: closed, or now a subscription, which is counted elsewhere (server/wsgi/admission.py)
 
 A connection that sends nothing, or a byte at a time, has its place only until another connection needs one. A client
-that sends requests without end is limited to its share of the time. Both limits follow from one setting, so opening the
-server to a whole school behind one router takes one number.
+that sends requests without end is limited to its share of the time. Both limits follow from one setting, so opening
+the server to a whole school behind one router takes one number.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from app.server.wsgi.peer import cut
 logger = logging.getLogger("siar.door")
 
 REQUESTS_PER_S_PER_PLACE = 0.125
-"""Rate limit of a client network per place, which is 64 requests per second by default. Four clients at this limit use
-a quarter of a core where a request costs a millisecond. A phone makes about one request in two seconds."""
+"""Rate limit of a client network per place, which is 64 requests per second by default. Four clients at this limit
+use a quarter of a core where a request costs a millisecond. A phone makes about one request in two seconds."""
 
 BURST_S = 20
-"""Burst that the rate limit allows, in seconds of its rate: forty phones behind one router that open the page at once,
-which has thirty files."""
+"""Burst that the rate limit allows, in seconds of its rate: forty phones behind one router that open the page at
+once, which has thirty files."""
 
 PENALTY_REQUESTS = 50
 """Penalty, in requests, for a WebSocket that is closed for its contents: it may have cost two thousand packets."""

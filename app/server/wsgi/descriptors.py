@@ -19,6 +19,6 @@ def raise_limit() -> int:
 
 
 def room_for(wanted: int) -> int:
-    """Return how many connections fit, at most `wanted`: more are refused with a message instead of a failing accept."""
+    """Return how many connections fit, at most `wanted`, so that no accept fails for lack of descriptors."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, wanted if soft == resource.RLIM_INFINITY else min(wanted, soft - SPARE))

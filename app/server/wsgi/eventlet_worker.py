@@ -1,8 +1,8 @@
 """A gunicorn worker on eventlet, built on gunicorn's documented extension point `AsyncWorker`.
 
 gunicorn removed its own eventlet worker in version 26. This one accepts in a green thread per listener, gives each
-connection a green thread, and sends heartbeats to the master. It shuts down in order: stop accepting, drain, wait, exit.
-Only this worker patches the standard library and sets the mode; the application is loaded after that.
+connection a green thread, and sends heartbeats to the master. It shuts down in order: stop accepting, drain, wait,
+exit. Only this worker patches the standard library and sets the mode; the application is loaded after that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import warnings
 from typing import Any
 
 with warnings.catch_warnings():
-    # eventlet warns at import that it is in maintenance mode, which is known: it is one of two interchangeable backends.
+    # eventlet warns at import that it is in maintenance mode; it is one of two interchangeable backends.
     warnings.simplefilter("ignore")
     import eventlet
     import eventlet.hubs

@@ -1,8 +1,8 @@
 """Checks how gunicorn's master starts this application, so that it never runs more workers than it can serve with.
 
-gunicorn can be told to start several workers in many ways (`-w`, `GUNICORN_CMD_ARGS`, `WEB_CONCURRENCY`, a configuration
-file, SIGTTIN), and none of them informs the application. But a worker is a fork of the master, so the master's arbiter
-is among the callers when the application is loaded.
+gunicorn can be told to start several workers in many ways (`-w`, `GUNICORN_CMD_ARGS`, `WEB_CONCURRENCY`, a
+configuration file, SIGTTIN), and none of them informs the application. But a worker is a fork of the master, so the
+master's arbiter is among the callers when the application is loaded.
 """
 
 from __future__ import annotations

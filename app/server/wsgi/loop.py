@@ -28,8 +28,8 @@ EVENTS_MAX = 16
 """Events per epoll_wait: the kernel returns the longest waiting ones first."""
 
 SLICE_US = 1_000
-"""Time limit of handling events before other threads run. A connection with a hundred tiny frames may use it up alone,
-so the clock is read after each; events that are left are handled first in the next slice."""
+"""Time limit of handling events before other threads run. A connection with a hundred tiny frames may use it up
+alone, so the clock is read after each; events that are left are handled first in the next slice."""
 
 WAIT_MAX_US = 60_000_000
 """Longest wait with nothing due. An earlier timer wakes the loop up; each idle wakeup runs with cold CPU caches."""

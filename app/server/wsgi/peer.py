@@ -77,7 +77,7 @@ def address_of(environ: dict[str, Any]) -> str:
 def cut(sock: socket.socket | None) -> None:
     """End a connection whose peer may not be reading, which an orderly close would wait for."""
     if sock is not None:
-        # At the kernel: gevent's `shutdown` raises in the reader, and TLS would lose its state; so the reader sees EOF.
+        # At the kernel, so that the reader sees EOF: gevent's `shutdown` raises there, and TLS would lose its state.
         with contextlib.suppress(OSError, ValueError):  # It is closed already.
             fd = os.dup(sock.fileno())
             with contextlib.closing(_socket.socket(fileno=fd)) as raw:

@@ -3,8 +3,8 @@
     slot 0            sums of the workers that have ended: a counter must never go back
     slot 1, 2, ...    one for each worker: [sequence][half 0][half 1]
 
-A worker writes the half that is not being read, and then the sequence, whose lowest bit selects the valid half. There is
-no lock, so no process waits for another, and a killed one leaves nothing locked.
+A worker writes the half that is not being read, and then the sequence, whose lowest bit selects the valid half. There
+is no lock, so no process waits for another, and a killed one leaves nothing locked.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _LENGTH = struct.Struct("<I")
 _SLOT_BYTES = _SEQUENCE.size + 2 * HALF_BYTES
 
 READ_TRIES = 5
+"""Attempts to read a slot that is written at the same time."""
 
 Content = dict[str, Any]
 

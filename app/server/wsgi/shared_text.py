@@ -11,7 +11,7 @@ import functools
 TEXTS_MAX = 4096
 
 CHARS_MAX = 512
-"""Longest cached string: together with `TEXTS_MAX` two megabytes. Longer ones are hardly ever equal for two clients."""
+"""Longest cached string; with `TEXTS_MAX` two megabytes. Longer ones are hardly ever equal for two clients."""
 
 
 def shared(text: str) -> str:

@@ -174,7 +174,7 @@ def start_self_check() -> subprocess.Popen[bytes]:
 
 
 def start_sweep(runs_dir: Path, *, days: float, keep: str) -> subprocess.Popen[bytes]:
-    """Start the process that moves old runs to the trash, all but `keep`; it prints to the server's terminal and exits."""
+    """Start the process that puts old runs away, except `keep`; it prints to the server's terminal and exits."""
     arguments = ("--runs-dir", str(runs_dir), "--days", str(days), "--keep", keep)
     return subprocess.Popen(
         [sys.executable, "-P", *COMPANION, "-m", "app.store.archive.sweep_process", *arguments],

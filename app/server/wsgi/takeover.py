@@ -1,7 +1,7 @@
 """Detaches a connection from the WSGI server after its handshake.
 
-Our workers offer the sockets that they accepted. All other connections (TLS, HTTP/2, other servers) stay with the server
-and take the stock path.
+Our workers offer the sockets that they accepted. All other connections (TLS, HTTP/2, other servers) stay with the
+server and take the stock path.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def can_take_over(environ: dict[str, Any]) -> bool:
 def is_too_old(environ: dict[str, Any]) -> bool:
     """Return True for a WebSocket handshake over HTTP/1.0 (RFC 6455, section 4.1: "at least 1.1") or an unknown 1.2.
 
-    Such a connection would never be detached, so any client could choose the stock path. `eventlet.wsgi` reports HTTP/1.0
-    for every request, so there the version is ignored. (The library's middleware adds `eventlet.input` to gunicorn's
-    requests too.)
+    Such a connection would never be detached, so any client could choose the stock path. `eventlet.wsgi` reports
+    HTTP/1.0 for every request, so there the version is ignored. (The library's middleware adds `eventlet.input` to
+    gunicorn's requests too.)
     """
     knows = "gunicorn.socket" in environ or "eventlet.input" not in environ
     return knows and environ.get("SERVER_PROTOCOL") != "HTTP/1.1"

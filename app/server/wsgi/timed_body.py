@@ -1,8 +1,8 @@
 """A limit on the time and the size of a request body.
 
-A client that sends a byte now and then would occupy its reader for ever. One that sends as fast as it can would occupy
-the whole process: a green socket with data never waits, so no timeout fires. No view needs to read the body for this
-to happen, because gunicorn reads what is left of it before the connection's next request.
+A client that sends a byte now and then would occupy its reader for ever. One that sends as fast as it can would
+occupy the whole process: a green socket with data never waits, so no timeout fires. No view needs to read the body
+for this to happen, because gunicorn reads what is left of it before the connection's next request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A timer that wakes within a tenth of a millisecond, under green threads too.
 
-A green thread's `sleep` ends in `epoll_wait`, whose timeout is in whole milliseconds. It is late by half a millisecond
-on average, which is as much as the whole delay measured on loopback.
+A green thread's `sleep` ends in `epoll_wait`, whose timeout is in whole milliseconds. It is late by half a
+millisecond on average, which is as much as the whole delay measured on loopback.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The kernel's timer as a file descriptor (timerfd_create(2)), which wakes a loop precisely to the microsecond.
 
 `select` and `epoll_wait` wait in whole milliseconds, which is too coarse for a source and for an instrument with
-timestamps in microseconds. Python has these calls since 3.13; until that is the oldest supported version, ctypes is used.
+timestamps in microseconds. Python has these calls since 3.13; until that is the oldest supported version, ctypes is
+used.
 """
 
 from __future__ import annotations

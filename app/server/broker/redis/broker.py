@@ -1,18 +1,18 @@
 """The broker that several servers share: Redis orders and stores, and each server reads from its own copy of history.
 
-    publish --append--> Redis --(wait)--> reader of every server --> history --> listeners
-               |                                                       ^
-               +---- taken at once if its offset is the next one ------+       resume, history <-- history
+    publish --append--> Redis --(wait)--> reader of every server --> local copy --> listeners
+               |                                                         ^
+               +---- taken at once if its offset is the next one --------+       resume, history <-- local copy
 
 Reading is that of `memory://`, from the process's own copy, which has the same bounds as the streams in Redis. So a
 resume needs no round trip, works on any server, and works while Redis is unreachable.
 
-Publishes are ordered inside Redis, and each server takes them strictly in that order. A hole is read again; what Redis
-has dropped meanwhile is reported as a gap.
+Publishes are ordered inside Redis, and each server takes them strictly in that order. A hole is read again; what
+Redis has dropped meanwhile is reported as a gap.
 
-Subscribers stay connected while Redis is unreachable. Continuity breaks in two cases: this server was away for longer
-than history reaches, or Redis lost what it had acknowledged, which begins a new epoch. Then every connection is ended,
-and the clients reconnect with their positions and learn of the gap.
+Subscribers stay connected while Redis is unreachable. Continuity breaks in two cases: Redis has dropped entries that
+this server has not read yet, or it has lost acknowledged ones, which begins a new epoch. Then every connection is
+ended, and the clients reconnect with their positions and learn of the gap.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class RedisBroker(MemoryBroker):
         return HistoryCache(self._link, ttl_ms=round(1000 * ttl_s), is_away=lambda: self._follower.is_away)
 
     def publish(self, draft: Draft) -> Published:
-        """Assign an offset, store and deliver. Raises `Conflict`, `NotKept`, and `BrokerAway`: at once while Redis is away."""
+        """Assign an offset, store and deliver. Raises `Conflict`, `NotKept`, and `BrokerAway` (at once, without waiting)."""
         earlier = self.earlier(draft)
         if earlier is not None:
             return earlier
@@ -274,7 +274,7 @@ class RedisBroker(MemoryBroker):
             self._offset, self._mark = page.newest, page.newest_mark
 
     def _skip_lost(self, page: Page) -> None:
-        """Skip entries that Redis has dropped, and break continuity, so that no connected client misses them silently."""
+        """Skip dropped entries, and break continuity so that no connected client misses them silently."""
         self._operator.lost_through = max(self._operator.lost_through, page.operator_lost)
         self._trials.lost_through = max(self._trials.lost_through, page.trials_lost)
         self._break_continuity()

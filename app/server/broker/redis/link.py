@@ -1,11 +1,11 @@
 """The connection to Redis: requests with a timeout, and the translation of its errors.
 
-It uses redis-py on the sockets of whatever threads this process has. Under eventlet and gevent those are green: a green
-thread that waits for Redis yields to the hub like one that waits for a client. A native thread with its own socket would
-cost two thread switches per notification, several times the cost of the wait itself, and gain nothing.
+It uses redis-py on the sockets of whatever threads this process has. Under eventlet and gevent those are green: a
+green thread that waits for Redis yields to the hub like one that waits for a client. A native thread with its own
+socket would cost two thread switches per notification, several times the cost of the wait itself, and gain nothing.
 
-The library retries nothing: after a timeout it is unknown whether a publish was executed. The publisher gets an error,
-and repeats the request with its idempotency key.
+The library retries nothing: after a timeout it is unknown whether a publish was executed. The publisher gets an
+error, and repeats the request with its idempotency key.
 """
 
 from __future__ import annotations

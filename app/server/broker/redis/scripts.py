@@ -1,6 +1,6 @@
 """The Lua scripts that run inside Redis: each is atomic across all servers, and one round trip.
 
-    PREFIX:state      hash: epoch, offset and mark of the newest; of both histories the bytes and the highest dropped offset
+    PREFIX:state      hash: epoch, offset and mark of the newest; per history the bytes and the highest dropped offset
     PREFIX:operator   stream of the operator's notifications     } the id of an entry is `<offset>-0`: one order
     PREFIX:trials     stream of the trials' notifications        } for both, counted in the state
     PREFIX:keys       hash: what each idempotency key was used for

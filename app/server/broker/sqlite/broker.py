@@ -1,13 +1,14 @@
 """The broker whose history outlives the process: the histories of `memory://`, written through to a journal.
 
-    publish --journal (commit)--> history --> listeners       resume, history <-- history <-- journal, at start
+    publish --journal (commit)--> memory --> listeners        resume, history <-- memory <-- journal, at start
 
 Reading is that of `memory://`: SQLite is a log, read once at start.
 
 Writing happens inside `publish`, under the broker's lock and on the event loop. With `synchronous=normal` a commit is
-a write into the page cache, tens of microseconds, which is less than handing it to a thread and back. While the lock is
-held, nobody can see an offset that is not stored. A thread waits for the disk (journal_flusher.py). With
-`synchronous=full` each publish waits for the disk and blocks the process: this is the price of safety from power cuts.
+a write into the page cache, tens of microseconds, which is less than handing it to a thread and back. While the lock
+is held, nobody can see an offset that is not stored. A thread waits for the disk (journal_flusher.py). With
+`synchronous=full` each publish waits for the disk and blocks the process: this is the price of safety from power
+cuts.
 
 Trials are not written, so that an experiment does not measure a disk. Their offsets are reserved in blocks instead:
 before a trial passes `trials_through`, that is moved ahead by a block, so no offset is used twice after a kill.

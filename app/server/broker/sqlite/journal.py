@@ -1,9 +1,9 @@
 """The journal is the durable part of a history: notifications appended to a file, read back at the next start.
 
-It is an SQLite database in WAL mode, written by one server (lockfile.py). A commit appends to the log next to the file
-and is in the kernel's page cache when it returns, so it outlives the process, however that ends. A power cut takes what
-was not flushed. `flush` uses a connection of its own and may run in its own thread for as long as the disk needs: a
-passive checkpoint never blocks a writer.
+It is an SQLite database in WAL mode, written by one server (lockfile.py). A commit appends to the log next to the
+file and is in the kernel's page cache when it returns, so it outlives the process, however that ends. A power cut
+takes what was not flushed. `flush` uses a connection of its own and may run in its own thread for as long as the disk
+needs: a passive checkpoint never blocks a writer.
 
     append --insert--> FILE-wal --flush (fsync, copy, fsync)--> FILE
 """
@@ -31,8 +31,8 @@ UNFLUSHED_OFFSETS_MAX = 9_000
 PAGE_BYTES = 4096
 
 LOG_PAGES_MAX = 4096
-"""16 MiB. SQLite restarts its log only when a flush found all of it on the disk, which never happens during uninterrupted
-publishing. At this length a write flushes first, when little is left to flush."""
+"""16 MiB. SQLite restarts its log only when a flush found all of it on the disk, which never happens during
+uninterrupted publishing. At this length a write flushes first, when little is left to flush."""
 
 
 class Journal:

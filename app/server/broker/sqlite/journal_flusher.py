@@ -10,7 +10,7 @@ from app.core.errors import NotKept
 from app.server.wsgi.offload import blocking
 
 FLUSH_AFTER_S = 1.0
-"""Longest time that a power cut may take. Notifications of one second share a flush, which is two writes to the disk."""
+"""Longest loss by a power cut. Notifications of one second share a flush, which is two writes to the disk."""
 
 logger = logging.getLogger("siar.broker")
 
