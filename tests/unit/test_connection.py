@@ -82,7 +82,7 @@ class FakeLoop:
 
 
 class Probe(DetachedConnection):
-    """An connection that notes what it is told."""
+    """A connection that records its callbacks."""
 
     __slots__ = ("closed", "received")
 

@@ -43,7 +43,7 @@ class Reader:
 
 
 class Stage:
-    """An channel, and turns that write to one connection after the other."""
+    """A channel, and slices that write to one connection after the other."""
 
     def __init__(self, readers: int) -> None:
         self.loop = FakeLoop()

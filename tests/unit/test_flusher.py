@@ -1,4 +1,4 @@
-"""Rounds of writing: who publishes amid one helps, and nothing is kept that everybody has."""
+"""Rounds of writing: a publish during one writes its share, and nothing is kept that all members have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.server.fanout.ring import LOT_MAX
 from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
 NO_END = Pause(lambda: False)
-"""Of a turn that only ends because it has done enough."""
+"""For a slice that only ends when it has written enough."""
 
 
 def at_once() -> bool:
@@ -29,16 +29,16 @@ def at_once() -> bool:
 
 
 ONE_LOT = Pause(lambda: True)
-"""Of a turn that has no more time."""
+"""For a slice that has no time left."""
 
 FRAME = b"<frame>"
 
 WHOLE_LOTS = int(4 * PUBLISHER_SHARE) * LOT_MAX
-"""Members of whom a share is whole lots."""
+"""Members whose publisher share is a whole number of lots."""
 
 
 class Stage:
-    """An channel that reads all, and of whose writing every turn is the test's."""
+    """A channel whose members take everything; the test runs each slice."""
 
     def __init__(self, members: int) -> None:
         self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
@@ -55,11 +55,11 @@ class Stage:
             self.flusher.append(self.channel, FRAME)
 
     def begin_a_round(self) -> None:
-        """A lot is written, the rest is left."""
+        """Write one lot and leave the rest."""
         self.publish()
         assert self.flusher._flush_slice(ONE_LOT)
 
-    def help(self) -> bool:
+    def publisher_writes(self) -> bool:
         return self.flusher._flush_slice(NO_END, by_publisher=True)
 
     @property
@@ -73,7 +73,7 @@ def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(membe
     stage.begin_a_round()
 
     stage.publish()
-    stage.help()
+    stage.publisher_writes()
 
     assert stage.writes == 2 * members // PUBLISHER_SHARE, (
         "its own and that of the publish which began the round"
@@ -88,7 +88,7 @@ def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> 
     written = stage.writes
 
     stage.publish()
-    stage.help()
+    stage.publisher_writes()
 
     assert stage.writes == written + WHOLE_LOTS // PUBLISHER_SHARE
 
@@ -140,7 +140,7 @@ def test_help_ends_with_the_last_write() -> None:
     for _ in range(20):
         stage.publish()
 
-    assert not stage.help()
+    assert not stage.publisher_writes()
 
     assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * members
 

@@ -71,7 +71,7 @@ class Member(Probe):
 
 
 class Stage:
-    """An channel whose stream has three frames, and a lot of it."""
+    """A channel whose stream has three frames, and one lot of members."""
 
     def __init__(self, *fates: tuple[int | Fate, int]) -> None:
         self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)

@@ -40,7 +40,7 @@ class LoggedSocket(FakeSocket):
 
 
 class Stage:
-    """An channel that is recorded."""
+    """A channel with a recorder."""
 
     def __init__(self, *, notifications: int, members: int) -> None:
         self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)

@@ -145,26 +145,26 @@ class ConnectionLimiter:
         due_us = max(client.due_us, now_us) + PENALTY_REQUESTS * self._interval_us
         client.due_us = min(due_us, max(client.due_us, now_us + (BURST_S + PENALTY_S_MAX) * 1_000_000))
 
-    def begin_idle(self, address: str, who: Hashable, sock: Any) -> None:
+    def begin_idle(self, address: str, key: Hashable, sock: Any) -> None:
         """Mark a connection as waiting for its next request, so that it may be closed to free a place."""
         client = self._client(address)
-        client.idle[who] = sock
-        self._idle[who] = client, sock
+        client.idle[key] = sock
+        self._idle[key] = client, sock
 
-    def end_idle(self, who: Hashable) -> None:
+    def end_idle(self, key: Hashable) -> None:
         """Mark a connection as no longer waiting."""
-        found = self._idle.pop(who, None)
+        found = self._idle.pop(key, None)
         if found is not None:
-            found[0].idle.pop(who, None)
+            found[0].idle.pop(key, None)
 
     def idle_sockets(self) -> list[Any]:
         """Return the sockets of all idle connections."""
         return [sock for _client, sock in self._idle.values()]
 
-    def _close_idle(self, who: Hashable) -> None:
+    def _close_idle(self, key: Hashable) -> None:
         """Close an idle connection. Its reader sees an orderly end, not an error."""
-        sock = self._idle[who][1]
-        self.end_idle(who)
+        sock = self._idle[key][1]
+        self.end_idle(key)
         cut(sock)
 
     def _client(self, address: str) -> _Client:
