@@ -82,14 +82,14 @@ def ssl_context(config: Config, make: Callable[[], SSLContext]) -> SSLContext:
     return _tls
 
 
-_board = (shared_counters.current() or shared_counters.make(workers)) if workers > 1 else None
-"""Where workers let each other read what they have counted. One for as long as the master lives: counters never go back."""
+_counters = (shared_counters.current() or shared_counters.make(workers)) if workers > 1 else None
+"""The shared counters of all workers, one object for the master's whole life, because counters must never go back."""
 
 _files = descriptors.raise_limit()
 
 
 def on_starting(server: Arbiter) -> None:
-    """Before the first worker: the time base and the companions."""
+    """Before the first worker: set the time base and start the child processes."""
     if server.cfg.workers > workers:
         sys.exit(f"siar: {gunicorn_master.workers_sentence(server.cfg.workers, workers)}")
     gunicorn_master.hold_number(server, _settings)
@@ -104,7 +104,7 @@ def on_starting(server: Arbiter) -> None:
     os.environ["SIAR_ADMIN_TOKEN"] = _settings.admin_token
     run = _settings.run or f"live-{clock.timestamp(clock.now_us())}-{clock.timebase()[:4]}"
     os.environ["SIAR_RUN"] = run
-    server.siar_keeper = supervisor.Supervisor(server.log.warning)
+    server.siar_supervisor = supervisor.Supervisor(server.log.warning)
     _start_clock(server)
     if _settings.recorder:
         _start_recorder(server, _settings.runs_dir / run)
@@ -126,13 +126,15 @@ def _start_clock(server: Arbiter) -> None:
         return
     os.environ["SIAR_CLOCK_PORT"] = str(port)
     # On the port that pages have been told.
-    server.siar_keeper.add("clock channel", process, lambda: supervisor.start_clock(_settings, port=port)[0])
+    server.siar_supervisor.add(
+        "clock channel", process, lambda: supervisor.start_clock(_settings, port=port)[0]
+    )
 
 
 def _start_recorder(server: Arbiter, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        server.siar_keeper.add(
+        server.siar_supervisor.add(
             "recorder", supervisor.start_recorder(folder), lambda: supervisor.start_recorder(folder)
         )
     except OSError as error:
@@ -144,7 +146,7 @@ def when_ready(server: Arbiter) -> None:
     server.log.info(
         "Open files: %d; room for %d connections.", _files, descriptors.room_for(_settings.connections_max)
     )
-    server.siar_keeper.watch(lambda: not server.LISTENERS)
+    server.siar_supervisor.watch(lambda: not server.LISTENERS)
     if _settings.operator_key:  # By `serve`: an experiment's own server is not to be found in its place.
         _say_where()
     # The server of a test or a demo leaves old runs alone.
@@ -165,24 +167,24 @@ def on_reload(server: Arbiter) -> None:
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
-    """Before a worker begins, in the master: its place on the board."""
-    if _board is not None:
-        worker.siar_slot = _board.free_slot(
+    """Before a worker is forked, in the master: assign its slot of the shared counters."""
+    if _counters is not None:
+        worker.siar_slot = _counters.free_slot(
             getattr(each, "siar_slot", 0) for each in list(server.WORKERS.values())
         )
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     """In the worker."""
-    if _board is not None:
-        _board.mine = worker.siar_slot
+    if _counters is not None:
+        _counters.mine = worker.siar_slot
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
     """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
     os.environ["SIAR_FIRST_LINK"] = "0"
-    if _board is not None:
-        _board.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
+    if _counters is not None:
+        _counters.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
 
 
 def _say_where() -> None:
@@ -207,6 +209,6 @@ def on_exit(server: Arbiter) -> None:
     """After the last worker."""
     if _settings.operator_key:
         server_file.remove(_settings.runs_dir, pid=os.getpid())
-    keeper = getattr(server, "siar_keeper", None)  # None yet where it could not start.
-    if keeper is not None:
-        keeper.close()
+    supervising = getattr(server, "siar_supervisor", None)  # None yet where it could not start.
+    if supervising is not None:
+        supervising.close()

@@ -62,7 +62,7 @@ def create_app(settings: Settings | None = None) -> SiarApp:
     app.wsgi_app = Policy(app.wsgi_app, clock_port=settings.clock_port)  # type: ignore[method-assign]
     services = build(app, settings)  # Also puts Socket.IO's middleware around the application.
     app.extensions[KEY] = services
-    app.go_on = services.fanout.broadcaster.go_on
+    app.go_on = services.fanout.flusher.go_on
     errors.register(app)
     shared_broker.register(app, workers=settings.workers)
     for view in (

@@ -108,7 +108,7 @@ class Services:
 
     def takes_over(self, environ: dict[str, Any]) -> bool:
         """Return whether a request's connection is to be detached: the settings say so and the server permits it."""
-        loop = self.fanout.broadcaster.loop
+        loop = self.fanout.flusher.loop
         return self.settings.fanout == "direct" and loop.is_possible and can_take_over(environ)
 
     def drain(self) -> None:
@@ -121,19 +121,19 @@ class Services:
 
     def is_drained(self) -> bool:
         """Return whether the kernel has taken everything that was written to closing connections."""
-        return not self.fanout.broadcaster.ending
+        return not self.fanout.flusher.ending
 
 
 def build(app: flask.Flask, settings: Settings) -> Services:
     """Create all components that `settings` ask for, and attach them to `app`."""
     broker = make_broker(settings)
-    broadcaster = Flusher(
+    flusher = Flusher(
         Loop(),
         frames_max=settings.queue_notifications_max,
         bytes_max=settings.queue_bytes_max,
         sender=Sender(at_once=settings.io_uring),
     )
-    fanout = Fanout(broker, broadcaster)
+    fanout = Fanout(broker, flusher)
     admission = Admission(
         count_max=room_for(settings.connections_max),
         per_address_max=settings.connections_per_address_max,
@@ -238,7 +238,7 @@ def _transports(
         compresses=compresses,
         # All polls of a session must reach the same process, but several workers share one port.
         polling=settings.workers == 1,
-        direct=settings.fanout == "direct" and fanout.broadcaster.loop.is_possible,
+        direct=settings.fanout == "direct" and fanout.flusher.loop.is_possible,
         socket_options=socket_options,
         admission=admission,
         limits=IncomingLimits(

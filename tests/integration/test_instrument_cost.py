@@ -1,4 +1,4 @@
-"""What recording costs: CPU of broadcasts to loopback connections, with it and without in turn, in one process.
+"""What recorder costs: CPU of broadcasts to loopback connections, with it and without in turn, in one process.
 
 `pytest -s` prints the figure. In turn, because on a shared machine one half minute differs from the next by more than
 what is looked for; CPU time, because others have the processor in between.
@@ -26,7 +26,7 @@ from app.server.fanout.channel import Channel
 from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.flusher import Flusher
 from app.server.fanout.recorder import Recorder
-from tests.unit.test_outlet import FakeLoop, Probe
+from tests.unit.test_connection import FakeLoop, Probe
 
 pytestmark = pytest.mark.alone
 
@@ -56,7 +56,7 @@ def read_for_ever(port: int, count: int) -> None:
 
 @contextmanager
 def audience_of(count: int) -> Iterator[tuple[Flusher, Channel]]:
-    broadcaster, audience = (
+    flusher, channel = (
         Flusher(cast(Any, FakeLoop()), frames_max=1000, bytes_max=10_000_000),
         Channel(),
     )
@@ -67,10 +67,10 @@ def audience_of(count: int) -> Iterator[tuple[Flusher, Channel]]:
                 sock = _socket.socket(fileno=listener.accept()[0].detach())
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                Probe(broadcaster, cast(Any, sock)).join(audience)
-            yield broadcaster, audience
-            for outlet in list(audience.members):
-                outlet.drop(CLOSED_LOST)
+                Probe(flusher, cast(Any, sock)).join(channel)
+            yield flusher, channel
+            for connection in list(channel.members):
+                connection.drop(CLOSED_LOST)
             readers.wait(10)
 
 
@@ -78,23 +78,23 @@ def audience_of(count: int) -> Iterator[tuple[Flusher, Channel]]:
 @pytest.mark.skipif(sys.platform != "linux", reason="its figure is Linux's")
 def test_recording_costs_a_fraction_of_a_send() -> None:
     cpu_us: dict[bool, list[float]] = {False: [], True: []}
-    with audience_of(CONNECTIONS) as (broadcaster, audience):
-        recording = Recorder(notifications=BROADCASTS, connections=CONNECTIONS)
-        for outlet in audience.members:
-            recording.joined(audience, outlet)
+    with audience_of(CONNECTIONS) as (flusher, channel):
+        recorder = Recorder(notifications=BROADCASTS, connections=CONNECTIONS)
+        for connection in channel.members:
+            recorder.joined(channel, connection)
         gc.collect()
 
         for number in range(BROADCASTS):
             is_on = number % 2 == 1
-            audience.recording = recording if is_on else None
-            broadcaster.append(audience, FRAME)
+            channel.recorder = recorder if is_on else None
+            flusher.append(channel, FRAME)
             before_ns = time.process_time_ns()
-            while broadcaster._take_a_turn(Pause(lambda: False)):
+            while flusher._flush_slice(Pause(lambda: False)):
                 pass
             cpu_us[is_on].append((time.process_time_ns() - before_ns) / 1000 / CONNECTIONS)
             time.sleep(0.005)  # A paced broadcast: readers are done before the next.
 
     off, on = statistics.median(cpu_us[False]), statistics.median(cpu_us[True])
     print(f"\nrecording: {on:.2f} us per send, without {off:.2f}: ratio of medians {on / off:.3f}")
-    assert recording.count == CONNECTIONS * BROADCASTS // 2
+    assert recorder.count == CONNECTIONS * BROADCASTS // 2
     assert on < RATIO_MAX * off

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app.server.wsgi.answer_socket import SEND_IDLE_S
-from app.server.wsgi.connection_limiter import AT_ONCE_S, REQUESTS_PER_S_OF_A_PLACE
+from app.server.wsgi.connection_limiter import BURST_S, REQUESTS_PER_S_PER_PLACE
 from app.server.wsgi.timed_body import BODY_S
 from app.server.wsgi.worker import FIRST_REQUEST_S
 from tests.support.patience import PATIENCE_S
@@ -105,8 +105,8 @@ def test_a_subscription_takes_no_place_in_the_request_loop(server: RunningServer
 
 @pytest.mark.nightly
 def test_who_asks_without_end_waits_and_others_do_not(server: RunningServer) -> None:
-    per_s = PLACES * REQUESTS_PER_S_OF_A_PLACE
-    at_once = round(per_s * AT_ONCE_S)
+    per_s = PLACES * REQUESTS_PER_S_PER_PLACE
+    at_once = round(per_s * BURST_S)
     with connection(server, "127.0.9.4") as sock, connection(server, "127.0.9.5") as other:
         begun_s = time.monotonic()
         for _ in range(at_once + 4):

@@ -39,9 +39,9 @@ def _websocket(fanout: str, *, max_payload: int) -> ServeWebSocket:
     stock = stock_websocket(compresses=never, options=OPTIONS)
     if fanout == "stock":
         return stock
-    broadcaster = Flusher(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
+    flusher = Flusher(Loop(), frames_max=1_000, bytes_max=16 * max_payload)
     return direct_websocket(
-        lambda taken, attempt: DetachedWebSocket(broadcaster, taken, attempt, message_bytes_max=max_payload),
+        lambda taken, attempt: DetachedWebSocket(flusher, taken, attempt, message_bytes_max=max_payload),
         compresses=never,
         options=OPTIONS,
         otherwise=stock,

@@ -20,11 +20,11 @@ MOMENT_S = 0.005
 _begin_idle = ConnectionLimiter.begin_idle
 
 
-def _begin_late(self: ConnectionLimiter, address: str, who: Hashable, sock: Any) -> None:
+def _begin_late(self: ConnectionLimiter, address: str, key: Hashable, sock: Any) -> None:
     until_s = time.perf_counter() + MOMENT_S
     while time.perf_counter() < until_s:
         pass
-    _begin_idle(self, address, who, sock)
+    _begin_idle(self, address, key, sock)
 
 
 ConnectionLimiter.begin_idle = _begin_late  # type: ignore[method-assign]

@@ -184,7 +184,7 @@ def test_all_that_the_server_starts_beside_itself_carries_the_mark() -> None:
     root = Path(__file__).parents[2] / "app"
     starting = [
         line.strip()
-        for path in (*(root / "serving").glob("*.py"), *(root / "web").glob("*.py"), root / "runners.py")
+        for path in (root / "server").rglob("*.py")
         for line in path.read_text(encoding="utf-8").splitlines()
         if "sys.executable" in line and '"-m"' in line
     ]

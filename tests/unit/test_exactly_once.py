@@ -18,7 +18,7 @@ from app.server.fanout.closed import CLOSED_LOST
 from app.server.fanout.flusher import Flusher
 from app.server.fanout.stream import Stream
 from app.server.wsgi import epoll
-from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
+from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
 PING = b"{}"
 MUCH = 10**6
@@ -30,9 +30,9 @@ class Reader:
     def __init__(self, stage: Stage, room: int) -> None:
         self.kernel = FakeSocket(len(stage.readers))
         self.kernel.room = room
-        self.outlet = Probe(stage.broadcaster, self.kernel)
-        self.outlet.open()
-        self.outlet.join(stage.audience)
+        self.connection = Probe(stage.flusher, self.kernel)
+        self.connection.open()
+        self.connection.join(stage.channel)
         self.first = stage.published
 
     def numbers(self) -> list[int]:
@@ -43,12 +43,12 @@ class Reader:
 
 
 class Stage:
-    """An audience, and turns that write to one connection after the other."""
+    """A channel, and slices that write to one connection after the other."""
 
     def __init__(self, readers: int) -> None:
         self.loop = FakeLoop()
-        self.broadcaster = Flusher(cast(Any, self.loop), frames_max=10_000, bytes_max=10**7)
-        self.audience = Channel()
+        self.flusher = Flusher(cast(Any, self.loop), frames_max=10_000, bytes_max=10**7)
+        self.channel = Channel()
         self.published = 0
         self.readers: list[Reader] = []
         for _ in range(readers):
@@ -58,40 +58,40 @@ class Stage:
         self.readers.append(Reader(self, room))
 
     def publish(self, padding: int = 0) -> None:
-        self.broadcaster.append(self.audience, b"<%d:%s>" % (self.published, b"." * padding))
+        self.flusher.append(self.channel, b"<%d:%s>" % (self.published, b"." * padding))
         self.published += 1
 
     def turn(self, writes: int) -> None:
         left = iter(range(writes - 1))
-        self.broadcaster._take_a_turn(Pause(lambda: next(left, None) is None, every=1))
+        self.flusher._flush_slice(Pause(lambda: next(left, None) is None, every=1))
 
     def ping(self, number: int, room: int) -> None:
         """To one alone, whose kernel takes no more than `room`, which may be a part of what the stream has for it."""
         reader = self.readers[number % len(self.readers)]
         reader.kernel.room = room
-        reader.outlet.write(PING)
+        reader.connection.write(PING)
 
     def give_room(self, number: int, room: int) -> None:
         reader = self.readers[number % len(self.readers)]
         reader.kernel.room = room
         if self.loop.wants_write.get(reader.kernel.fd):
-            reader.outlet.on_events(epoll.OUT)
+            reader.connection.on_events(epoll.OUT)
 
     def leave(self, number: int) -> None:
-        self.readers[number % len(self.readers)].outlet.drop(CLOSED_LOST)
+        self.readers[number % len(self.readers)].connection.drop(CLOSED_LOST)
 
     def finish(self) -> None:
         for number in range(len(self.readers)):
             self.give_room(number, MUCH)
-        while self.broadcaster._take_a_turn(Pause(lambda: False)):
+        while self.flusher._flush_slice(Pause(lambda: False)):
             pass
 
     def check(self) -> None:
         for reader in self.readers:
-            numbers = reader.numbers() if not reader.outlet.closed else []
+            numbers = reader.numbers() if not reader.connection.closed else []
             assert not numbers or numbers[0] == reader.first
             assert numbers == list(range(reader.first, reader.first + len(numbers)))
-            if not reader.outlet.closed:
+            if not reader.connection.closed:
                 assert len(numbers) == self.published - reader.first
 
 
@@ -105,7 +105,7 @@ def test_who_is_blocked_ahead_of_a_round_takes_nothing_from_those_behind_it() ->
     stage.ping(1, room=len(PING) + 3 * len(b"<0:>") - 1)
     stage.turn(1)
 
-    assert stage.readers[1].outlet.is_blocked
+    assert stage.readers[1].connection.is_blocked
     stage.finish()
     assert [reader.numbers() for reader in stage.readers] == [[0, 1, 2]] * 3
 

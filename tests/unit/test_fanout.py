@@ -1,4 +1,4 @@
-"""Who gets a notification, in one process, over a real broadcaster and socket pairs."""
+"""Who gets a notification, in one process, over a real flusher and socket pairs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from app.server.fanout.closed import (
     Closed,
 )
 from app.server.fanout.recorder import Recorder
-from tests.support.audience import END, Direct, Stage, Stock
 from tests.support.brokers import publish
+from tests.support.fanout_stage import END, Direct, Stage, Stock
 
 SSE, SOCKETIO = Filter("sse"), Filter("socketio")
 
@@ -34,7 +34,7 @@ def stage() -> Iterator[Stage]:
 
 
 def test_a_frame_is_made_once_for_everyone_who_gets_the_same_bytes(stage: Stage) -> None:
-    peers = [stage.direct(), stage.direct(), stage.direct(form="recover:")]
+    peers = [stage.direct(), stage.direct(), stage.direct(encoding="recover:")]
 
     published = publish(stage.broker, "hello")
 
@@ -53,7 +53,7 @@ def test_a_frame_is_made_once_for_all_choices_of_topics(stage: Stage) -> None:
 
 
 def test_every_transport_frames_for_its_own_connections(stage: Stage) -> None:
-    sse, socketio = stage.direct(SSE), stage.direct(SOCKETIO, form="2:")
+    sse, socketio = stage.direct(SSE), stage.direct(SOCKETIO, encoding="2:")
 
     published = publish(stage.broker, "hello")
 
@@ -119,7 +119,7 @@ def test_in_the_stock_way_each_is_first_as_often_as_the_others_and_nobody_is_lef
 def test_each_group_is_first_as_often_as_the_others(stage: Stage, count: int) -> None:
     """Two are the usual number: a transport each."""
     for number in range(count):
-        stage.direct(form=str(number))
+        stage.direct(encoding=str(number))
 
     for _ in range(2 * count):
         publish(stage.broker)
@@ -134,7 +134,7 @@ def test_connections_are_counted_by_transport_and_by_path(stage: Stage) -> None:
         stage.direct(wanted)
     for wanted in (SSE, SOCKETIO, SOCKETIO):
         stage.stock(wanted)
-    stage.direct(SSE, form="another")
+    stage.direct(SSE, encoding="another")
 
     assert stage.fanout.counts() == {"sse": 4, "socketio": 3}
     assert stage.fanout.paths() == {
@@ -188,11 +188,11 @@ def test_a_group_lasts_as_long_as_somebody_is_in_it(stage: Stage) -> None:
     first, second = stage.direct(), stage.direct()
 
     stage.fanout.unsubscribe(first, CLOSED_LOST)
-    with_one = [len(group.members) for group in stage.fanout.groups("sse")]
+    with_one = [len(channel.members) for channel in stage.fanout.channels("sse")]
     stage.fanout.unsubscribe(second, CLOSED_LOST)
 
     assert with_one == [1]
-    assert stage.fanout.groups("sse") == []
+    assert stage.fanout.channels("sse") == []
 
 
 def test_a_client_that_does_not_read_is_named_in_the_log_and_others_are_not(
@@ -214,39 +214,39 @@ def test_an_outlet_that_leaves_while_it_is_answered_is_not_counted_in(stage: Sta
 
     assert len(left.replays) == 1
     assert stage.fanout.connections() == []
-    assert stage.fanout.groups("sse") == []
+    assert stage.fanout.channels("sse") == []
 
 
 def test_a_connection_that_becomes_an_outlet_misses_nothing_and_is_counted_once(stage: Stage) -> None:
     stock = stage.stock()
     publish(stage.broker, "before")
-    outlet = Direct(stage.fanout, SSE)
+    connection = Direct(stage.fanout, SSE)
 
-    stage.fanout.move(stock, outlet, "moved:")
+    stage.fanout.move(stock, connection, "moved:")
     after = publish(stage.broker, "after")
 
-    assert outlet.next_frame() == "moved:after"
+    assert connection.next_frame() == "moved:after"
     assert [offset for offset, _ in stage.sse.handed] == [1]
     assert after.recipients["sse"] == 1
     assert stage.fanout.paths() == {("sse", "direct"): 1}
-    outlet.drop(CLOSED_LOST)
-    outlet.peer.close()
+    connection.drop(CLOSED_LOST)
+    connection.peer.close()
 
 
-@pytest.mark.parametrize("who_left", ["connection", "outlet"])
+@pytest.mark.parametrize("who_left", ["stock", "detached"])
 def test_who_has_left_is_not_moved(stage: Stage, who_left: str) -> None:
-    stock, outlet = stage.stock(), Direct(stage.fanout, SSE)
-    if who_left == "connection":
+    stock, connection = stage.stock(), Direct(stage.fanout, SSE)
+    if who_left == "stock":
         stage.fanout.unsubscribe(stock, CLOSED_LOST)
     else:
-        outlet.drop(CLOSED_LOST)
+        connection.drop(CLOSED_LOST)
 
-    stage.fanout.move(stock, outlet, "")
+    stage.fanout.move(stock, connection, "")
 
-    assert stage.fanout.groups("sse") == []
-    assert stage.fanout.counts()["sse"] == (0 if who_left == "connection" else 1)
-    outlet.drop(CLOSED_LOST)
-    outlet.peer.close()
+    assert stage.fanout.channels("sse") == []
+    assert stage.fanout.counts()["sse"] == (0 if who_left == "stock" else 1)
+    connection.drop(CLOSED_LOST)
+    connection.peer.close()
 
 
 @pytest.mark.parametrize(("end", "reason"), [("drain", CLOSED_DRAIN), ("on_broken", CLOSED_HISTORY)])
@@ -266,8 +266,8 @@ def test_everyone_is_ended_behind_what_waits_and_told_why(stage: Stage, end: str
 def test_who_is_ended_amid_a_round_gets_what_was_published_before(stage: Stage, end: str) -> None:
     """Behind the first lot of a round everybody else still waits for the thread that goes on with it."""
     direct = stage.direct()
-    [group] = stage.fanout.groups("sse")
-    stage.fanout.append(group, b"published, and not written yet" + END)
+    [channel] = stage.fanout.channels("sse")
+    stage.fanout.append(channel, b"published, and not written yet" + END)
 
     getattr(stage.fanout, end)()
 
@@ -280,7 +280,7 @@ def test_who_is_being_ended_joins_nothing_any_more(stage: Stage) -> None:
 
     stage.fanout.subscribe(direct, None)
 
-    assert stage.fanout.groups("sse") == []
+    assert stage.fanout.channels("sse") == []
     assert stage.fanout.counts()["sse"] == 0
 
 
@@ -310,10 +310,10 @@ def test_everyone_is_told_when_nothing_can_be_published_and_when_it_can_again(
 
 def test_bytes_for_one_group_reach_only_that_group(stage: Stage) -> None:
     beating, other = stage.direct(SSE), stage.direct(SOCKETIO)
-    [group] = stage.fanout.groups("sse")
+    [channel] = stage.fanout.channels("sse")
 
-    stage.fanout.append(group, b"beat!")
-    stage.fanout.broadcaster.write()
+    stage.fanout.append(channel, b"beat!")
+    stage.fanout.flusher.write()
     publish(stage.broker, "hello")
 
     assert [beating.next_frame(), beating.next_frame()] == ["beat", "hello"]
@@ -321,11 +321,11 @@ def test_bytes_for_one_group_reach_only_that_group(stage: Stage) -> None:
 
 
 def test_a_recording_sees_connections_of_its_transport_from_before_and_after_it_began(stage: Stage) -> None:
-    recording = Recorder(notifications=10, connections=4)
+    recorder = Recorder(notifications=10, connections=4)
     before, foreign = stage.direct(SSE), stage.direct(SOCKETIO)
 
-    stage.fanout.record("sse", recording)
-    after, in_a_new_group = stage.direct(SSE), stage.direct(SSE, form="new:")
+    stage.fanout.record("sse", recorder)
+    after, in_a_new_group = stage.direct(SSE), stage.direct(SSE, encoding="new:")
     publish(stage.broker)
     for peer in (before, foreign, after, in_a_new_group):
         peer.next_frame()
@@ -334,7 +334,7 @@ def test_a_recording_sees_connections_of_its_transport_from_before_and_after_it_
     for peer in (before, foreign, after, in_a_new_group):
         peer.next_frame()
 
-    noted = {outlet: [offset for offset, _ in stamps] for outlet, stamps in recording.accepted()}
+    noted = {connection: [offset for offset, _ in stamps] for connection, stamps in recorder.accepted()}
     assert noted == {before: [1], after: [1], in_a_new_group: [1]}
 
 

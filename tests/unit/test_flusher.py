@@ -1,49 +1,327 @@
-"""The thread that brings a history to the disk, and how it ends."""
+"""Rounds of writing: a publish during one writes its share, and nothing is kept that all members have."""
 
 from __future__ import annotations
 
-import threading
-from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, cast
 
 import pytest
 
-from app.server.broker.sqlite import flusher
+from app import clock
+from app.server.fanout.batch_sender import Pause
+from app.server.fanout.channel import Channel
+from app.server.fanout.flusher import (
+    LOOK_EVERY,
+    MERGE_US_MAX,
+    PUBLISHER_SHARE,
+    SLICE_SHARE,
+    Flusher,
+)
+from app.server.fanout.ring import LOT_MAX
+from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
-TIMEOUT_S = 10.0
-
-
-class LateEvent(threading.Event):
-    """An event whose `clear` comes at the worst moment: when `stop` has set all that it sets."""
-
-    may_stop = threading.Event()
-    is_set_again = threading.Barrier(2, timeout=TIMEOUT_S)
-    sets_by_stop: ClassVar[list[LateEvent]] = []
-
-    def set(self) -> None:
-        super().set()
-        if self.may_stop.is_set():
-            self.sets_by_stop.append(self)
-            if len(self.sets_by_stop) == 2:
-                self.is_set_again.wait()
-
-    def clear(self) -> None:
-        self.may_stop.set()
-        self.is_set_again.wait()
-        super().clear()
+NO_END = Pause(lambda: False)
+"""For a slice that only ends when it has written enough."""
 
 
-def test_a_stop_that_comes_just_before_a_flush_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flusher, "FLUSH_AFTER_S", 0.0)
-    monkeypatch.setattr(flusher, "threading", SimpleNamespace(Event=LateEvent, Thread=threading.Thread))
-    flushed: list[str] = []
-    under_test = flusher.Flusher(lambda: flushed.append("once"))
-    stopping = threading.Thread(target=under_test.stop, daemon=True)
+def at_once() -> bool:
+    """The next request is there."""
+    return True
 
-    under_test.wake()
-    assert LateEvent.may_stop.wait(TIMEOUT_S)
-    stopping.start()
-    stopping.join(TIMEOUT_S)
 
-    assert not stopping.is_alive(), "it waits for a thread that waits for the next flush"
-    assert flushed == ["once"]
+ONE_LOT = Pause(lambda: True)
+"""For a slice that has no time left."""
+
+FRAME = b"<frame>"
+
+WHOLE_LOTS = int(4 * PUBLISHER_SHARE) * LOT_MAX
+"""Members whose publisher share is a whole number of lots."""
+
+
+class Stage:
+    """A channel whose members take everything; the test runs each slice."""
+
+    def __init__(self, members: int) -> None:
+        self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.channel = Channel()
+        self.sockets = [FakeSocket(number) for number in range(members)]
+        for sock in self.sockets:
+            sock.room = 10**6
+            connection = Probe(self.flusher, sock)
+            connection.open()
+            connection.join(self.channel)
+
+    def publish(self) -> None:
+        with self.flusher.lock:
+            self.flusher.append(self.channel, FRAME)
+
+    def begin_a_round(self) -> None:
+        """Write one lot and leave the rest."""
+        self.publish()
+        assert self.flusher._flush_slice(ONE_LOT)
+
+    def publisher_writes(self) -> bool:
+        return self.flusher._flush_slice(NO_END, by_publisher=True)
+
+    @property
+    def writes(self) -> int:
+        return sum(sock.send_count for sock in self.sockets)
+
+
+@pytest.mark.parametrize("members", [WHOLE_LOTS, 2 * WHOLE_LOTS])
+def test_who_publishes_amid_a_round_writes_a_share_of_it_whatever_its_size(members: int) -> None:
+    stage = Stage(members)
+    stage.begin_a_round()
+
+    stage.publish()
+    stage.publisher_writes()
+
+    assert stage.writes == 2 * members // PUBLISHER_SHARE, (
+        "its own and that of the publish which began the round"
+    )
+
+
+def test_what_others_wrote_since_the_last_publish_is_not_asked_of_the_next() -> None:
+    stage = Stage(WHOLE_LOTS)
+    stage.begin_a_round()
+    while stage.flusher._flush_slice(ONE_LOT) and stage.writes < WHOLE_LOTS - LOT_MAX:
+        pass
+    written = stage.writes
+
+    stage.publish()
+    stage.publisher_writes()
+
+    assert stage.writes == written + WHOLE_LOTS // PUBLISHER_SHARE
+
+
+def test_the_broadcaster_writes_nothing_of_its_own_beside_publishers_that_do_and_all_of_it_afterwards() -> (
+    None
+):
+    stage = Stage(WHOLE_LOTS)
+    flusher = stage.flusher
+    flusher._is_awake = True
+    stage.begin_a_round()
+    for _ in range(3):
+        stage.publish()
+        flusher.write()
+        written = stage.writes
+        assert flusher._flush_own_slice(), "its turn is left to the publisher"
+        assert stage.writes == written
+
+    while flusher._flush_own_slice():
+        pass
+
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 4] * WHOLE_LOTS
+
+
+def test_help_that_ends_with_a_round_leaves_the_next_one_under_way() -> None:
+    """Else whoever publishes next would find none, and write nothing."""
+    stage = Stage(WHOLE_LOTS)
+    flusher = stage.flusher
+    flusher._is_awake = True
+    stage.begin_a_round()
+    for _ in range(int(2 * PUBLISHER_SHARE)):
+        stage.publish()
+        before = stage.writes
+        flusher.write()
+        assert stage.writes > before
+        assert flusher._round is not None
+
+    while flusher._flush_own_slice():
+        pass
+
+    assert [sock.taken for sock in stage.sockets] == [FRAME * (int(2 * PUBLISHER_SHARE) + 1)] * WHOLE_LOTS
+    assert flusher._round is None
+
+
+def test_help_ends_with_the_last_write() -> None:
+    members = LOT_MAX + 16
+    stage = Stage(members)
+    stage.begin_a_round()
+    for _ in range(20):
+        stage.publish()
+
+    assert not stage.publisher_writes()
+
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 21] * members
+
+
+def test_once_somebody_published_into_a_round_turns_are_a_share_of_it_and_whole_again_afterwards() -> None:
+    """However fast a machine sends: what comes between two turns joins the round."""
+    members = int(2 * PUBLISHER_SHARE) * SLICE_SHARE * LOT_MAX
+    stage = Stage(members)
+    flusher = stage.flusher
+    flusher._is_awake = True
+    stage.begin_a_round()
+    flusher._publisher_quota = 0  # Or its share and the next one's are the round.
+    stage.publish()
+    flusher.write()
+    helped = stage.writes
+
+    assert flusher._flush_slice(NO_END)
+    assert stage.writes == helped + members // SLICE_SHARE
+
+    while flusher._flush_slice(NO_END):
+        pass
+    stage.publish()
+    assert not flusher._flush_slice(NO_END), "nobody publishes meanwhile: all in one turn"
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * members
+
+
+@pytest.mark.parametrize("members", [2, WHOLE_LOTS])
+def test_what_waits_too_long_for_the_broadcasters_own_turn_is_written_by_the_next_who_publishes(
+    members: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_us = 10**9
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now_us)
+    stage = Stage(members)
+    stage.flusher._is_awake = True  # Its thread is to write, and has not run.
+    stage.publish()
+    now_us += MERGE_US_MAX - 1
+    stage.publish()
+    stage.flusher.write()
+    merged = stage.writes
+    now_us += 1
+    stage.publish()
+    stage.flusher.write()
+
+    assert merged == 0, "back to back: one write later on"
+    assert stage.writes == min(members, 3 * members // PUBLISHER_SHARE)
+    assert stage.sockets[1].taken == FRAME * 3
+
+
+def test_a_publisher_that_never_pauses_leaves_nothing_behind_that_everybody_has() -> None:
+    """No round of a long burst ends with everybody at the stream's end."""
+    stage = Stage(LOT_MAX * 3)
+    stage.begin_a_round()
+    for _ in range(100):
+        stage.publish()
+        assert stage.flusher._flush_slice(ONE_LOT)
+
+    assert stage.channel.stream.frame_count <= 5
+    while stage.flusher._flush_slice(NO_END):
+        pass
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 101] * len(stage.sockets)
+
+
+def test_nobody_waits_for_two_rounds_while_they_follow_each_other() -> None:
+    """Writes to others between two of the same connection, while there is always more to write."""
+    members = 3 * LOT_MAX
+    stage = Stage(members)
+    stage.publish()
+    sends = [0] * members
+    last_at = [0] * members
+    between = []
+
+    for _ in range(30):
+        assert stage.flusher._flush_slice(ONE_LOT)
+        for number, sock in enumerate(stage.sockets):
+            if sock.send_count > sends[number]:
+                between.append(stage.writes - last_at[number])
+                sends[number], last_at[number] = sock.send_count, stage.writes
+        stage.publish()
+
+    assert max(between) <= members + LOT_MAX, "a turn at the most beside those of a round"
+
+
+def test_between_two_rounds_with_a_rest_another_one_comes_first() -> None:
+    stage = Stage(3)
+    first = []
+
+    for _ in range(4):
+        stage.publish()
+        first.append(stage.channel.start_round()[1])
+        assert not stage.flusher._flush_slice(NO_END)
+
+    assert first == [0, 1, 2, 0]
+
+
+def test_a_turn_ends_in_time_among_many_small_audiences_too() -> None:
+    """Clients may choose topics of their own, which makes a channel of each."""
+    flusher = Flusher(cast(Any, FakeLoop()), frames_max=10, bytes_max=1_000)
+    sockets = [FakeSocket(number) for number in range(3)]
+    for sock in sockets:
+        sock.room = 1_000
+        connection, channel = Probe(flusher, sock), Channel()
+        connection.open()
+        connection.join(channel)
+        with flusher.lock:
+            flusher.append(channel, FRAME)
+
+    in_turns = [flusher._flush_slice(ONE_LOT) for _ in sockets]
+
+    assert in_turns == [True, True, False]
+    assert [sock.taken for sock in sockets] == [FRAME] * 3
+
+
+def test_a_bug_in_writing_to_one_connection_ends_that_one(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(3)
+    stage.sockets[1].failure = ValueError("a bug")
+
+    stage.publish()
+    assert not stage.flusher._flush_slice(NO_END)
+
+    assert [record.message for record in caplog.records] == ["Writing to a connection failed; closed."]
+    assert [(sock.taken, sock.is_closed) for sock in stage.sockets] == [
+        (FRAME, False),
+        (b"", True),
+        (FRAME, False),
+    ]
+
+
+def test_who_is_about_to_publish_again_writes_on_meanwhile_and_only_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between two publishes that come one after the other; what is published once leaves others their turn."""
+    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
+    members = int(2 * PUBLISHER_SHARE) * SLICE_SHARE * LOT_MAX
+    stage = Stage(members)
+    flusher = stage.flusher
+    assert not flusher.go_on(at_once), "nothing was published"
+    flusher._is_awake = True
+    stage.begin_a_round()
+    begun = stage.writes
+    assert not flusher.go_on(at_once), "one alone"
+    assert stage.writes == begun
+    flusher._publisher_quota = 0  # Or its share and the next one's are the round.
+    stage.publish()
+    flusher.write()
+    helped = stage.writes
+
+    assert flusher.go_on(at_once)
+    assert stage.writes == helped + LOOK_EVERY, "a few, before it looks for the next request"
+
+    assert flusher.go_on(lambda: stage.writes > helped + 19 * LOOK_EVERY)
+    assert stage.writes == helped + 20 * LOOK_EVERY, "with a look behind each few"
+
+    while flusher.go_on(at_once):
+        pass
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * members
+    assert not flusher.go_on(at_once)
+
+
+def test_what_is_published_behind_writing_on_to_the_end_waits_for_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The flusher's thread may not have run, which is no reason to take it for a burst from inside."""
+    monkeypatch.setattr(clock, "monotonic_us", lambda: 0)
+    stage = Stage(2 * LOT_MAX)
+    flusher = stage.flusher
+    flusher._is_awake = True
+    stage.begin_a_round()
+    stage.publish()
+    flusher.write()
+    while flusher.go_on(lambda: False):
+        pass
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 2] * len(stage.sockets)
+    before = stage.writes
+
+    stage.publish()
+    flusher.write()
+    assert stage.writes == before + LOT_MAX
+
+    assert not flusher.go_on(lambda: False)
+    assert flusher._flush_own_slice(), "its turn is left to who has written just before"
+    assert not flusher._flush_own_slice()
+    stage.publish()
+    flusher.write()
+    assert [sock.taken for sock in stage.sockets] == [FRAME * 3] * len(stage.sockets), "merged, as ever"

@@ -39,7 +39,7 @@ def test_a_worker_that_begins_with_a_reload_does_not_open_the_first_link_again()
 
 
 def test_what_workers_have_counted_outlives_a_reload() -> None:
-    script = "print(read()._board is read()._board)"
+    script = "print(read()._counters is read()._counters)"
 
     assert said_by(script, SIAR_WORKERS="2", SIAR_BROKER="redis://127.0.0.1:1") == "True"
 
@@ -57,10 +57,10 @@ print(server_file.read(Path(os.environ["SIAR_RUNS_DIR"])).run)
 
 def test_companions_are_ended_by_a_master_that_has_reloaded_since_it_started_them() -> None:
     script = """
-class Keeper:
+class Supervisor:
     def close(self):
         print("closed")
-read().on_exit(types.SimpleNamespace(siar_keeper=Keeper()))
+read().on_exit(types.SimpleNamespace(siar_supervisor=Supervisor()))
 """
 
     assert said_by(script) == "closed"

@@ -1,4 +1,4 @@
-"""Kept answers to who asks for history: when one is asked for, kept, left alone, and how they are counted."""
+"""EncodedDraft answers to who asks for history: when one is asked for, kept, left alone, and how they are counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Shelf:
         self._answer_or_break(script, *arguments)
         return []
 
-    def kept_answer(self, question: str) -> bytes | None:
+    def cached_response(self, question: str) -> bytes | None:
         self._answer_or_break(question)
         return self.kept.get(question)
 

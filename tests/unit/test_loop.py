@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.server.wsgi.loop import EVENTS_MAX, RETRY_US, TURN_US, Loop
+from app.server.wsgi.loop import EVENTS_MAX, RETRY_US, SLICE_US, Loop
 
 PATIENCE_S = 60.0
 
@@ -28,7 +28,7 @@ class Slow:
 
     def on_events(self, _events: int) -> None:
         self._sock.recv(100)
-        time.sleep(TURN_US / 1e6)
+        time.sleep(SLICE_US / 1e6)
         self._told.append(self._name)
         self._loop.call_once(0, lambda: self._told.append("timer"))
 
@@ -57,7 +57,7 @@ def test_a_turn_ends_behind_whoever_took_all_of_it_and_nobody_of_its_lot_is_forg
 
     def look(now_us: int) -> int | None:
         if len(told) < 2 * EVENTS_MAX:
-            return now_us + TURN_US
+            return now_us + SLICE_US
         is_over.set()
         return None
 

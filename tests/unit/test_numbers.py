@@ -16,7 +16,7 @@ from app.server.factory import create_app
 from app.server.fanout import closed
 from app.server.fanout.closed import CLOSED, CLOSED_SLOW, Closed
 from app.settings import Settings
-from tests.support.audience import Stage
+from tests.support.fanout_stage import Stage
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 

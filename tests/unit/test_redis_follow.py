@@ -34,7 +34,7 @@ class Followed:
     def hang_up(self) -> None:
         self.hung_up.set()
 
-    def say_away(self, *, is_away: bool) -> None:
+    def report_away(self, *, is_away: bool) -> None:
         self.told.append(is_away)
 
 

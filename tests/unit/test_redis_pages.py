@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.server.broker.redis.pages import PAGE_ENTRIES, Page, page_of
+from app.server.broker.redis.load import PAGE_ENTRIES, Page, decode_page
 from tests.unit.test_redis_entries import GOOD
 
 OPERATOR, TRIALS = range(1, 2 * PAGE_ENTRIES, 2), range(2, 2 * PAGE_ENTRIES + 2, 2)
@@ -15,7 +15,7 @@ OPERATOR, TRIALS = range(1, 2 * PAGE_ENTRIES, 2), range(2, 2 * PAGE_ENTRIES + 2,
 
 def a_page(operator: Iterable[int], trials: Iterable[int]) -> Page:
     streams = ([(b"%d-0" % offset, GOOD) for offset in offsets] for offsets in (operator, trials))
-    return page_of([b"ok", b"4000", b"drawn", b"3", b"5", *streams])
+    return decode_page([b"ok", b"4000", b"drawn", b"3", b"5", *streams])
 
 
 def offsets(page: Page) -> list[int]:

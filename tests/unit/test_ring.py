@@ -80,12 +80,12 @@ def test_lots_of_every_size_reach_everybody_wherever_the_queue_stands() -> None:
 @needs_ring
 def test_notifications_of_many_lengths_leave_no_more_behind_than_some() -> None:
     with closing(Ring(SEND)) as ring, pairs(2) as made:
-        for size in range(1, 3 * ring_module._USUAL_MAX):
+        for size in range(1, 3 * ring_module._PATTERNS_MAX):
             results = send(ring, [ours for ours, _ in made], b"x" * size)
 
             assert results in (None, [size] * 2)
             assert [theirs.recv(1_000) for _, theirs in made] == [b"x" * size] * 2
-        assert len(ring._usual) <= ring_module._USUAL_MAX
+        assert len(ring._patterns) <= ring_module._PATTERNS_MAX
 
 
 FATES = st.sampled_from(["reads", "full", "nearly full", "gone", "no descriptor"])

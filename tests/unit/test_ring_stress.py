@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from app.server.fanout.batch_sender import ROW_MAX
+from app.server.fanout.batch_sender import SENDS_MAX
 from app.server.fanout.ring import LOT_MAX, RECEIVE_MESSAGE, SEND, Ring
 from app.tools.bench.messages import Messages
 from tests.support.kernel_ring import needs_ring
@@ -236,7 +236,7 @@ def test_every_byte_is_at_its_place_under_signals_short_calls_and_descriptors_th
 ) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        closing(Ring(SEND, ROW_MAX)) as sends,
+        closing(Ring(SEND, SENDS_MAX)) as sends,
         closing(Ring(RECEIVE_MESSAGE)) as receives,
         closing(Stress(steps, sends, receives, listener)) as stress,
         signals() as count,

@@ -102,7 +102,7 @@ def test_one_that_is_about_to_end_is_made_anew(tmp_path: Path) -> None:
 def test_an_authority_vouches_for_what_is_near_and_for_nothing_else(name: str, may: bool) -> None:
     made = issue.authority("vm", ["198.51.100.4", "vm"], NOW)
 
-    assert issue.can_vouch(made.certificate, name) is may
+    assert issue.permits(made.certificate, name) is may
 
 
 def test_what_the_authority_may_not_vouch_for_is_left_out(tmp_path: Path) -> None:

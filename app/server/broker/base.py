@@ -1,18 +1,18 @@
-"""What a broker promises to everyone who uses it.
+"""The broker interface: order and history of notifications, with numbered promises.
 
 1. Every notification gets an offset that is one higher than the last: one total order over all topics.
-2. Listeners are told in that order, each notification once, before `publish` returns.
-3. `attach` hands over what history holds after a position and then everything published since: the change from
-   history to live loses nothing and doubles nothing, however fast others publish meanwhile.
-4. What history no longer holds is named by a gap, never passed over in silence.
-5. The same idempotency key publishes once; a second use with other content is a `Conflict`.
+2. Listeners are called in that order, once for each notification, before `publish` returns.
+3. `attach` delivers what history holds after a position, and then everything published since. The change from history
+   to live loses nothing and duplicates nothing, however fast others publish meanwhile.
+4. A gap names what history no longer holds; nothing is skipped silently.
+5. An idempotency key publishes once; a second use with other content raises `Conflict`.
 6. History is bounded in count, bytes and age.
-7. What `publish` has returned is kept: `memory://` until the process ends, `sqlite:///` beyond that, but for trials;
-   `redis://` as safely as Redis is set to keep it. Where it cannot be kept it is not published, and everything else
-   goes on. No offset is given out twice in an epoch.
-8. Where several servers share a broker, all of this holds over all of them, but that listeners are told "before
-   `publish` returns" on the server that published, and soon after on the others. While it is away, publishing is
-   refused at once, and everybody who is connected stays.
+7. What `publish` has returned is kept: by `memory://` until the process ends, by `sqlite:///` beyond that (except
+   trials), by `redis://` as safely as Redis is configured. What cannot be kept is not published, and everything else
+   continues. No offset is used twice in an epoch.
+8. If several servers share a broker, all of this holds across all of them, with one exception: on the other servers
+   listeners are called soon after `publish` has returned. While the broker is unreachable, publishing is refused at
+   once, and all clients stay connected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from app.core.units import ServerUs
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A notification before it has a place in the order."""
+    """A notification before it has an offset."""
 
     title: str
     body: str
@@ -38,41 +38,41 @@ class Draft(msgspec.Struct, frozen=True):
     data: dict[str, Any] = {}
     targets: Targets = EVERYONE
     ttl_us: int | None = None
-    """How long it may be replayed, from when it is published."""
+    """Time after publication in which it may be replayed; `None`: as long as history holds it."""
     idempotency_key: str | None = None
     trial: bool = False
-    """Belongs to an experiment: kept apart from the operator's history and its bounds."""
+    """Belongs to an experiment: stored apart from the operator's history and its bounds."""
 
 
 class Published(msgspec.Struct, frozen=True):
-    """What became of a draft."""
+    """The result of publishing a draft."""
 
     notification: Notification
     recipients: dict[str, int]
-    """Matching connections of this process at that moment, by transport."""
+    """Count of matching connections of this process at that moment, by transport."""
     repeated: bool = False
-    """The idempotency key had been used: this is what it published then."""
+    """The idempotency key had been used before: this is what it published then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets that history no longer holds."""
+    """A range of offsets that history no longer holds."""
 
     first: int
     last: int
     reason: str
-    """`"expired"`: dropped by the bounds of history. `"epoch"`: the position is of another life of it."""
+    """`"expired"`: dropped by the bounds of history. `"epoch"`: the position belongs to an earlier history."""
     position: Position
-    """Where the client stands after it: just before the first that it gets, or at the newest where it gets none."""
+    """The client's position after the gap: just before its first notification, or the newest one if it gets none."""
 
     def wire(self) -> dict[str, Any]:
-        """The JSON object of the `gap` event."""
+        """Return the JSON object of the `gap` event."""
         return {"from": self.first, "to": self.last, "reason": self.reason, "id": str(self.position)}
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a client that left off at some position has missed."""
+    """The notifications that a client missed after a position, and the gap before them."""
 
     gap: Gap | None
     notifications: tuple[Notification, ...]
@@ -80,20 +80,20 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Whose notifications a subscriber wants and may have."""
+    """The notifications that a subscriber wants and is allowed to get."""
 
     transport: str
     topics: frozenset[str] | None = None
-    """`None`: all."""
+    """`None`: all topics."""
     device: str | None = None
 
     def matches(self, notification: Notification) -> bool:
-        """Whether it is wanted here and meant for here: the same for live, resume and history."""
+        """Return True if the subscriber gets this notification; used for live delivery, resume and history alike."""
         devices = notification.targets.devices
         return self.covers(notification) and (devices is None or self.device in devices)
 
     def covers(self, notification: Notification) -> bool:
-        """Whether it is wanted and meant for some device here: what all who share topics have in common."""
+        """Return True if it matches apart from targeted devices, which connections of one channel do not share."""
         transport = notification.targets.transport
         return (self.topics is None or notification.topic in self.topics) and (
             transport is None or transport == self.transport
@@ -101,71 +101,71 @@ class Filter:
 
 
 Listener = Callable[[Notification], dict[str, int]]
-"""Delivers to this process's connections; answers how many, by transport."""
+"""Delivers to this process's connections and returns their count by transport."""
 
 
 class Watcher(Protocol):
-    """Who has to know what becomes of a broker that is somewhere else."""
+    """Receives state changes of a broker that runs outside of this process."""
 
     def on_broken(self) -> None:
-        """What comes next does not follow what came last: everyone must resume from where they stand.
+        """Continuity is broken: every client must reconnect and resume from its position.
 
-        Called under the broker's lock, before anything that does not follow is told.
+        Called under the broker's lock, before listeners get anything from after the break.
         """
         ...
 
     def on_away(self, *, is_away: bool) -> None:
-        """Nothing can be published for now; or again."""
+        """The broker has become unreachable, or reachable again."""
         ...
 
 
 class Broker(Protocol):
-    """Order and history, as promised above."""
+    """Order and history; the promises are in the module's docstring."""
 
     @property
     def has_rooms(self) -> bool:
-        """Whether rooms may be opened here: of several servers on a shared broker one has them."""
+        """True if this server may open rooms: of several servers on a shared broker one may."""
         ...
 
     def leave_rooms(self) -> None:
-        """This server ends: another one may have them."""
+        """Release the rooms for another server, because this one ends."""
         ...
 
     durability: str
-    """How safe is what was published, in words, where that is not ours to decide; otherwise empty."""
+    """Durability of published notifications in words, if another program decides it; otherwise empty."""
 
     def publish(self, draft: Draft) -> Published:
-        """Order, keep and hand on. Raises `Conflict` (promise 5), `NotKept` (7), `BrokerAway` (8)."""
+        """Assign an offset, store and deliver. Raises `Conflict` (promise 5), `NotKept` (7), `BrokerAway` (8)."""
         ...
 
     def position(self) -> Position:
-        """The position of the newest notification."""
+        """Return the position of the newest notification."""
         ...
 
     def earlier(self, draft: Draft) -> Published | None:
-        """What the draft's idempotency key published before, if it did. Raises `Conflict` (promise 5)."""
+        """Return what the draft's idempotency key published before, if anything. Raises `Conflict` (promise 5)."""
         ...
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
-        """Whether history holds everything after `since` that is wanted: a resume from there has no gap."""
+        """Return True if history holds everything matching after `since`: a resume from there has no gap."""
         ...
 
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
-        """Call `start` with what was missed since (nothing for `None`), atomically with publishing (promise 3)."""
+        """Call `start` with the replay after `since` (empty for `None`), atomically with publishing (promise 3)."""
         ...
 
     def history(self, after: int, limit: int) -> tuple[Notification, ...]:
-        """The operator's notifications after an offset, oldest first; trials and targeted ones are left out."""
+        """Return the operator's notifications after an offset, oldest first, without trials and targeted ones."""
         ...
 
     def listen(self, listener: Listener) -> None:
-        """Tell `listener` of every notification from now on (promise 2)."""
+        """Call `listener` with every notification from now on (promise 2)."""
         ...
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` what becomes of the broker itself."""
+        """Report state changes of the broker to `watcher`."""
         ...
 
     def close(self) -> None:
-        """End in order; nothing may be asked of it any more."""
+        """Shut down in order. The broker must not be used afterwards."""
         ...

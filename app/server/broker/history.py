@@ -1,4 +1,4 @@
-"""A ring of past notifications, bounded by count, bytes and age."""
+"""A history of past notifications, bounded by count, bytes and age."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.core.units import ServerUs
 
 
 class History:
-    """Newest at the right; what a bound pushes out at the left is remembered by its offset only."""
+    """Notifications in order, newest last. Of the dropped ones only the highest offset is kept."""
 
     def __init__(self, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
         self._count_max = count_max
@@ -19,39 +19,39 @@ class History:
         self._entries: deque[Notification] = deque()
         self._bytes = 0
         self.lost_through = 0
-        """The highest offset that is not kept any more; 0 when all are."""
+        """Highest offset that was dropped; 0 if none was."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     @property
     def payload_bytes(self) -> int:
-        """Encoded size of what is kept."""
+        """Encoded size of the stored notifications."""
         return self._bytes
 
     @property
     def first_offset(self) -> int | None:
-        """The oldest that is kept."""
+        """Offset of the oldest stored notification."""
         return self._entries[0].offset if self._entries else None
 
     def append(self, notification: Notification) -> None:
-        """Keep the newest; drop from the oldest what the bounds no longer allow."""
+        """Add the newest notification, and drop the oldest ones that exceed the bounds."""
         entries = self._entries
         entries.append(notification)
         self._bytes += notification.json_bytes
         while len(entries) > self._count_max or self._bytes > self._bytes_max:
             self._drop_oldest()
-        # Looked at here, because a call for each publish would cost more than the answer.
+        # Inline check: calling `expire` on each publish would cost more than this comparison.
         if entries and entries[0].sent_us < notification.sent_us - self._age_max_us:
             self.expire(notification.sent_us)
 
     def expire(self, now_us: ServerUs) -> None:
-        """Drop what is older than the bound on age."""
+        """Drop notifications that exceed the maximum age."""
         while self._entries and self._entries[0].sent_us < now_us - self._age_max_us:
             self._drop_oldest()
 
     def after(self, offset: int, now_us: ServerUs) -> Iterator[Notification]:
-        """What is kept after `offset` and has not outlived its own time to live, oldest first."""
+        """Yield the stored notifications after `offset` whose time to live has not passed, oldest first."""
         self.expire(now_us)
         newer = []
         for notification in reversed(self._entries):
@@ -65,5 +65,5 @@ class History:
     def _drop_oldest(self) -> None:
         notification = self._entries.popleft()
         self._bytes -= notification.json_bytes
-        # Behind a restart what is kept may lie below what is known to be lost.
+        # After a restart stored offsets may be lower than `lost_through`.
         self.lost_through = max(self.lost_through, notification.offset)

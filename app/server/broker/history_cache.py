@@ -1,15 +1,15 @@
-"""Answers to `GET /api/notifications`, kept in Redis until the next notification, or for a time at most.
+"""Cached responses of `GET /api/notifications` in Redis, valid until the next notification or a time limit.
 
-    asked -> kept in Redis? -- yes: hit ------------------------------------------------------------> answer
+    request -> in Redis? -- yes: hit -----------------------------------------------------------> response
                   |
-                  +- no: miss -> made from this server's own copy of history -> kept, if it still holds -> answer
+                  +- no: miss -> built from this server's copy of history -> stored if still valid -> response
 
-What is kept holds for the newest notification that Redis has: the script that appends one deletes all answers, and the
-one that keeps an answer looks first whether it still holds. So nobody is given an older history than Redis has,
-whichever server published. While Redis is away, every answer is made here.
+A cached response belongs to the newest notification in Redis. The script that appends one deletes all responses, and
+the script that stores one first checks that it is still valid. So no client gets an older history than Redis has,
+whichever server published. While Redis is unreachable, every response is built locally.
 
-A server's copy of history is in its memory, so that a hit costs a round trip where a miss costs putting strings
-together: whether this pays is for a measurement to say (`./siar load --preset vps`).
+A server's copy of history is in its memory, so a hit costs a round trip where a miss costs concatenating strings.
+Whether the cache pays off is measured by `./siar load --preset vps`.
 """
 
 from __future__ import annotations
@@ -23,65 +23,65 @@ from app.core.notification import utf8_bytes
 from app.core.position import Position
 
 ANSWER_BYTES_MAX = 65_536
-"""A hundred notifications of half a kilobyte. Longer ones go to their readers piece by piece and are not kept."""
+"""About a hundred notifications of half a kilobyte. Longer responses are streamed and not cached."""
 
 ANSWERS_MAX = 32
-"""Questions are strangers' own (`after`, `limit`): with a bound on both, what they can fill is two megabytes."""
+"""Clients choose the query (`after`, `limit`): with both bounds, they can fill two megabytes at most."""
 
 HIT, MISS, AWAY = "hit", "miss", "away"
 OUTCOMES = (HIT, MISS, AWAY)
-"""Every value of the label `outcome` of siar_history_answers_total."""
+"""The values of the label `outcome` of siar_history_answers_total."""
 
 logger = logging.getLogger("siar.broker")
 
 
 class Link(Protocol):
-    """The way to Redis, as far as it is used here."""
+    """The part of the connection to Redis that the cache uses."""
 
     def ask(self, script: str, *arguments: str | int) -> list[Any]:
-        """What a script answers."""
+        """Run a script and return its result."""
         ...
 
-    def kept_answer(self, question: str) -> bytes | None:
-        """What is kept of an answer."""
+    def cached_response(self, question: str) -> bytes | None:
+        """Return the cached response to a query, if there is one."""
         ...
 
 
 class HistoryCache:
-    """One server's way to the answers that all servers share."""
+    """One server's access to the responses that all servers share."""
 
     def __init__(self, link: Link, *, ttl_ms: int, is_away: Callable[[], bool]) -> None:
         self._link = link
         self._ttl_ms = ttl_ms
         self._is_away = is_away
         self.answers = dict.fromkeys(OUTCOMES, 0)
-        """By outcome."""
+        """Count of requests by outcome."""
         self.took_us = dict.fromkeys(OUTCOMES, 0)
-        """The same answers: the time until each was there."""
+        """Total time of the same requests until the response was available, by outcome."""
 
     def find(self, question: str) -> tuple[str, str | None]:
-        """The outcome, and the answer of a hit."""
+        """Look up a query; return the outcome, and the response on a hit."""
         if self._is_away():
             return AWAY, None
         try:
-            found = self._link.kept_answer(question)
+            found = self._link.cached_response(question)
         except SiarError as error:
             logger.warning("Answers are made without Redis: %s", error)
             return AWAY, None
         return (MISS, None) if found is None else (HIT, found.decode())
 
     def keep(self, question: str, answer: str, *, position: Position, left_us: int | None = None) -> None:
-        """Keep an answer that holds at a position; `left_us`: until something in it may not be shown any more."""
+        """Store a response that is valid at `position`, for at most `left_us` if something in it expires then."""
         ttl_ms = self._ttl_ms if left_us is None else min(self._ttl_ms, left_us // 1000)
         if ttl_ms < 1 or utf8_bytes(answer) > ANSWER_BYTES_MAX:
             return
         try:
             self._link.ask("keep", position.epoch, position.offset, question, answer, ttl_ms, ANSWERS_MAX)
         except SiarError as error:
-            # An answer that is not kept is made again, which is all that happens.
+            # The response is merely built again next time.
             logger.info("An answer was not kept: %s", error)
 
     def count(self, outcome: str, took_us: int) -> None:
-        """One more answer."""
+        """Count a request."""
         self.answers[outcome] += 1
         self.took_us[outcome] += took_us

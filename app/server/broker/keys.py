@@ -1,4 +1,4 @@
-"""Idempotency keys: what each was used for, so that a publisher may send again what it got no answer for."""
+"""Idempotency keys and what each published, so that a publisher can safely repeat a request without a response."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from app.core.units import ServerUs
 from app.server.broker.base import Draft
 
 KEYS_MAX = 10_000
-"""Keys are forgotten oldest first; a publisher retries within seconds, not after ten thousand others."""
+"""The oldest keys are dropped first; a publisher retries within seconds, not after ten thousand other publishes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a key published. The rest is in the draft that repeats it, which is why nothing longer is kept."""
+    """The use of a key; everything else about the notification is in the repeated draft itself."""
 
     fingerprint: str
     offset: int
@@ -37,11 +37,11 @@ class Keys:
 
     @property
     def first_offset(self) -> int | None:
-        """What the oldest key published."""
+        """Offset that the oldest key published."""
         return next(iter(self._uses.values())).offset if self._uses else None
 
     def find(self, draft: Draft) -> Use | None:
-        """What the draft's key published before. Raises `Conflict` when that was something else."""
+        """Return the earlier use of the draft's key, if any. Raises `Conflict` if it published other content."""
         if draft.idempotency_key is None:
             return None
         use = self._uses.get(draft.idempotency_key)
@@ -52,14 +52,14 @@ class Keys:
         return use
 
     def remember(self, key: str, use: Use) -> None:
-        """Note a use; beyond the bound the oldest is forgotten."""
+        """Store a use; drop the oldest one beyond `KEYS_MAX`."""
         self._uses[key] = use
         if len(self._uses) > KEYS_MAX:
             self._uses.popitem(last=False)
 
 
 def fingerprint(draft: Draft) -> str:
-    """What must be the same for a repeat; `due_us` is left out, since a retry may stamp anew."""
+    """Return a hash of the content that a repeat must share; `due_us` is left out, since a retry may set it anew."""
     devices = draft.targets.devices
     content = [
         draft.title,

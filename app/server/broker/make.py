@@ -1,4 +1,4 @@
-"""The broker that the settings ask for."""
+"""Creates the broker that the settings name."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from app.server.broker.sqlite.journal import Journal
 from app.settings import Settings
 
 HANDOVER_S = 12.0
-"""A worker waits so long for the one that it replaces, which drains for at most 7 s."""
+"""Wait of a worker for its predecessor, which drains for at most 7 s."""
 
 CHECK_S = 2.0
-"""Before a server is started: a predecessor that has been killed may need a moment to end."""
+"""Wait before a start: a predecessor that was killed may need a moment to end."""
 
 REDIS_START_S = 10.0
-"""Before a server is started: a Redis that was started beside it may need a moment to load what it holds."""
+"""Wait before a start: a Redis that starts at the same time may need a moment to load its data."""
 
 TRY_AGAIN_S = 0.25
+"""Pause between two attempts to reach Redis."""
 
 logger = logging.getLogger("siar.broker")
 
 
 def make_broker(settings: Settings) -> Broker:
-    """Order and history where `SIAR_BROKER` says.
+    """Create the broker that `SIAR_BROKER` names.
 
-    Raises `SettingError`, `Unfit` (in use, not writable) or `StoreError` (damaged, foreign) in words. Waits for a
-    Redis that is away: a worker that gave up would take the whole server with it, while its siblings still serve.
+    Raises `SettingError`, `Unfit` (in use, not writable) or `StoreError` (damaged, foreign), each with a message for
+    people. Waits while Redis is unreachable: a worker that failed would stop the whole server, siblings included.
     """
     url = parse_broker_url(settings.broker)
     bounds = {
@@ -43,7 +44,7 @@ def make_broker(settings: Settings) -> Broker:
         "age_max_us": settings.history_age_s * 1_000_000,
     }
     if url.redis is not None:
-        # Several processes have no rooms at all; the worker that takes another's place has that one's.
+        # With several workers there are no rooms; a single worker passes its server's name to its successor.
         server = clock.timebase() if settings.workers == 1 else ""
         return _shared(url.redis, settings.broker_ca, bounds, server)
     if url.path is None:
@@ -57,17 +58,17 @@ def make_broker(settings: Settings) -> Broker:
 
 
 def make_history_cache(settings: Settings, broker: Broker) -> HistoryCache | None:
-    """Where answers to who asks for history are kept, if the settings ask for it."""
+    """Return the cache for history responses, if the settings enable it."""
     if not settings.history_cache_ttl_s:
         return None
     from app.server.broker.redis.broker import RedisBroker
 
-    assert isinstance(broker, RedisBroker)  # as the settings have been checked for
+    assert isinstance(broker, RedisBroker)  # ensured by the settings' validation
     return broker.history_cache(ttl_s=settings.history_cache_ttl_s)
 
 
 def check_broker(settings: Settings) -> None:
-    """Raise now, in words, what `make_broker` would raise in a worker, where nobody reads it."""
+    """Raise at start what `make_broker` would raise in a worker, where nobody would read it."""
     url = parse_broker_url(settings.broker)
     if settings.broker_ca and not Path(settings.broker_ca).is_file():
         raise SettingError(f"SIAR_BROKER_CA is {settings.broker_ca}: there is no such file.")
@@ -79,20 +80,20 @@ def check_broker(settings: Settings) -> None:
 
 
 def _shared(address: RedisAddress, ca_file: str, bounds: dict[str, int], server: str) -> Broker:
-    # Not at the top: who serves from one process needs neither the library nor the time to load it.
+    # Imported here: a server without Redis needs neither the library nor the time to load it.
     from app.server.broker.redis.broker import RedisBroker
     from app.server.broker.redis.link import RedisLink
 
-    is_told = False
+    is_logged = False
     while True:
         link = RedisLink(address, ca_file=ca_file)
         try:
             return RedisBroker(link, **bounds, server=server)
         except BrokerAway as error:
             link.hang_up()
-            if not is_told:
+            if not is_logged:
                 logger.warning("%s Waiting for it.", error)
-                is_told = True
+                is_logged = True
             time.sleep(TRY_AGAIN_S)
 
 

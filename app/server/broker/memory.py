@@ -1,4 +1,4 @@
-"""The broker within one process: a counter, two rings, the keys and a lock."""
+"""The broker within one process: a counter, two histories, idempotency keys and a lock."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from app.server.broker.history import History
 from app.server.broker.keys import Keys, Use, fingerprint
 
 TRIAL_HISTORY_COUNT = 20_000
-"""Enough for a trial of 5 minutes at 60/s; a client that breaks off in a trial resumes from it."""
+"""Enough for a trial of 5 minutes at 60/s, so that a client that loses its connection in a trial can resume."""
 
 
 class MemoryBroker:
-    """`memory://`: order and history that end with the process; each start is a new epoch."""
+    """`memory://`: order and history that end with the process. Each start begins a new epoch."""
 
     def __init__(self, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
         self._epoch = secrets.token_hex(4)
@@ -33,18 +33,18 @@ class MemoryBroker:
         self._watchers: list[Watcher] = []
         self._lock = threading.RLock()
         self.durability = ""
-        """How safe is what was published, where that is not ours to decide."""
+        """Durability in words; empty, because it ends with the process."""
 
     def listen(self, listener: Listener) -> None:
-        """Tell `listener` of every notification from now on."""
+        """Call `listener` with every notification from now on."""
         self._listeners.append(listener)
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` of what becomes of the broker itself; within one process nothing does."""
+        """Report state changes of the broker to `watcher`; within one process there are none."""
         self._watchers.append(watcher)
 
     def position(self) -> Position:
-        """The position of the newest notification; when it is told, every listener has been told of that one."""
+        """Return the position of the newest notification, which all listeners have got when this returns."""
         with self._lock:
             return self._position()
 
@@ -52,7 +52,7 @@ class MemoryBroker:
         return Position(self._epoch, self._offset)
 
     def publish(self, draft: Draft) -> Published:
-        """Order, keep and hand on. Raises `Conflict` when the idempotency key stands for something else."""
+        """Assign an offset, store and deliver. Raises `Conflict` if the idempotency key published other content."""
         with self._lock:
             use = self._keys.find(draft)
             if use is not None:
@@ -60,7 +60,7 @@ class MemoryBroker:
             offset = self._offset + 1
             notification = self._built(draft, offset, due_us=draft.due_us, sent_us=clock.now_us())
             self._keep(notification, draft)
-            # Only now: one that cannot be encoded or kept must not leave a hole in the order.
+            # Assigned last: a notification that cannot be encoded or stored must not leave a hole in the order.
             self._offset = offset
             (self._trials if draft.trial else self._operator).append(notification)
             recipients = self._tell(notification)
@@ -70,17 +70,17 @@ class MemoryBroker:
 
     @property
     def has_rooms(self) -> bool:
-        """Always: nobody else is there."""
+        """Always True: there is no other server."""
         return True
 
     def leave_rooms(self) -> None:
-        """Nobody waits for them."""
+        """Do nothing: no other server waits for the rooms."""
 
     def close(self) -> None:
-        """Nothing outlives the process."""
+        """Do nothing: the memory is freed with the process."""
 
     def _tell(self, notification: Notification) -> dict[str, int]:
-        """Tell every listener; how many connections it went to, by transport."""
+        """Call every listener; return the count of connections reached, by transport."""
         recipients: dict[str, int] = {}
         for listener in self._listeners:
             for transport, count in listener(notification).items():
@@ -88,10 +88,10 @@ class MemoryBroker:
         return recipients
 
     def _keep(self, notification: Notification, draft: Draft) -> None:
-        """Nothing beneath the rings. A broker that has something raises `NotKept` when it fails."""
+        """Store a notification durably; here nothing. A subclass raises `NotKept` when it cannot."""
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
-        """Whether history holds everything after `since` that `wanted` would get."""
+        """Return True if history holds everything after `since` that `wanted` matches."""
         with self._lock:
             now_us = clock.now_us()
             self._operator.expire(now_us)
@@ -99,18 +99,18 @@ class MemoryBroker:
             return self._is_known(since) and self._lost_through(wanted) <= since.offset
 
     def earlier(self, draft: Draft) -> Published | None:
-        """What the draft's idempotency key published before, if it did. Raises `Conflict` as `publish` does."""
+        """Return what the draft's idempotency key published before, if anything. Raises `Conflict`."""
         with self._lock:
             use = self._keys.find(draft)
             return None if use is None else self._repeated(draft, use)
 
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
-        """Call `start` with what was missed since, while nobody can publish."""
+        """Call `start` with the replay after `since`, while nobody can publish."""
         with self._lock:
             start(Replay(None, ()) if since is None else self._missed(since, wanted))
 
     def history(self, after: int, limit: int) -> tuple[Notification, ...]:
-        """The operator's notifications to everyone after an offset, oldest first."""
+        """Return the operator's notifications to everyone after an offset, oldest first."""
         with self._lock:
             found = []
             for notification in self._operator.after(after, clock.now_us()):
@@ -134,7 +134,7 @@ class MemoryBroker:
         )
 
     def _repeated(self, draft: Draft, use: Use) -> Published:
-        """What the key published then: the draft has the same content, and the use has the rest."""
+        """Rebuild what the key published: the draft has the same content, and `use` has the rest."""
         notification = self._built(draft, use.offset, due_us=use.due_us, sent_us=use.sent_us)
         return Published(notification, use.recipients, repeated=True)
 
@@ -142,9 +142,10 @@ class MemoryBroker:
         return position.epoch == self._epoch and position.offset <= self._offset
 
     def _lost_through(self, wanted: Filter) -> int:
-        """The highest offset that history pushed out and that `wanted` might have got.
+        """Return the highest dropped offset that `wanted` might have matched.
 
-        A trial belongs to who measures in it: for a stream that names its topics, only trials that it names count.
+        Trials matter only to clients that take part: a subscription that names its topics counts only trials it
+        names.
         """
         if wanted.topics is not None and not any(is_trial_topic(topic) for topic in wanted.topics):
             return self._operator.lost_through
@@ -159,11 +160,11 @@ class MemoryBroker:
         lost_through = self._lost_through(wanted)
         if known and lost_through <= after:
             return Replay(None, missed)
-        # The client stands just before what it is about to get: a position must never go backwards.
+        # The position lies just before the first notification of the replay: it must never move backwards.
         stands_at = Position(self._epoch, missed[0].offset - 1 if missed else self._offset)
         return Replay(Gap(after + 1, lost_through, "expired" if known else "epoch", stands_at), missed)
 
 
 def use_of(draft: Draft, notification: Notification, recipients: dict[str, int]) -> Use:
-    """What is kept of the use of a draft's key."""
+    """Return what is stored about the use of a draft's idempotency key."""
     return Use(fingerprint(draft), notification.offset, notification.due_us, notification.sent_us, recipients)

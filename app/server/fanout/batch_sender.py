@@ -1,7 +1,7 @@
-"""How the same bytes reach a lot of sockets: by one call of the kernel where it lets us (ring.py), else by one `send` each.
+"""The batch sender writes the same bytes to many sockets: by io_uring where available (ring.py), else by `send` calls.
 
-outlets, their descriptors, data -> lots, and between two of them a look whether to pause
-                                 -> how many bytes each took, or its error's number, negative
+Connections are written to in lots: one lot is one system call, or up to `LOT_MAX` calls of `send`. Between two lots
+the caller may pause. The result is the count of bytes that each socket took, or its negative error number.
 """
 
 from __future__ import annotations
@@ -24,73 +24,78 @@ from app.server.fanout.ring import LOT_MAX, SEND, Ring
 logger = logging.getLogger("siar.sending")
 
 LOTS = 8
-"""Between two of them it is looked whether to pause, and no more: half of a round of a thousand, as a publisher helps to write
-it, goes without going back to whoever decides. By itself a lot cost some 16 us of Python, out of cold caches: three sends."""
+"""Lots of one call. 512 connections are a publisher's half of a round of a thousand, so that one call suffices for
+it. A lot in a call of its own cost some 16 us of Python with cold caches, as much as three sends."""
 
-ROW_MAX = LOTS * LOT_MAX
+SENDS_MAX = LOTS * LOT_MAX
+"""Most connections of one call."""
 
-ROOM_BYTES = 131_072
-"""For what is sent; more is taken where one notification is longer."""
+BUFFER_BYTES = 131_072
+"""Initial size of the buffer for the data; it grows for a longer notification."""
 
 AT_ONCE = "io_uring"
 ONE_BY_ONE = "send"
 
 STAMPED_LOT = 8
-"""Connections that share a stamp, where one call sends to several: the last one's is too early by what seven sends take,
-some 35 us. A stamp for each would need a call for each, and the instrument would measure another server."""
+"""Connections that share a timestamp where one system call sends to several. The last one's is too early by the time
+of seven sends, some 35 us. A timestamp each would need a call each, and the instrument would measure another
+server."""
 
 
 @dataclass(slots=True)
 class Pause:
-    """When to stop amid a row."""
+    """A condition that stops the writing to a run of connections."""
 
     is_due: Callable[[], bool]
-    """Asked again and again, behind some that have been written to."""
+    """Checked after every `every` connections."""
     every: int = LOT_MAX
-    """Connections between two times, `LOT_MAX` at most."""
+    """Connections between two checks, `LOT_MAX` at most."""
 
 
 class Sender:
-    """The one or the other; opens its ring with the first use, in the process that will use it. Has no lock."""
+    """Sends by io_uring or one by one; opens the ring at first use, after any fork. Not thread-safe."""
 
     def __init__(self, *, at_once: bool = False) -> None:
         self._wants_ring = at_once
         self._ring: Ring | None = None
         self._data = b""
-        """What is in the ring's room."""
-        self._room = mmap.mmap(-1, ROOM_BYTES)
-        """Where all of the ring's entries point to."""
-        self._has_fallen_short = False
+        """The current content of the ring's buffer."""
+        self._buffer = mmap.mmap(-1, BUFFER_BYTES)
+        """The buffer that all entries of the ring point to."""
+        self._is_shortfall_logged = False
 
     @property
     def way(self) -> str:
-        """`AT_ONCE` or `ONE_BY_ONE`."""
+        """The way of sending, `AT_ONCE` or `ONE_BY_ONE`."""
         return ONE_BY_ONE if self._opened() is None else AT_ONCE
 
     def send(
-        self, row: CursorRuns, begin: int, end: int, data: bytes, pause: Pause | None = None
+        self, runs: CursorRuns, begin: int, end: int, data: bytes, pause: Pause | None = None
     ) -> tuple[int, list[int] | None]:
-        """`data` to those from `begin` to before `end`, `ROW_MAX` at most, none of which has ended, or until `pause` is due.
+        """Send `data` to the connections from `begin` to `end` (exclusive), until `pause` is due.
 
-        To how many, and how many bytes each of those took; `None`: all of them.
+        They are open, and `SENDS_MAX` at most. Return to how many it was sent, and how many bytes each of them took
+        (`None`: each took everything).
         """
         ring, size, total = self._opened(), len(data), end - begin
         if ring is not None:
-            self._lay(ring, row.fds[begin:end], data)
+            self._fill(ring, runs.fds[begin:end], data)
         every = LOT_MAX if pause is None else pause.every
         results: list[int] | None = None
         done = 0
         while done < total:
             count = min(every, total - done)
             if ring is None:
-                outlets = row.outlets[begin + done : begin + done + count]
-                some = _shortened(_one_by_one(outlets, data), data)
+                connections = runs.connections[begin + done : begin + done + count]
+                some = _shortened(_one_by_one(connections, data), data)
             else:
                 some = ring.go(count, size)
                 if some is not None and len(some) < count:
-                    self._tell(len(some), count)
-                    some += _one_by_one(row.outlets[begin + done + len(some) : begin + done + count], data)
-                    self._lay(ring, row.fds[begin + done + count : end], data)
+                    self._log_shortfall(len(some), count)
+                    some += _one_by_one(
+                        runs.connections[begin + done + len(some) : begin + done + count], data
+                    )
+                    self._fill(ring, runs.fds[begin + done + count : end], data)
             if some is not None and results is None:
                 results = [size] * done
             if results is not None:
@@ -101,50 +106,50 @@ class Sender:
         return done, results
 
     def send_stamped(
-        self, row: CursorRuns, begin: int, end: int, data: bytes, pause: Pause | None = None
+        self, runs: CursorRuns, begin: int, end: int, data: bytes, pause: Pause | None = None
     ) -> tuple[int, list[int] | None, list[int]]:
-        """The same, and the time (`clock.monotonic_ns`) right before each send, or before the call that brings several."""
+        """Do the same, and return the time (`clock.monotonic_ns`) right before each send or the call for several."""
         is_one_by_one = self._opened() is None
         every = LOT_MAX if is_one_by_one else STAMPED_LOT
         results, stamps_ns = [], []
         for at in range(begin, end, every):
             count = min(every, end - at)
             if is_one_by_one:
-                of_these, stamps = _one_by_one_stamped(row.outlets[at : at + count], data)
+                lot_results, stamps = _one_by_one_stamped(runs.connections[at : at + count], data)
             else:
                 stamps = [clock.monotonic_ns()] * count
-                _, told = self.send(row, at, at + count, data)
-                of_these = [len(data)] * count if told is None else told
-            results += of_these
+                _, taken = self.send(runs, at, at + count, data)
+                lot_results = [len(data)] * count if taken is None else taken
+            results += lot_results
             stamps_ns += stamps
             if pause is not None and pause.is_due():
                 break
         return len(results), _shortened(results, data), stamps_ns
 
-    def _lay(self, ring: Ring, fds: array[int], data: bytes) -> None:
+    def _fill(self, ring: Ring, fds: array[int], data: bytes) -> None:
         size = len(data)
         if data is not self._data:
-            if size > len(self._room):
-                self._room = mmap.mmap(-1, size)
+            if size > len(self._buffer):
+                self._buffer = mmap.mmap(-1, size)
                 self._point(ring)
-            self._room[:size] = data
+            self._buffer[:size] = data
             self._data = data
         ring.lay(fds, array("I", [size]) * len(fds))
 
     def _point(self, ring: Ring) -> None:
-        address = ctypes.addressof(ctypes.c_char.from_buffer(self._room))
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         ring.point(array("Q", [address]) * ring.places, array("I", [0]) * ring.places)
 
-    def _tell(self, taken: int, wanted: int) -> None:
-        if not self._has_fallen_short:
-            self._has_fallen_short = True
+    def _log_shortfall(self, taken: int, wanted: int) -> None:
+        if not self._is_shortfall_logged:
+            self._is_shortfall_logged = True
             logger.warning("io_uring took %d of %d sends; the rest goes one by one.", taken, wanted)
 
     def _opened(self) -> Ring | None:
         if self._wants_ring:
             self._wants_ring = False
             try:
-                self._ring = Ring(SEND, ROW_MAX)
+                self._ring = Ring(SEND, SENDS_MAX)
                 self._point(self._ring)
             except OSError as error:
                 logger.info("No io_uring here (%s); every connection has a `send` of its own.", error)
@@ -155,35 +160,37 @@ def _shortened(results: list[int], data: bytes) -> list[int] | None:
     return None if results.count(len(data)) == len(results) else results
 
 
-def _one_by_one(outlets: Sequence[DetachedConnection], data: bytes) -> list[int]:
+def _one_by_one(connections: Sequence[DetachedConnection], data: bytes) -> list[int]:
     results: list[int] = []
-    sends = _sends(outlets, data)
-    while len(results) < len(outlets):
-        try:  # `extend` keeps what it was given before one fails, and the next time goes on behind that one.
+    sends = _sends(connections, data)
+    while len(results) < len(connections):
+        try:  # `extend` keeps the results before a failure, and the iterator continues after the failed connection.
             results.extend(sends)
         except Exception as error:  # noqa: BLE001 - one connection's bug must not end the writing to all others
-            results.append(_number_of(error))
+            results.append(_negative_errno(error))
     return results
 
 
-def _one_by_one_stamped(outlets: Sequence[DetachedConnection], data: bytes) -> tuple[list[int], list[int]]:
+def _one_by_one_stamped(
+    connections: Sequence[DetachedConnection], data: bytes
+) -> tuple[list[int], list[int]]:
     rows: list[tuple[int, int]] = []
-    pairs = zip(iter(clock.monotonic_ns, None), _sends(outlets, data))  # noqa: B905 - the first one has no end
-    while len(rows) < len(outlets):
+    pairs = zip(iter(clock.monotonic_ns, None), _sends(connections, data))  # noqa: B905 - the first one has no end
+    while len(rows) < len(connections):
         try:
             rows.extend(pairs)
         except Exception as error:  # noqa: BLE001 - as above
-            rows.append((clock.monotonic_ns(), _number_of(error)))
+            rows.append((clock.monotonic_ns(), _negative_errno(error)))
     return [taken for _, taken in rows], [stamp_ns for stamp_ns, _ in rows]
 
 
-def _sends(outlets: Sequence[DetachedConnection], data: bytes) -> Iterator[int]:
-    """The class's own `send`, called from C; all are of one class (`takeover.RawSocket`), so none is bound to its object."""
-    sockets: list[Any] = [each.sock for each in outlets]
+def _sends(connections: Sequence[DetachedConnection], data: bytes) -> Iterator[int]:
+    """Return the results of `send`, called from C unbound: all sockets are of one class (`takeover.RawSocket`)."""
+    sockets: list[Any] = [each.sock for each in connections]
     return map(type(sockets[0]).send, sockets, repeat(data)) if sockets else iter(())
 
 
-def _number_of(error: Exception) -> int:
+def _negative_errno(error: Exception) -> int:
     if isinstance(error, BlockingIOError):
         return -errno.EAGAIN
     if not isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""One stream and the connections that read it."""
+"""A channel is one stream and the connections that read it."""
 
 from __future__ import annotations
 
@@ -10,86 +10,87 @@ from app.server.fanout.stream import Stream
 
 
 class Channel:
-    """One stream and those who read it."""
+    """One stream, its members, and those of them that are blocked. Call its methods under the flusher's lock."""
 
-    __slots__ = ("_row", "_turn", "appended_us", "blocked", "members", "recording", "stream")
+    __slots__ = ("_rounds", "_runs", "appended_us", "blocked", "members", "recorder", "stream")
 
     def __init__(self) -> None:
         self.stream = Stream()
         self.appended_us = clock.monotonic_us()
-        """When a frame came last, by the monotonic clock."""
+        """Time of the last append (monotonic)."""
         self.members: dict[DetachedConnection, int] = {}
-        """Since when each reads here (server time base)."""
+        """Members in the order of joining, and the time of it (server time base)."""
         self.blocked: set[DetachedConnection] = set()
-        """Those whose kernel buffer is full: the loop serves them when it is not."""
-        self.recording: Recorder | None = None
-        """Where it is noted when the kernel took what; on only while somebody measures."""
-        self._turn = 0
-        self._row: CursorRuns | None = None
-        """The members as they are written to; made anew when one came or left. A round keeps the one it began with."""
+        """Members whose send buffer is full: the loop writes to them when they are writable again."""
+        self.recorder: Recorder | None = None
+        """Records when the kernel took which bytes; set only during a measurement."""
+        self._rounds = 0
+        """Count of completed rounds, from which the rotation follows."""
+        self._runs: CursorRuns | None = None
+        """The members in writing order; rebuilt after a change. A round keeps the one that it began with."""
 
-    def add(self, outlet: DetachedConnection) -> None:
-        """From now on `outlet` reads here."""
+    def add(self, connection: DetachedConnection) -> None:
+        """Add a member, which reads from the stream's end on."""
         self.catch_up()
-        self.members[outlet] = clock.now_us()
-        self._row = None
-        if outlet.is_blocked:
-            self.blocked.add(outlet)
-        if self.recording is not None:
-            self.recording.joined(self, outlet)
+        self.members[connection] = clock.now_us()
+        self._runs = None
+        if connection.is_blocked:
+            self.blocked.add(connection)
+        if self.recorder is not None:
+            self.recorder.joined(self, connection)
 
-    def remove(self, outlet: DetachedConnection) -> None:
-        """It reads no more."""
+    def remove(self, connection: DetachedConnection) -> None:
+        """Remove a member."""
         self.catch_up()
-        self.members.pop(outlet, None)
-        self._row = None
-        self.blocked.discard(outlet)
+        self.members.pop(connection, None)
+        self._runs = None
+        self.blocked.discard(connection)
 
     def catch_up(self) -> None:
-        """Let each of the members know by itself where it stands."""
-        if self._row is not None:
-            self._row.catch_up()
+        """Write the cursors of the runs back into the members."""
+        if self._runs is not None:
+            self._runs.catch_up()
 
-    def wrote(self, outlet: DetachedConnection, handed_ns: int) -> None:
-        """The kernel has everything up to `outlet`'s cursor, by a write that began at `handed_ns`."""
-        if self.recording is not None:
-            self.recording.note(outlet, outlet.cursor, handed_ns)
+    def wrote(self, connection: DetachedConnection, handed_ns: int) -> None:
+        """Record that the kernel has everything up to the member's cursor, by a write that began at `handed_ns`."""
+        if self.recorder is not None:
+            self.recorder.note(connection, connection.cursor, handed_ns)
 
-    def is_settled(self, row: CursorRuns) -> bool:
-        """Whether `row` are its members, and the kernel has taken from all of them what it was given."""
-        return row is self._row and not self.blocked
+    def is_settled(self, runs: CursorRuns) -> bool:
+        """Return True while `runs` are the current members and none of them is blocked."""
+        return runs is self._runs and not self.blocked
 
-    def in_turn(self) -> tuple[CursorRuns, int]:
-        """Everyone, and with whom to begin: another one each time, so that over time nobody is always last.
+    def start_round(self) -> tuple[CursorRuns, int]:
+        """Return the members and the index of the first to write to, which rotates so that nobody is always last.
 
-        measurement.md section 2: delay grows with the position in a broadcast.
+        Delay grows with the position in a broadcast (measurement.md section 2).
         """
-        if self._row is None:
-            self._row = CursorRuns(self.members)
-        return self._row, self._turn % len(self.members) if self.members else 0
+        if self._runs is None:
+            self._runs = CursorRuns(self.members)
+        return self._runs, self._rounds % len(self.members) if self.members else 0
 
-    def rest(self) -> None:
-        """Everyone has everything: the next round begins with somebody else.
+    def finish_round(self) -> None:
+        """Rotate the start of the next round; called when all members have everything.
 
-        Rounds that follow each other do not: who is passed by on the way would be the first of the one and the last of the
-        next, and wait for two.
+        Rounds that follow each other directly keep their start: a member that the rotation skips would be first in
+        one and last in the next, and wait for two rounds.
         """
-        self._turn += 1
+        self._rounds += 1
 
     def trim(self, reached: int) -> None:
-        """Forget what everyone has, when whoever is not blocked stands at `reached` or further on.
+        """Drop the frames that all members have, where those that are not blocked have reached at least `reached`.
 
-        A blocked one may stand further on than that: what is written to it alone, a ping, takes along all there is.
+        A blocked member may be beyond that: a write for it alone, such as a ping, also writes its part of the stream.
         """
-        self.stream.trim(min([reached, *(outlet.cursor for outlet in self.blocked)]))
+        self.stream.trim(min([reached, *(connection.cursor for connection in self.blocked)]))
 
     def too_slow(self, *, frames_max: int, bytes_max: int) -> list[DetachedConnection]:
-        """Who is further behind than allowed."""
+        """Return the slow consumers: members that are further behind than allowed."""
         stream = self.stream
         if stream.frame_count <= frames_max and stream.end - stream.start <= bytes_max:
-            return []  # Nobody can be: the stream does not reach back that far.
+            return []  # The stream itself keeps less than that.
         return [
-            outlet
-            for outlet in self.blocked
-            if outlet.waiting_bytes > bytes_max or stream.frames_behind(outlet.cursor) > frames_max
+            connection
+            for connection in self.blocked
+            if connection.waiting_bytes > bytes_max or stream.frames_behind(connection.cursor) > frames_max
         ]

@@ -1,4 +1,4 @@
-"""Why a subscription ended: every value of the label `reason` of siar_closed_connections_total."""
+"""The reasons why a subscription ended: the values of the label `reason` of siar_closed_connections_total."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Closed = Literal[
 
 CLOSED_BY_CLIENT: Final = "client_closed"
 CLOSED_BY_SERVER: Final = "server_closed"
-"""Its session ended for another reason than those below."""
+"""The session ended for a reason other than those below."""
 CLOSED_DRAIN: Final = "server_drain"
 CLOSED_HISTORY: Final = "history_broken"
-"""The next notification does not follow the last one: the client reconnects and is told of the gap."""
+"""History has a hole: the client is disconnected, and learns of the gap when it reconnects."""
 CLOSED_LOST: Final = "connection_lost"
 """The kernel gave up: a reset, or a peer that acknowledged nothing for TCP_USER_TIMEOUT."""
 CLOSED_OPERATOR: Final = "operator"

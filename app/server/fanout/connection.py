@@ -1,12 +1,12 @@
-"""A connection that was taken over: its socket, what waits to be written to it, and who is told what it reads.
+"""A detached connection: its socket and the bytes that wait to be written to it.
 
-What waits is, in this order:
+Bytes wait in three places and leave in this order:
 
-    _own       bytes for it alone, of which the kernel may have taken a part
-    _later     more for it alone, made piece by piece when there is room (what a client missed), and what came behind
-    stream     what everyone gets, from `cursor` on
+    _own       bytes for this connection alone; the kernel may have taken a part of them
+    _backlog   the replay, produced piece by piece when there is room, and what was written after it
+    stream     what all connections of the channel get, from `cursor` on
 
-No thread, no queue: an idle outlet is a socket, a number and a few references.
+There is no thread and no queue per connection: an idle one is a socket, a number and a few references.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Protocol
 
 from app import clock
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_LOST, CLOSED_SLOW, Closed
-from app.server.fanout.replay_backlog import ReplayBacklog
 from app.server.fanout.stream import Stream
 from app.server.wsgi import epoll
 from app.server.wsgi.loop import Loop
@@ -29,47 +28,47 @@ from app.server.wsgi.takeover import RawSocket
 logger = logging.getLogger("siar.outlet")
 
 READ_BYTES = 1024
-"""Of a peer at a time: the tiniest frames that fit take about a turn of the loop."""
+"""Bytes that one `recv` takes: as many of the smallest frames as fit take about one iteration of the loop."""
 
 WRITE_BYTES_MAX = 131_072
-"""Of one call: about what a modest send buffer takes at once."""
+"""Upper bound of one write, about what a modest send buffer takes at once."""
 
 PUSH_US = 2_000
-"""Of writing to one peer that takes it as fast as it is written; the loop goes on with it when others have had their turn."""
+"""Time limit of writing to one peer that takes everything at once. The loop continues with it after the others."""
 
 GOODBYE_US = 2_000_000
-"""How long a peer may take to answer our end with its own."""
+"""Time limit for a peer to answer our FIN with its own."""
 
 
 class JoinedChannel(Protocol):
-    """What a connection needs of those it shares a stream with: `Audience`."""
+    """The channel as a connection uses it."""
 
     blocked: set[DetachedConnection]
 
     @property
     def stream(self) -> Stream:
-        """What all of them get."""
+        """The frames that all members get."""
         ...
 
-    def add(self, outlet: DetachedConnection) -> None:
-        """Begin to read here."""
+    def add(self, connection: DetachedConnection) -> None:
+        """Add a member."""
         ...
 
-    def remove(self, outlet: DetachedConnection) -> None:
-        """Read here no more."""
+    def remove(self, connection: DetachedConnection) -> None:
+        """Remove a member."""
         ...
 
     def catch_up(self) -> None:
-        """Let each connection know by itself where it stands."""
+        """Write the members' shared cursors back into each of them."""
         ...
 
-    def wrote(self, outlet: DetachedConnection, handed_ns: int) -> None:
-        """Note a write that the kernel has taken."""
+    def wrote(self, connection: DetachedConnection, handed_ns: int) -> None:
+        """Record a write that the kernel has taken."""
         ...
 
 
 class ConnectionHost(Protocol):
-    """What a connection needs of who writes to all of them: `Broadcaster`."""
+    """The flusher as a connection uses it."""
 
     bytes_max: int
     ending: set[DetachedConnection]
@@ -81,196 +80,197 @@ class ConnectionHost(Protocol):
 
     @property
     def lock(self) -> threading.RLock:
-        """The lock over every connection."""
+        """The lock over all connections and channels."""
         ...
 
 
 class WriteState:
-    """What a round reads of each connection, side by side: between two rounds all of it leaves the processor's caches."""
+    """The fields that a flush reads of each connection, kept together because its CPU caches are cold."""
 
-    __slots__ = ("audience", "is_blocked", "sock", "stands_at")
+    __slots__ = ("channel", "is_blocked", "sock", "stored_cursor")
 
 
 class DetachedConnection(WriteState):
     """A detached connection. Its methods may be called from any thread.
 
     1. Bytes leave in the order described above and never in the middle of a frame of the stream.
-    2. `on_closed` is called once, whoever ended the connection: when its end begins, not when the last byte has gone.
-       Neither it nor `on_data` may wait.
+    2. `on_closed` is called once, whoever ended the connection: when its end begins, not when the last byte has left.
+       Neither it nor `on_data` may block.
     """
 
-    __slots__ = (
-        "_ending", "_frame_bytes", "_is_deaf", "_later", "_own", "broadcaster", "fd",
-    )  # fmt: skip
+    __slots__ = ("_backlog", "_ending", "_frame_bytes", "_is_read_paused", "_own", "fd", "flusher")
 
-    def __init__(self, broadcaster: ConnectionHost, sock: RawSocket) -> None:
-        self.broadcaster = broadcaster
+    def __init__(self, flusher: ConnectionHost, sock: RawSocket) -> None:
+        self.flusher = flusher
         self.sock: RawSocket | None = sock
         """`None` once it has ended."""
         self.fd = sock.fileno()
-        self.audience: JoinedChannel | None = None
-        """With whom it shares a stream."""
-        self.stands_at = 0
-        """Where it stands in that stream, unless its audience knows better (cursor_runs.py): ask `cursor`."""
+        self.channel: JoinedChannel | None = None
+        """The channel whose stream it reads; `None` before `join` and after `leave`."""
+        self.stored_cursor = 0
+        """Its cursor, unless the channel's runs hold a newer one (cursor_runs.py): use `cursor` instead."""
         self.is_blocked = False
-        """Whether it waits for the kernel to take bytes again."""
+        """The kernel's send buffer is full, and the loop waits for it to become writable."""
         self._own: bytes | bytearray = b""
-        """What waits is added to, and taken from the front of, a `bytearray`: thousands of packets may wait here one by
-        one (engine_outgoing.py), and a copy of all for each of them would stop the server."""
+        """A `bytearray` once something is appended. Thousands of packets may wait here one by one
+        (socket_io/engine/outgoing.py), and copying all of them for each new one would stop the server."""
         self._frame_bytes = 0
-        """Of `_own`, at its front: the rest of a frame of the stream."""
-        self._later: ReplayBacklog | None = None
-        self._is_deaf = False
-        """Whether what the peer writes stays in the kernel."""
+        """Length of the rest of a stream frame at the front of `_own`."""
+        self._backlog: _ReplayBacklog | None = None
+        self._is_read_paused = False
+        """Reading is paused: the peer's bytes stay in the kernel's receive buffer."""
         self._ending: Closed | None = None
-        """Why it ends as soon as nothing waits any more."""
+        """Reason of the end, set while the last bytes are still waiting."""
 
     @property
     def cursor(self) -> int:
-        """Where it stands in its stream."""
-        if self.audience is not None:
-            self.audience.catch_up()
-        return self.stands_at
+        """Its position in the channel's stream, in bytes."""
+        if self.channel is not None:
+            self.channel.catch_up()
+        return self.stored_cursor
 
     @cursor.setter
     def cursor(self, place: int) -> None:
-        if self.audience is not None:
-            self.audience.catch_up()
-        self.stands_at = place
+        if self.channel is not None:
+            self.channel.catch_up()
+        self.stored_cursor = place
 
     def on_data(self, data: bytes) -> None:
-        """The peer wrote `data`."""
+        """Handle bytes from the peer."""
         raise NotImplementedError
 
     def on_closed(self, reason: Closed) -> None:
-        """The connection ends."""
+        """Handle the end of the connection."""
         raise NotImplementedError
 
     def open(self) -> None:
-        """Begin to listen to the peer; before anything is written."""
+        """Register with the readiness loop. Must precede the first write."""
         assert self.sock is not None
-        self.broadcaster.loop.watch(self.fd, self)
+        self.flusher.loop.watch(self.fd, self)
 
     def on_events(self, events: int) -> None:
-        """The loop saw something. What `recv` says counts: an event may be older than a descriptor's owner."""
-        with self.broadcaster.lock:
+        """Handle readiness. `recv` decides what happened: an event may concern the descriptor's previous owner."""
+        with self.flusher.lock:
             if events & epoll.OUT and self.sock is not None:
                 self._push()
             if events & ~epoll.OUT and self.sock is not None:
                 self._receive(self.sock)
 
     def listen(self, *, wanted: bool) -> None:
-        """Whether to be told what the peer writes; its end is told in any case."""
-        with self.broadcaster.lock:
-            if self.sock is not None and self._is_deaf is wanted:
-                self._is_deaf = not wanted
-                self.broadcaster.loop.want(self.fd, read=wanted, write=self.is_blocked)
+        """Read what the peer writes, or stop reading it. The end of the connection is noticed in any case."""
+        with self.flusher.lock:
+            if self.sock is not None and self._is_read_paused is wanted:
+                self._is_read_paused = not wanted
+                self.flusher.loop.want(self.fd, read=wanted, write=self.is_blocked)
 
-    def write(self, data: bytes, later: Iterator[bytes] | None = None) -> None:
-        """Bytes for this connection alone, ahead of what it has not begun to read of the stream."""
-        with self.broadcaster.lock:
+    def write(self, data: bytes, replay: Iterator[bytes] | None = None) -> None:
+        """Write bytes for this connection alone, before the part of the stream that it has not begun to read.
+
+        `replay` yields further pieces, each requested when there is room for it.
+        """
+        with self.flusher.lock:
             if not self.is_open:
                 return
             self._finish_frame()
             self._add(data)
-            if later is not None:
-                assert self._later is None
-                self._later = ReplayBacklog(later)
+            if replay is not None:
+                assert self._backlog is None
+                self._backlog = _ReplayBacklog(replay)
             if not self.is_blocked:
                 self._push()
             else:
                 self.cut_if_slow()
 
     def write_in_order(self, data: bytes) -> None:
-        """Bytes for this connection alone, behind everything that its stream has so far."""
-        with self.broadcaster.lock:
+        """Write bytes for this connection alone, after everything that its stream holds so far."""
+        with self.flusher.lock:
             rest = self._rest_of_the_stream() + data
-            if self._later is not None:  # It still reads what it missed, and this is to come behind that.
-                self._later.behind += rest
+            if self._backlog is not None:  # The replay is still on its way, and this has to follow it.
+                self._backlog.after += rest
                 self.cut_if_slow()
             else:
                 self.write(rest)
 
-    def join(self, audience: JoinedChannel) -> None:
-        """From here on get what `audience` gets."""
-        with self.broadcaster.lock:
+    def join(self, channel: JoinedChannel) -> None:
+        """Receive everything that is appended to the channel from now on."""
+        with self.flusher.lock:
             if self.is_open:
-                self.audience = audience
-                self.cursor = audience.stream.end
-                audience.add(self)
+                self.channel = channel
+                self.cursor = channel.stream.end
+                channel.add(self)
 
     def leave(self) -> None:
-        """Get nothing of the stream any more, nor what is left of what was missed; a goodbye's is."""
-        with self.broadcaster.lock:
+        """Leave the channel and drop the rest of the replay; a goodbye that waits is still written."""
+        with self.flusher.lock:
             if self._ending is None:
-                self._later = None
+                self._backlog = None
                 if self.sock is not None:
-                    self._finish_frame()  # It may stay, as a session that left its namespace does.
-            if self.audience is not None:
-                self.audience.remove(self)
-                self.audience = None
+                    self._finish_frame()  # The connection may stay open, as a session that left its namespace does.
+            if self.channel is not None:
+                self.channel.remove(self)
+                self.channel = None
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still be written to: there is a socket, and no goodbye has been said."""
+        """True while it may be written to: there is a socket, and no goodbye was written."""
         return self.sock is not None and self._ending is None
 
     @property
     def waiting_bytes(self) -> int:
-        """What the kernel has not taken yet; what was missed counts when its turn comes."""
-        behind = self.audience.stream.end - self.cursor if self.audience is not None else 0
-        return len(self._own) + behind + (len(self._later.behind) if self._later is not None else 0)
+        """Bytes that the kernel has not taken yet. The replay counts piece by piece, when it is produced."""
+        unread = self.channel.stream.end - self.cursor if self.channel is not None else 0
+        return len(self._own) + unread + (len(self._backlog.after) if self._backlog is not None else 0)
 
     def block(self) -> None:
-        """The kernel takes no more: have the loop say when it does."""
+        """Wait until the socket is writable: its send buffer is full."""
         if not self.is_blocked and self.sock is not None:
             self.is_blocked = True
-            if self.audience is not None:
-                self.audience.blocked.add(self)
-            self.broadcaster.loop.want(self.fd, read=not self._is_deaf, write=True)
+            if self.channel is not None:
+                self.channel.blocked.add(self)
+            self.flusher.loop.want(self.fd, read=not self._is_read_paused, write=True)
 
     def cut_if_slow(self) -> None:
-        """The stream bounds what it keeps for a blocked reader; what is for this one alone is bounded here."""
-        if self.waiting_bytes > self.broadcaster.bytes_max:
+        """Drop a slow consumer by the bytes for it alone; the flusher bounds what the stream keeps for it."""
+        if self.waiting_bytes > self.flusher.bytes_max:
             self.drop(CLOSED_SLOW)
 
     def drop(self, reason: Closed) -> None:
-        """End the connection now; what waits is dropped, history has it."""
-        with self.broadcaster.lock:
+        """End the connection now. What waits is dropped; a reconnecting client gets it from history."""
+        with self.flusher.lock:
             sock, self.sock = self.sock, None
             if sock is None:
                 return
-            self.broadcaster.loop.forget(self.fd)
-            self.broadcaster.ending.discard(self)
-            self._own, self._later = b"", None
+            self.flusher.loop.forget(self.fd)
+            self.flusher.ending.discard(self)
+            self._own, self._backlog = b"", None
             sock.close()
             if self._ending is None:
-                self._tell_closed(reason)
+                self._notify_closed(reason)
             self.leave()
 
     def finish(self, goodbye: bytes, reason: Closed) -> None:
-        """Write what waits and `goodbye`, then end the connection; a peer that does not take it is cut off."""
-        with self.broadcaster.lock:
+        """Write what waits and `goodbye`, then end the connection; a peer that does not take it in time is dropped."""
+        with self.flusher.lock:
             if not self.is_open:
                 return
             self.write_in_order(goodbye)
-            if self.sock is None:  # That write has found it gone.
+            if self.sock is None:  # The write has found the connection gone.
                 return
             self._ending = reason
-            self.broadcaster.ending.add(self)
-            self._tell_closed(reason)
+            self.flusher.ending.add(self)
+            self._notify_closed(reason)
             self.leave()
             if not self.is_blocked:
-                self._say_goodbye()
-            loop = self.broadcaster.loop
+                self._shut_down_writing()
+            loop = self.flusher.loop
             loop.call_once(GOODBYE_US, lambda: self.drop(reason))
 
-    def _tell_closed(self, reason: Closed) -> None:
-        if self.audience is not None:  # Whoever is told may publish, and it is not to be written to then.
-            self.audience.remove(self)
+    def _notify_closed(self, reason: Closed) -> None:
+        if self.channel is not None:  # `on_closed` may publish, which must not be written to this connection.
+            self.channel.remove(self)
         try:
             self.on_closed(reason)
-        except Exception:  # Its bug is not that of who publishes, nor of those who are written to behind it.
+        except Exception:  # It must fail neither the publisher nor the connections that are written to next.
             logger.exception("The end of a connection failed.")
 
     def _receive(self, sock: RawSocket) -> None:
@@ -287,7 +287,7 @@ class DetachedConnection(WriteState):
             self.on_data(data)
 
     def _push(self) -> None:
-        """Write what waits, as far as the kernel takes it and time allows; the loop calls again for the rest."""
+        """Write until the kernel takes no more or `PUSH_US` have passed; the loop calls again for the rest."""
         until_us = clock.monotonic_us() + PUSH_US
         while self.sock is not None and (data := self._next()):
             handed_ns = clock.monotonic_ns()
@@ -298,17 +298,17 @@ class DetachedConnection(WriteState):
             except OSError:
                 self.drop(self._ending or CLOSED_LOST)
                 return
-            self._took(taken, handed_ns)
+            self._advance(taken, handed_ns)
             if taken < len(data) or clock.monotonic_us() >= until_us:
                 self.block()
                 return
         self._unblock()
         if self._ending is not None:
-            self._say_goodbye()
+            self._shut_down_writing()
 
-    def _say_goodbye(self) -> None:
-        """Our end first: closing with unread bytes would reset the connection and lose what is on its way."""
-        self.broadcaster.ending.discard(self)
+    def _shut_down_writing(self) -> None:
+        """Send FIN first: closing with unread bytes would reset the connection and lose what is in flight."""
+        self.flusher.ending.discard(self)
         if self.sock is not None:
             with contextlib.suppress(OSError):
                 self.sock.shutdown(socket.SHUT_WR)
@@ -316,9 +316,9 @@ class DetachedConnection(WriteState):
     def _unblock(self) -> None:
         if self.is_blocked and self.sock is not None:
             self.is_blocked = False
-            if self.audience is not None:
-                self.audience.blocked.discard(self)
-            self.broadcaster.loop.want(self.fd, read=not self._is_deaf, write=False)
+            if self.channel is not None:
+                self.channel.blocked.discard(self)
+            self.flusher.loop.want(self.fd, read=not self._is_read_paused, write=False)
 
     def _add(self, data: bytes) -> None:
         if not self._own:
@@ -329,52 +329,69 @@ class DetachedConnection(WriteState):
         self._own += data
 
     def _finish_frame(self) -> None:
-        """Take the rest of a frame that the kernel has cut: nothing may come between its halves."""
-        if self.audience is None or self._own or self._later is not None:
+        """Move the rest of a frame that the kernel has cut to `_own`: nothing may come between its halves."""
+        if self.channel is None or self._own or self._backlog is not None:
             return
-        end = self.audience.stream.frame_end(self.cursor)
+        end = self.channel.stream.frame_end(self.cursor)
         if end != self.cursor:
-            self._own = self.audience.stream.read(self.cursor, 1)
+            self._own = self.channel.stream.read(self.cursor, 1)
             self._frame_bytes = len(self._own)
             self.cursor = end
 
     def _rest_of_the_stream(self) -> bytes:
-        """What it has not begun to read, which may be nothing; from now on it counts as read."""
-        if self.audience is None or self.cursor == self.audience.stream.end:
+        """Return what it has not begun to read of the stream, perhaps nothing, and count it as read."""
+        if self.channel is None or self.cursor == self.channel.stream.end:
             return b""
-        stream, pieces = self.audience.stream, []
-        while self.cursor != stream.end:  # A read may give less than was asked for.
+        stream, pieces = self.channel.stream, []
+        while self.cursor != stream.end:  # A read may return less than was requested.
             pieces.append(stream.read(self.cursor, stream.end))
             self.cursor += len(pieces[-1])
         return b"".join(pieces)
 
     def _next(self) -> bytes | bytearray:
-        if not self._own and self._later is not None:
-            self._own = self._later.next()
+        if not self._own and self._backlog is not None:
+            self._own = self._backlog.next()
             if not self._own:
-                self._later = None
+                self._backlog = None
         if self._own:
             return self._own
-        if self.audience is None or self.cursor == self.audience.stream.end:
+        if self.channel is None or self.cursor == self.channel.stream.end:
             return b""
-        return self.audience.stream.read(self.cursor, WRITE_BYTES_MAX)
+        return self.channel.stream.read(self.cursor, WRITE_BYTES_MAX)
 
-    def _took(self, taken: int, handed_ns: int) -> None:
+    def _advance(self, taken: int, handed_ns: int) -> None:
         ends_frame = 0 < self._frame_bytes <= taken
         if self._own:
             self._own = _without_front(self._own, taken)
             self._frame_bytes = max(0, self._frame_bytes - taken)
-        elif self.audience is not None:
+        elif self.channel is not None:
             self.cursor += taken
-        # A frame is with the peer whole, though a ping behind it still waits.
-        if self.audience is not None and (ends_frame or (not self._own and self._later is None)):
-            self.audience.wrote(self, handed_ns)
+        # A frame is complete even when a ping after it still waits.
+        if self.channel is not None and (ends_frame or (not self._own and self._backlog is None)):
+            self.channel.wrote(self, handed_ns)
+
+
+class _ReplayBacklog:
+    """The replay of a client that was away, produced piece by piece, and what was written after it."""
+
+    __slots__ = ("_pieces", "after")
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self.after = bytearray()
+
+    def next(self) -> bytes:
+        """Return the next piece; empty at the end."""
+        piece = next(self._pieces, b"")
+        if not piece:
+            piece, self.after = bytes(self.after), bytearray()
+        return piece
 
 
 def _without_front(data: bytes | bytearray, count: int) -> bytes | bytearray:
     if count == len(data):
         return b""
     if isinstance(data, bytearray):
-        del data[:count]  # Which moves where it begins, and copies nothing.
+        del data[:count]  # Moves the start of the buffer and copies nothing.
         return data
     return bytearray(memoryview(data)[count:]) if count else data

@@ -1,11 +1,12 @@
-"""Those who read one stream, side by side, and where they stand in it: mostly all of them at one place or two.
+"""The members of a channel in writing order, and their positions in its stream as runs of equal cursors.
 
-    outlets:  | 0 ... 311 | 312 ... 999 |
-    runs:     ^ at 5,120  ^ at 4,810          who publishes amid a round parts it
+    connections:  | 0 ... 311 | 312 ... 999 |
+    runs:         ^ at 5,120  ^ at 4,810          a publish during a round splits a run
 
-What the kernel does for a thousand connections costs the interpreter its place in the processor's caches. To look at as many
-objects, and to change each, took a fortieth of what the writing takes; so where they stand is written down once for a run, and
-each of them is told when it is asked (`DetachedConnection.cursor`).
+Nearly all members stand at one position or two. Writing to a thousand sockets evicts the interpreter's data from the
+CPU caches, and reading and updating as many objects took a fortieth of the time that the writes take. So the position
+is stored once per run, and written back into the connections when one of them is asked for it
+(`DetachedConnection.cursor`).
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from operator import attrgetter
 
 from app.server.fanout.connection import DetachedConnection
 
-_stands_at = attrgetter("stands_at")
+_stored_cursor = attrgetter("stored_cursor")
 
 
 class CursorRuns:
-    """As rounds of writing go through them. Who has a place here keeps it as long as the row is used."""
+    """The cursors of an immutable list of connections, run-length encoded. An index is valid as long as the object."""
 
-    __slots__ = ("_cursors", "_ends", "fds", "outlets")
+    __slots__ = ("_cursors", "_ends", "connections", "fds")
 
-    def __init__(self, outlets: Iterable[DetachedConnection]) -> None:
-        self.outlets = list(outlets)
-        self.fds = array("i", [each.fd for each in self.outlets])
+    def __init__(self, connections: Iterable[DetachedConnection]) -> None:
+        self.connections = list(connections)
+        self.fds = array("i", [each.fd for each in self.connections])
         self._ends: list[int] = []
-        """Behind the last one of each run; empty: each knows by itself where it stands."""
+        """End index (exclusive) of each run. Empty: each connection holds its own cursor."""
         self._cursors: list[int] = []
-        """Of each run."""
+        """Cursor of each run."""
 
     def run_at(self, at: int) -> tuple[int, int]:
-        """Where the one at `at` stands, and up to whom those behind it stand there too."""
+        """Return the cursor of the connection at index `at`, and the end index of its run."""
         if not self._ends:
             self._look()
         for end, cursor in zip(self._ends, self._cursors, strict=True):
@@ -43,7 +44,7 @@ class CursorRuns:
         raise IndexError(at)
 
     def move(self, begin: int, end: int, cursor: int) -> None:
-        """Those from `begin` to before `end` stand at `cursor` now."""
+        """Set the cursor of the connections from `begin` to `end` (exclusive)."""
         if not self._ends:
             self._look()
         runs = [*zip(self._ends, self._cursors, strict=True)]
@@ -63,24 +64,24 @@ class CursorRuns:
         self._ends, self._cursors = ends, cursors
 
     def catch_up(self) -> None:
-        """Let each know by itself."""
+        """Write the cursors back into the connections."""
         start = 0
         for end, cursor in zip(self._ends, self._cursors, strict=True):
-            for outlet in self.outlets[start:end]:
-                outlet.stands_at = cursor
+            for connection in self.connections[start:end]:
+                connection.stored_cursor = cursor
             start = end
         self._ends, self._cursors = [], []
 
     def _look(self) -> None:
         end = 0
-        for cursor, alike in groupby(map(_stands_at, self.outlets)):
+        for cursor, alike in groupby(map(_stored_cursor, self.connections)):
             end += len(list(alike))
             self._ends.append(end)
             self._cursors.append(cursor)
 
 
 def _add(ends: list[int], cursors: list[int], end: int, cursor: int) -> None:
-    """One run more, or of the last one more."""
+    """Append a run, or extend the last one if it has the same cursor."""
     if cursors and cursors[-1] == cursor:
         ends[-1] = end
     else:

@@ -1,11 +1,11 @@
-"""Who is connected, and who of them gets a notification: one piece of code for all transports.
+"""The fan-out decides which connections get a notification; one implementation for all transports.
 
-    broker --deliver--> Fanout --frame, once per form--> audiences --> sockets       (direct)
-                               --send, once per transport--> queues --> green threads (stock)
+    broker --deliver--> Fanout --frame, once per encoding--> channels --> sockets        (direct)
+                               --send, once per transport--> queues --> green threads    (stock)
 
-Transports differ in framing only. Connections that were taken over from the WSGI server share the bytes of their
-audience: everyone of one transport, form and choice of topics. Others get what the libraries' plain way is: a queue
-and a green thread each, bounded by us because the libraries do not bound them.
+Transports differ in framing only. Detached connections share the bytes of their channel: all of one transport,
+encoding and choice of topics. Other connections use the libraries' stock way: a queue and a green thread each. Those
+queues are bounded here, because the libraries do not bound them.
 """
 
 from __future__ import annotations
@@ -32,91 +32,91 @@ logger = logging.getLogger("siar.fanout")
 
 
 class Connection(Protocol):
-    """One subscriber's open connection, as a transport made it."""
+    """One subscriber's open connection, as a transport created it."""
 
     @property
     def wanted(self) -> Filter:
-        """What it is to get."""
+        """The notifications that it subscribes to."""
         ...
 
     def start(self, replay: Replay) -> None:
-        """Take what was missed; called once, before anything live."""
+        """Take the replay; called once, before anything live."""
         ...
 
     def end(self, reason: Closed) -> None:
-        """End it from our side. Must not block."""
+        """End the connection from our side. Must not block."""
         ...
 
 
 class Framing(Protocol):
-    """A transport's part of a broadcast."""
+    """A transport as the fan-out uses it: it frames notifications and writes to stock connections."""
 
-    def frame(self, notification: Notification, form: str) -> bytes:
-        """The bytes of a notification, the same for every connection of `form`."""
+    def frame(self, notification: Notification, encoding: str) -> bytes:
+        """Return the bytes of a notification, the same for every connection of `encoding`."""
         ...
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
-        """The stock way: hand it to each. Must not block, must not raise for a connection that left."""
+        """Hand it to each stock connection. Must not block, and must not raise for one that has left."""
         ...
 
-    def frame_notice(self, event: str, json: str, form: str) -> bytes:
-        """The bytes of an event that is no notification and moves nobody's position, for connections of `form`."""
+    def frame_notice(self, event: str, json: str, encoding: str) -> bytes:
+        """Return the bytes of an event that is not a notification and changes no position, in `encoding`."""
         ...
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
-        """The same in the stock way."""
+        """Hand such an event to each stock connection."""
         ...
 
 
 class FilteredChannel(Channel):
-    """The connections that get the same bytes."""
+    """The connections of one transport, choice of topics and encoding, which get the same bytes."""
 
-    __slots__ = ("form", "wanted")
+    __slots__ = ("encoding", "wanted")
 
-    def __init__(self, wanted: Filter, form: str) -> None:
+    def __init__(self, wanted: Filter, encoding: str) -> None:
         super().__init__()
         self.wanted = wanted
-        """Transport and topics; a device is looked at for each of them."""
-        self.form = form
-        """Which of the transport's framings."""
+        """Transport and topics; targeted devices are matched per connection."""
+        self.encoding = encoding
+        """The transport's framing, where it has several."""
 
 
 class Fanout:
-    """The connections of this process. All methods may be called from any thread."""
+    """The subscriptions of this process. All methods may be called from any thread."""
 
-    def __init__(self, broker: Broker, broadcaster: Flusher) -> None:
+    def __init__(self, broker: Broker, flusher: Flusher) -> None:
         self._broker = broker
-        self.broadcaster = broadcaster
+        self.flusher = flusher
         self._framings: dict[str, Framing] = {}
         self._names = TRANSPORTS
-        """Who is counted, at zero too."""
+        """Transports with counters, which begin at zero."""
         self._stock: dict[Connection, int] = {}
-        """Since when, in the order in which they came: so they are served."""
-        self._groups: dict[tuple[Filter, str], FilteredChannel] = {}
-        self._recordings: dict[str, Recorder] = {}
-        """Where it is noted when the kernel took what, by transport."""
-        self._lock = broadcaster.lock
+        """Stock connections in the order of subscribing, and the time of it (server time base)."""
+        self._channels: dict[tuple[Filter, str], FilteredChannel] = {}
+        self._recorders: dict[str, Recorder] = {}
+        """The active recorder of each transport."""
+        self._lock = flusher.lock
         self._rotation = itertools.count()
         self.closed: dict[tuple[str, Closed], int] = {}
-        """Ended connections by (transport, reason)."""
+        """Count of ended connections by (transport, reason)."""
         self.sent: dict[str, int] = {}
-        """Deliveries handed to connections, by transport."""
+        """Count of deliveries handed to connections, by transport."""
         for name in self._names:
             self._count_from_zero(name)
         broker.listen(self.deliver)
         broker.watch(self)
 
     def register(self, transport: str, framing: Framing) -> None:
-        """Make a transport known by its name."""
+        """Register a transport under its name."""
         self._framings[transport] = framing
         if transport not in self._names:
             self._names = (*self._names, transport)
             self._count_from_zero(transport)
 
-    def subscribe(self, connection: Connection, since: Position | None, form: str = "") -> None:
-        """From here on `connection` gets what it wants: the missed first, then everything live, nothing twice.
+    def subscribe(self, connection: Connection, since: Position | None, encoding: str = "") -> None:
+        """Begin a subscription: the replay first, then everything live, without loss or duplicates.
 
-        `form` names the framing where the transport has several. An `DetachedConnection` joins those that get the same bytes.
+        `encoding` names the framing where the transport has several. A detached connection joins its channel.
         """
 
         def start(replay: Replay) -> None:
@@ -124,33 +124,33 @@ class Fanout:
                 connection.start(replay)
                 if isinstance(connection, DetachedConnection):
                     if not connection.is_open:
-                        return  # It left while it was answered: nobody would count it out again.
-                    connection.join(self._group(connection.wanted, form))
+                        return  # It was closed by the replay, and `unsubscribe` is not called again.
+                    connection.join(self._channel_for(connection.wanted, encoding))
                 else:
                     self._stock[connection] = clock.now_us()
 
         self._broker.attach(since, connection.wanted, start)
 
-    def move(self, connection: Connection, outlet: DetachedConnection, form: str) -> None:
-        """A subscribed connection has become an `outlet`: nothing is missed and nothing comes twice."""
+    def move(self, stock: Connection, detached: DetachedConnection, encoding: str) -> None:
+        """Replace a subscribed connection by a detached one: no notification is lost and none comes twice."""
 
         def change(_replay: Replay) -> None:
             with self._lock:
-                if connection in self._stock and outlet.is_open:
-                    del self._stock[connection]
-                    outlet.join(self._group(connection.wanted, form))
+                if stock in self._stock and detached.is_open:
+                    del self._stock[stock]
+                    detached.join(self._channel_for(stock.wanted, encoding))
 
-        self._broker.attach(None, connection.wanted, change)
+        self._broker.attach(None, stock.wanted, change)
 
     def unsubscribe(self, connection: Connection, reason: Closed) -> None:
-        """Forget a connection; only the first reason counts."""
+        """End a subscription; only the first reason counts."""
         with self._lock:
             if isinstance(connection, DetachedConnection):
-                group = connection.audience
+                channel = connection.channel
                 connection.leave()
-                if group is None:
+                if channel is None:
                     return
-                self._drop_if_empty(group)
+                self._drop_if_empty(channel)
             elif self._stock.pop(connection, None) is None:
                 return
             self.closed[connection.wanted.transport, reason] += 1
@@ -158,15 +158,17 @@ class Fanout:
             logger.info("A %s client was cut off: it does not read.", connection.wanted.transport)
 
     def deliver(self, notification: Notification) -> dict[str, int]:
-        """Hand a notification to every connection that it matches; answers how many, by transport."""
+        """Send a notification to all matching connections; return their count by transport."""
         counts = dict.fromkeys(self._names, 0)
-        turn = next(self._rotation)  # One for both: with every second number only, some would never be first.
+        rotation = next(
+            self._rotation
+        )  # Shared by both ways: every second number would leave some never first.
         with self._lock:
-            self._deliver_direct(notification, counts, turn)
+            self._deliver_direct(notification, counts, rotation)
             stock = self._matching_stock(notification)
-        self.broadcaster.write()
+        self.flusher.write()
         for transport, connections in stock.items():
-            first = turn % len(connections)
+            first = rotation % len(connections)
             self._framings[transport].send(notification, connections[first:] + connections[:first])
             counts[transport] += len(connections)
         for transport, count in counts.items():
@@ -174,130 +176,134 @@ class Fanout:
         return counts
 
     def on_broken(self) -> None:
-        """Nobody steps over a hole in silence: everyone comes back with their position, and is told."""
+        """Disconnect everyone: history has a hole, and each client learns of the gap when it reconnects."""
         for connection, _since_us in self.connections():
             self.cut(connection, CLOSED_HISTORY)
 
     def on_away(self, *, is_away: bool) -> None:
-        """Tell everyone that nothing can be published for now, or again. They stay."""
+        """Tell all clients that publishing is unavailable, or available again. They stay connected."""
         json = '{"state":"away"}' if is_away else '{"state":"back"}'
         with self._lock:
-            for group in list(self._groups.values()):
-                framing = self._framings[group.wanted.transport]
-                self.broadcaster.append(group, framing.frame_notice(EVENT_SERVICE, json, group.form))
+            for channel in list(self._channels.values()):
+                framing = self._framings[channel.wanted.transport]
+                self.flusher.append(channel, framing.frame_notice(EVENT_SERVICE, json, channel.encoding))
             for transport, framing in self._framings.items():
                 stock = [each for each in self._stock if each.wanted.transport == transport]
                 if stock:
                     framing.send_notice(EVENT_SERVICE, json, stock)
-        self.broadcaster.write()
+        self.flusher.write()
 
-    def append(self, group: FilteredChannel, frame: bytes) -> None:
-        """Bytes that are no notification (a heartbeat) for everyone of a group."""
+    def append(self, channel: FilteredChannel, frame: bytes) -> None:
+        """Append bytes that are not a notification, such as a heartbeat, to a channel."""
         with self._lock:
-            self.broadcaster.append(group, frame)
+            self.flusher.append(channel, frame)
 
-    def groups(self, transport: str) -> list[FilteredChannel]:
-        """The groups of a transport."""
+    def channels(self, transport: str) -> list[FilteredChannel]:
+        """Return the channels of a transport."""
         with self._lock:
-            return [group for group in self._groups.values() if group.wanted.transport == transport]
+            return [channel for channel in self._channels.values() if channel.wanted.transport == transport]
 
-    def record(self, transport: str, recording: Recorder | None) -> None:
-        """Note in `recording` what the kernel takes for a transport's groups, present and future; `None` ends it."""
+    def record(self, transport: str, recorder: Recorder | None) -> None:
+        """Record the writes of a transport's channels, present and future, in `recorder`; `None` stops it."""
         with self._lock:
-            self._recordings.pop(transport, None)
-            if recording is not None:
-                self._recordings[transport] = recording
-            for group in self.groups(transport):
-                group.recording = recording
-                if recording is not None:
-                    for outlet in group.members:
-                        recording.joined(group, outlet)
+            self._recorders.pop(transport, None)
+            if recorder is not None:
+                self._recorders[transport] = recorder
+            for channel in self.channels(transport):
+                channel.recorder = recorder
+                if recorder is not None:
+                    for connection in channel.members:
+                        recorder.joined(channel, connection)
 
     def counts(self) -> dict[str, int]:
-        """Open connections by transport."""
+        """Return the count of open connections by transport."""
         with self._lock:
             found = Counter(connection.wanted.transport for connection in self._stock)
-            for group in self._groups.values():
-                found[group.wanted.transport] += len(group.members)
+            for channel in self._channels.values():
+                found[channel.wanted.transport] += len(channel.members)
         return {name: found[name] for name in self._names}
 
     def paths(self) -> dict[tuple[str, str], int]:
-        """Open connections by (transport, path), the path being `direct` or `stock`."""
+        """Return the count of open connections by (transport, path), where path is `direct` or `stock`."""
         with self._lock:
             found = Counter((connection.wanted.transport, "stock") for connection in self._stock)
-            for group in self._groups.values():
-                found[group.wanted.transport, "direct"] += len(group.members)
+            for channel in self._channels.values():
+                found[channel.wanted.transport, "direct"] += len(channel.members)
         return dict(found)
 
     def codings(self, transport: str, topic: str) -> set[str]:
-        """What is done with the bytes of those who asked for a topic by its name: `plain`, `deflated`."""
+        """Return the content codings (`plain`, `deflated`) of connections that subscribe to a topic by name."""
 
-        def asked(wanted: Filter) -> bool:
+        def names_topic(wanted: Filter) -> bool:
             return wanted.transport == transport and wanted.topics is not None and topic in wanted.topics
 
         with self._lock:
-            found = [group.form.endswith(DEFLATED) for group in self._groups.values() if asked(group.wanted)]
-            found += [getattr(each, "is_deflated", False) for each in self._stock if asked(each.wanted)]
+            found = [
+                channel.encoding.endswith(DEFLATED)
+                for channel in self._channels.values()
+                if names_topic(channel.wanted)
+            ]
+            found += [getattr(each, "is_deflated", False) for each in self._stock if names_topic(each.wanted)]
         return {DEFLATED if each else PLAIN for each in found}
 
     def connections(self) -> list[tuple[Connection, int]]:
-        """Everyone, and since when (server time base)."""
+        """Return all connections and when each subscribed (server time base)."""
         with self._lock:
             found = list(self._stock.items())
-            for group in self._groups.values():
-                found += cast(list[tuple[Connection, int]], list(group.members.items()))
+            for channel in self._channels.values():
+                found += cast(list[tuple[Connection, int]], list(channel.members.items()))
         return found
 
     def drain(self) -> None:
-        """End every connection from our side; they come back to whoever serves next."""
+        """End every connection from our side; the clients reconnect to the next server process."""
         for connection, _since_us in self.connections():
             self.cut(connection, CLOSED_DRAIN)
 
     def cut(self, connection: Connection, reason: Closed) -> None:
-        """End a connection from our side, behind what waits for it."""
+        """End a connection from our side, after what waits for it."""
         if isinstance(connection, DetachedConnection):
-            connection.end(reason)  # First: who does not read a stream any more gets nothing more of it.
-            return  # It has counted itself out, as at every end.
+            connection.end(reason)  # It leaves its channel here, so nothing live can follow.
+            return  # `on_closed` has called `unsubscribe`, as at every end.
         self.unsubscribe(connection, reason)
         connection.end(reason)
 
     def _count_from_zero(self, transport: str) -> None:
-        """Have a number for whatever is counted of a transport before it happens: alerts look at what is added."""
+        """Start all counters of a transport at zero: alerts evaluate increases, and a missing series has none."""
         self.sent[transport] = 0
         self.closed |= dict.fromkeys(((transport, reason) for reason in CLOSED), 0)
 
-    def _group(self, wanted: Filter, form: str) -> FilteredChannel:
+    def _channel_for(self, wanted: Filter, encoding: str) -> FilteredChannel:
         shared = Filter(wanted.transport, wanted.topics)
-        found = self._groups.get((shared, form))
+        found = self._channels.get((shared, encoding))
         if found is None:
-            found = self._groups[shared, form] = FilteredChannel(shared, form)
-            found.recording = self._recordings.get(shared.transport)
+            found = self._channels[shared, encoding] = FilteredChannel(shared, encoding)
+            found.recorder = self._recorders.get(shared.transport)
         return found
 
-    def _drop_if_empty(self, group: JoinedChannel) -> None:
-        assert isinstance(group, FilteredChannel)
-        if not group.members:
-            self._groups.pop((group.wanted, group.form), None)
+    def _drop_if_empty(self, channel: JoinedChannel) -> None:
+        assert isinstance(channel, FilteredChannel)
+        if not channel.members:
+            self._channels.pop((channel.wanted, channel.encoding), None)
 
-    def _deliver_direct(self, notification: Notification, counts: dict[str, int], turn: int) -> None:
+    def _deliver_direct(self, notification: Notification, counts: dict[str, int], rotation: int) -> None:
         frames: dict[tuple[str, str], bytes] = {}
         devices = notification.targets.devices
-        groups = list(self._groups.values())
-        first = turn % len(groups) if groups else 0
-        for group in groups[first:] + groups[:first]:
-            if not group.wanted.covers(notification):
+        channels = list(self._channels.values())
+        first = rotation % len(channels) if channels else 0
+        for channel in channels[first:] + channels[:first]:
+            if not channel.wanted.covers(notification):
                 continue
-            transport = group.wanted.transport
-            key = (transport, group.form)
+            transport = channel.wanted.transport
+            key = (transport, channel.encoding)
             if key not in frames:
-                frames[key] = self._framings[transport].frame(notification, group.form)
+                frames[key] = self._framings[transport].frame(notification, channel.encoding)
             if devices is None:
-                counts[transport] += len(group.members)
-                self.broadcaster.append(group, frames[key])
-                if group.recording is not None:
-                    group.recording.mark(group, notification.offset)
+                counts[transport] += len(channel.members)
+                self.flusher.append(channel, frames[key])
+                if channel.recorder is not None:
+                    channel.recorder.mark(channel, notification.offset)
             else:
-                for member in list(group.members):
+                for member in list(channel.members):
                     if member.wanted.device in devices:  # type: ignore[attr-defined]
                         member.write_in_order(frames[key])
                         counts[transport] += 1

@@ -1,10 +1,11 @@
-"""Connections that get the same bytes, and the writing to all of them in turns of two milliseconds at most.
+"""The flusher writes appended frames to all members of their channels, in slices of two milliseconds at most.
 
-    publish -> `append` to the stream -> a first turn at once, the rest between other work, until everybody stands at
-               the end of the stream
+    publish -> `append` to the stream -> first slice at once, the others between other work, until every connection
+               has reached the end of the stream
 
-What is published while a round is under way joins the stream, and whoever comes later in the round gets all of it in
-one write. So a burst costs each connection a few writes, while a single notification leaves at once.
+A round is one pass over the members of a channel. What is published during a round joins the stream, and connections
+later in the round get all of it in one write. So a burst costs each connection a few writes, while a single
+notification leaves at once.
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ from app.server.fanout.flushing import flush_runs
 from app.server.fanout.ring import LOT_MAX
 from app.server.wsgi.loop import Loop
 
-TURN_US = 2_000
-"""Of writing before others have a turn: little beside what a network adds, much beside the cost of a turn, which between
-two broadcasts is paid with cold caches (some 50 us)."""
+SLICE_US = 2_000
+"""Time limit of one slice, after which other green threads run. It is small next to network delay, and large next to
+the cost of a switch, some 50 us with the cold caches that follow a broadcast."""
 
-TURN_SHARE = 16
-"""Of a round: more is not written before others have a turn, once somebody publishes while it is under way. On a machine
-that sends fast a turn of two milliseconds is half a round of a thousand: hardly anything would join it. And whoever
-publishes by HTTP waits for the turn's end first."""
+SLICE_SHARE = 16
+"""A slice writes at most 1/16 of the round's connections once something was published during the round. On a machine
+that sends fast, two milliseconds are half a round of a thousand: hardly anything would join it, and a publisher over
+HTTP waits for the end of the slice first."""
 
-HELP_SHARE = 2
-"""Of a round: whoever publishes while one is under way writes half of it first, and the broadcaster leaves its own next turn
-out for that. Publishing faster than is written would make the rounds long and everybody's delay with them; so it slows down
-who publishes, and not who listens. In connections and not in time, so that it is the same on a slow machine and a fast one.
-Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with a half 1.7 to 2 times,
-with a third 2.1 to 3, and each publish that lies within a round makes that longer by what it costs."""
+PUBLISHER_SHARE = 2
+"""Backpressure: a publish during a round first writes 1/2 of the round's connections, and the flusher skips its own
+next slice. Publishing faster than is written would lengthen the rounds and everybody's delay; this slows the
+publisher down instead. The share is a count of connections, not a time, so it is the same on slow and fast machines.
+Back to back it decides how much more is delivered than by a plain loop of `send`, and how late: with 1/2 it is 1.7 to
+2 times as much, with 1/3 2.1 to 3 times, and each publish within a round lengthens the round by what it costs."""
 
-HELP_US_MAX = 6_000
-"""Of that in a row: with thousands of connections half of a round would hold up every other request."""
+PUBLISHER_US_MAX = 6_000
+"""Time limit of the publisher's share: half a round of thousands would hold up every other request."""
 
 LOOK_EVERY = 16
 """Connections that are written to between two looks for a publisher's next request, which takes some 3 us: who publishes
 waits for half of them on average, and everybody who is to get it as well."""
 
 MERGE_US_MAX = 1_000
-"""What was published waits no longer for the broadcaster's own turn: behind a publisher that lets nobody else run, the
-next publish begins to write it. Turns of the loop are mostly shorter, and merge what is published within them."""
+"""Longest time that a frame waits for the flusher's own slice. If a publisher lets no other thread run, the next
+publish begins to write it. Iterations of the loop are mostly shorter, and merge what is published within them."""
 
 
 class Flusher:
-    """Where the audiences are written to. All methods may be called from any thread.
+    """Writes appended frames to the members of channels. All methods may be called from any thread.
 
-    `lock` guards every audience and outlet; it is never held across anything that waits.
+    `lock` guards all channels and connections; it is never held across anything that blocks.
     """
 
     def __init__(self, loop: Loop, *, frames_max: int, bytes_max: int, sender: Sender | None = None) -> None:
@@ -63,58 +64,59 @@ class Flusher:
         self.sender = sender or Sender()
         self._frames_max = frames_max
         self.bytes_max = bytes_max
-        """Of what waits for one outlet."""
+        """Bytes that may wait for one connection before it is dropped as a slow consumer."""
         self._due: dict[Channel, None] = {}
+        """Channels with frames that some members have not got, in the order of their rounds."""
         self._due_us = 0
-        """Since when something has been."""
+        """Time at which `_due` last became non-empty (monotonic)."""
         self._round: tuple[Channel, CursorRuns, int, int, int] | None = None
-        """Channel, its members, who is next, how many are left, and the end of the stream when the round began."""
+        """Channel, members, index of the next one, count of those left, and the stream's end at its beginning."""
         self._is_joined = False
-        """Whether something was published while the round, or the one before it, was under way."""
-        self._is_helped = False
-        """Whether a publisher has written since the broadcaster's own turn."""
+        """Something was published during the current round or the one before it."""
+        self._publisher_wrote = False
+        """A publisher has written since the flusher's own last slice."""
         self._is_through = False
         """Whether all was written by who is about to publish again: nobody else is to begin with that."""
-        self._owed = 0
-        """Connections to be written to before the publish that is under way is over."""
+        self._publisher_quota = 0
+        """Connections that the current publish has to write to before it returns."""
         self.ending: set[DetachedConnection] = set()
-        """Those whose last bytes are on their way."""
-        self._is_rung = False
-        self._bell = threading.Lock()
-        self._bell.acquire()
+        """Connections whose last bytes are still waiting."""
+        self._is_awake = False
+        self._wakeup = threading.Lock()
+        self._wakeup.acquire()
         self._started = False
 
-    def append(self, audience: Channel, frame: bytes) -> None:
-        """Everyone of `audience` is to get `frame`; `write` begins with it. Call it under `lock`."""
-        audience.stream.append(frame)
-        audience.appended_us = clock.monotonic_us()
+    def append(self, channel: Channel, frame: bytes) -> None:
+        """Append `frame` for all members of `channel`; `write` begins to write it. Call it under `lock`."""
+        channel.stream.append(frame)
+        channel.appended_us = clock.monotonic_us()
         if not self._due:
-            self._due_us = audience.appended_us
-        self._due[audience] = None
-        self._owed += int(len(audience.members) / HELP_SHARE)
-        for outlet in audience.too_slow(frames_max=self._frames_max, bytes_max=self.bytes_max):
-            outlet.drop(CLOSED_SLOW)
+            self._due_us = channel.appended_us
+        self._due[channel] = None
+        self._publisher_quota += int(len(channel.members) / PUBLISHER_SHARE)
+        for connection in channel.too_slow(frames_max=self._frames_max, bytes_max=self.bytes_max):
+            connection.drop(CLOSED_SLOW)
 
     def write(self) -> None:
-        """Begin to write what was appended: a turn now, the others by the broadcaster's own thread.
+        """Begin to write what was appended: one slice now, the others on the flusher's own thread.
 
-        Only the first call does so until that thread has run, or should have: whatever is published back to back is
-        merged.
+        Only the first call does so until that thread has run or should have run: frames that are published back to
+        back are coalesced.
         """
         with self.lock:
-            if self._is_rung:
+            if self._is_awake:
                 self._is_joined = True
                 is_late = clock.monotonic_us() - self._due_us >= MERGE_US_MAX
                 if self._round is not None or self._is_through or is_late:
-                    self._is_helped, self._is_through = True, False
-                    self._take_a_turn(_pause_in(HELP_US_MAX), is_help=True)
+                    self._publisher_wrote, self._is_through = True, False
+                    self._flush_slice(_pause_in(PUBLISHER_US_MAX), by_publisher=True)
                 return
             if not self._due:
                 return
-            self._is_rung = True
-            self._take_a_turn(_pause_in(TURN_US))
+            self._is_awake = True
+            self._flush_slice(_pause_in(SLICE_US))
         self._start()
-        self._bell.release()
+        self._wakeup.release()
 
     def go_on(self, is_enough: Callable[[], bool]) -> bool:
         """A turn by whoever has published and is about to publish again, until that `is_enough`; whether there is more.
@@ -125,87 +127,89 @@ class Flusher:
         with self.lock:
             if not self._is_joined or self._round is None:
                 return False
-            until_us = clock.monotonic_us() + TURN_US
+            until_us = clock.monotonic_us() + SLICE_US
             pause = Pause(lambda: is_enough() or clock.monotonic_us() >= until_us, every=LOOK_EVERY)
-            self._is_through = not self._take_a_turn(pause, leaves_share=False)
+            self._is_through = not self._flush_slice(pause, leaves_share=False)
             return not self._is_through
 
     def _start(self) -> None:
         if not self._started:
             self._started = True
-            threading.Thread(target=self._run, name="siar-broadcaster", daemon=True).start()
+            threading.Thread(target=self._run, name="siar-flusher", daemon=True).start()
 
     def _run(self) -> None:
         while True:
-            self._bell.acquire()
-            time.sleep(0)  # Whoever rang ends its turn first, and whoever waits to publish joins the round.
+            self._wakeup.acquire()
+            time.sleep(0)  # The caller of `write` finishes first, and waiting publishers join the round.
             while True:
                 with self.lock:
-                    if not self._take_own_turn():
-                        self._is_rung = False
+                    if not self._flush_own_slice():
+                        self._is_awake = False
                         break
                 time.sleep(0)
 
-    def _take_own_turn(self) -> bool:
-        """The broadcaster's, unless a publisher has written its share just before; whether something is left to write.
+    def _flush_own_slice(self) -> bool:
+        """Write one slice unless a publisher has just written its share; return True while more is due.
 
-        Beside publishers that go on and on it would only write more often, and less at a time: of what is published
-        from inside, two thirds as much was delivered, and no sooner.
+        Next to publishers that never pause, an extra slice would only write more often and less at a time: for
+        publishers inside the process two thirds as much was delivered, and no sooner.
         """
         self._is_through = False
-        if self._is_helped:
-            self._is_helped = False
+        if self._publisher_wrote:
+            self._publisher_wrote = False
             return True
-        return self._take_a_turn(_pause_in(TURN_US))
+        return self._flush_slice(_pause_in(SLICE_US))
 
-    def _take_a_turn(self, pause: Pause, *, is_help: bool = False, leaves_share: bool = True) -> bool:
-        """Write until `pause` is due, or as help until nothing is owed; whether something is left to write.
+    def _flush_slice(self, pause: Pause, *, by_publisher: bool = False, leaves_share: bool = True) -> bool:
+        """Write until `pause` is due or, `by_publisher`, until the quota is used up. Return True while more is due.
 
-        `leaves_share`: a turn that is no help is over with its share of a round that somebody has published into.
+        `leaves_share`: a slice of the flusher's ends with its share of a round that something was published into.
         """
         written, is_enough = 0, False
         while self._round is not None or self._due:
             if self._round is None:
-                audience = next(iter(self._due))
-                del self._due[audience]
-                row, at = audience.in_turn()
-                self._round = (audience, row, at, len(row.outlets), audience.stream.end)
+                channel = next(iter(self._due))
+                del self._due[channel]
+                runs, at = channel.start_round()
+                self._round = (channel, runs, at, len(runs.connections), channel.stream.end)
             if is_enough:
-                return True  # With the next round begun: who publishes now joins that.
-            audience, row, at, left, end = self._round
-            total = len(row.outlets)
-            share = total // TURN_SHARE
+                return True  # The next round has begun, so that the next publish joins it.
+            channel, runs, at, left, end = self._round
+            total = len(runs.connections)
+            share = total // SLICE_SHARE
             while left > 0:
                 count = pause.every * LOTS
-                if is_help:
-                    count = min(count, max(self._owed, LOT_MAX))
+                if by_publisher:
+                    count = min(count, max(self._publisher_quota, LOT_MAX))
                 elif leaves_share and self._is_joined:
                     count = min(count, max(share - written, LOT_MAX))
-                count = flush_runs(audience, self.sender, row, at, min(count, left, total - at), pause)
+                count = flush_runs(channel, self.sender, runs, at, min(count, left, total - at), pause)
                 at, left = (at + count) % total, left - count
-                self._owed = max(0, self._owed - count)
+                self._publisher_quota = max(0, self._publisher_quota - count)
                 written += count
-                if is_help:
-                    is_enough = not self._owed and written >= LOT_MAX
+                if by_publisher:
+                    is_enough = not self._publisher_quota and written >= LOT_MAX
                 else:
                     is_enough = leaves_share and self._is_joined and written >= share
                 if left and (is_enough or pause.is_due()):
-                    self._round = (audience, row, at, left, end)
+                    self._round = (channel, runs, at, left, end)
                     return True
             self._round = None
             is_last = not self._due
-            if audience.stream.end != end:
-                self._due[audience] = None  # More came meanwhile: those at the front have not got it.
+            if channel.stream.end != end:
+                self._due[channel] = None  # The first members have not got what was appended meanwhile.
             else:
-                audience.rest()
-            audience.trim(end)
+                channel.finish_round()
+            channel.trim(end)
             if not is_last and pause.is_due():
-                is_enough = True  # Each may choose topics of its own: many small audiences take as long as a large one.
-        self._owed = 0
+                is_enough = (
+                    True  # Many small channels, one for each choice of topics, take as long as a large one.
+                )
+        self._publisher_quota = 0
         self._is_joined = False
         return False
 
 
-def _pause_in(turn_us: int) -> Pause:
-    until_us = clock.monotonic_us() + turn_us
+def _pause_in(slice_us: int) -> Pause:
+    until_us = clock.monotonic_us() + slice_us
     return Pause(lambda: clock.monotonic_us() >= until_us)

@@ -1,9 +1,9 @@
-"""The instrument of a trial: what the fan-out records and the kernel tells while it runs, as JSON at its end.
+"""The server-side instrument of a trial: what the recorder and the kernel saw of each connection, as JSON.
 
-    begin -> TCP_INFO of each connection, recording on -> (the trial) -> end -> TCP_INFO again, recording off -> answer
+    begin: read TCP_INFO, attach the recorder -> (the trial) -> end: read TCP_INFO, detach the recorder -> answer
 
-Only connections that were taken over are seen. Where a queue and a green thread stand before a socket, nobody here
-knows when the kernel takes what, and the answer says so.
+It sees detached connections only. For stock connections a queue and a green thread lie before the socket, so the time
+at which the kernel takes the bytes is unknown, and the answer says so.
 """
 
 from __future__ import annotations
@@ -20,69 +20,69 @@ from app.server.fanout.fanout import Fanout
 from app.server.fanout.recorder import Reader, Recorder
 
 DELIVERIES_MAX = 1_000_000
-"""Notifications times connections: beyond it the rows (30 bytes each) and the answer would grow into the way."""
+"""Limit of notifications times connections: more rows (30 bytes each) and their JSON would disturb the server."""
 
 _MAPPED = "::ffff:"
-"""In front of an IPv4 address on an IPv6 socket (RFC 4291, section 2.5.5.2); its packets are IPv4."""
+"""Prefix of an IPv4 address on an IPv6 socket (RFC 4291, section 2.5.5.2); its packets are IPv4."""
 
 Snapshot = dict[DetachedConnection, tuple[ServerUs, bytes | None]]
-"""When TCP_INFO was read, and the kernel's answer, by connection."""
+"""Time of reading and raw TCP_INFO, by connection."""
 
 
 class Instrument:
-    """One trial's. Methods may be called from any thread; `end` may be called again."""
+    """The instrument of one trial. Methods may be called from any thread; `end` is idempotent."""
 
     def __init__(self, fanout: Fanout, transport: str, notifications: int) -> None:
-        """Begin to record."""
+        """Attach the recorder, unless `absent` says why not."""
         self._fanout = fanout
         self._transport = transport
-        self._recording: Recorder | None = None
+        self._recorder: Recorder | None = None
         self._before: Snapshot = {}
         self._after: Snapshot | None = None
         self.absent: str | None = None
-        """Why nothing is recorded, as a sentence."""
-        with fanout.broadcaster.lock:
-            connections = sum(len(group.members) for group in fanout.groups(transport))
+        """Why nothing is recorded, as a sentence; `None` while recording."""
+        with fanout.flusher.lock:
+            connections = sum(len(channel.members) for channel in fanout.channels(transport))
             self.absent = self._why_not(connections, notifications)
             if self.absent is None:
-                self._recording = Recorder(notifications=notifications, connections=connections)
-                fanout.record(transport, self._recording)
-                self._before = _snapshot(self._recording)
+                self._recorder = Recorder(notifications=notifications, connections=connections)
+                fanout.record(transport, self._recorder)
+                self._before = _snapshot(self._recorder)
 
     def end(self) -> None:
-        """Record no more."""
-        with self._fanout.broadcaster.lock:
-            if self._recording is not None and self._after is None:
+        """Detach the recorder."""
+        with self._fanout.flusher.lock:
+            if self._recorder is not None and self._after is None:
                 self._fanout.record(self._transport, None)
-                self._after = _snapshot(self._recording)
+                self._after = _snapshot(self._recorder)
 
     def answer(self, published: Sequence[tuple[int, int, int, int]]) -> dict[str, Any]:
-        """What was recorded of `published` (seq, offset, due_us, sent_us); ends the recording.
+        """Return what was recorded of `published` (seq, offset, due_us, sent_us); ends the recording.
 
-        `accepted_us` has a place for each notification in the order of `seq`: microseconds from `sent_us`, or null.
+        `accepted_us` has one element per notification in the order of `seq`: microseconds after `sent_us`, or null.
         """
         self.end()
-        if self._recording is None:
+        if self._recorder is None:
             return {"absent": self.absent, "dropped": 0, "connections": []}
         sent = {offset: (seq, sent_us) for seq, offset, _due_us, sent_us in published}
         connections = []
-        for outlet, accepted in self._recording.accepted():
-            reader = self._recording.readers[outlet]
+        for connection, accepted in self._recorder.accepted():
+            reader = self._recorder.readers[connection]
             after_sent: list[int | None] = [None] * len(published)
             for offset, accepted_us in accepted:
                 if offset in sent:
                     seq, sent_us = sent[offset]
                     after_sent[seq] = accepted_us - sent_us
-            connections.append({**self._connection(outlet, reader), "accepted_us": after_sent})
-        return {"absent": None, "dropped": self._recording.dropped_count, "connections": connections}
+            connections.append({**self._connection(connection, reader), "accepted_us": after_sent})
+        return {"absent": None, "dropped": self._recorder.dropped_count, "connections": connections}
 
-    def _connection(self, outlet: DetachedConnection, reader: Reader) -> dict[str, Any]:
+    def _connection(self, connection: DetachedConnection, reader: Reader) -> dict[str, Any]:
         address, port = reader.peer
         return {
             "address": address.removeprefix(_MAPPED),
             "port": port,
-            "before": _tcp(self._before, outlet, address),
-            "after": _tcp(self._after or {}, outlet, address),
+            "before": _tcp(self._before, connection, address),
+            "after": _tcp(self._after or {}, connection, address),
         }
 
     def _why_not(self, connections: int, notifications: int) -> str | None:
@@ -95,21 +95,21 @@ class Instrument:
         return "No connection was there when the trial began."
 
 
-def _snapshot(recording: Recorder) -> Snapshot:
-    """Raw answers only: parsing them has time."""
+def _snapshot(recorder: Recorder) -> Snapshot:
+    """Read raw TCP_INFO; it is parsed after the trial."""
     return {
-        outlet: (clock.now_us(), tcp_info.read_raw(outlet.sock))
-        for outlet in recording.readers
-        if outlet.sock is not None
+        connection: (clock.now_us(), tcp_info.read_raw(connection.sock))
+        for connection in recorder.readers
+        if connection.sock is not None
     }
 
 
 def _tcp(
     snapshot: Mapping[DetachedConnection, tuple[ServerUs, bytes | None]],
-    outlet: DetachedConnection,
+    connection: DetachedConnection,
     address: str,
 ) -> Any:
-    at_us, raw = snapshot.get(outlet, (ServerUs(0), None))
+    at_us, raw = snapshot.get(connection, (ServerUs(0), None))
     if raw is None:
         return None
     is_ipv6 = ":" in address and not address.startswith(_MAPPED)

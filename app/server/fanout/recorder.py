@@ -1,11 +1,11 @@
-"""When the kernel took what, for whom: the instrument of a trial, preallocated so that noting it costs little.
+"""The recorder notes when the kernel took which bytes for which connection, in preallocated arrays to keep it cheap.
 
-    rows    one for each write: connection, position in its stream behind the write, time
-    marks   one for each notification and audience: where in the stream it ends
+    rows    one per write: connection, cursor after the write, time
+    marks   one per notification and channel: the stream offset at which it ends
 
-What was merged into one write has one row, and a notification's time is that of its connection's first row that lies at
-or behind its end. The time is taken right before the `send`, or before the call that sends to several (as many as
-`sending.STAMPED_LOT`): on loopback the peer has the bytes before it returns.
+A coalesced write has one row. A notification's time is that of its connection's first row whose cursor is at or after
+the notification's end. The time is taken right before the `send`, or before the call that sends to several
+(`batch_sender.STAMPED_LOT`): on loopback the peer has the bytes before the call returns.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from app import clock
 from app.server.fanout.connection import DetachedConnection, JoinedChannel
 
 ROWS_PER_DELIVERY = 1.25
-"""One is the rule; a write that the kernel took half of has two."""
+"""Normally one; a write that the kernel takes in two parts has two rows."""
 
 ROWS_SPARE = 16
-"""For each connection: heartbeats and pings, which have rows as well."""
+"""Additional rows per connection for heartbeats and pings."""
 
 LATECOMERS_MAX = 64
-"""Connections that come while it is recorded, beyond as many as there were."""
+"""Connections that may join during the recording, beyond twice the initial count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A connection that was there at the beginning or came later."""
+    """A connection that was there at the beginning or joined later."""
 
-    audience: JoinedChannel
+    channel: JoinedChannel
     cursor: int
-    """Where it stood then: what ends at or before it is not its."""
+    """Its cursor at that time: notifications that end at or before it were not for it."""
     peer: tuple[str, int]
-    """Address and port; no address and port 0 where there are none (a Unix socket)."""
+    """Address and port; `("", 0)` for a Unix socket."""
 
 
 class Recorder:
-    """Rows and marks of one trial. Full means full: what comes then is counted, not kept."""
+    """Rows and marks of one trial. Capacity is fixed: what does not fit is counted, not kept."""
 
     __slots__ = (
-        *("_connections_max", "_cursors", "_marks", "_notifications", "_outlets", "_times_ns"),
+        *("_connections_max", "_cursors", "_marks", "_notifications", "_connections", "_times_ns"),
         *("count", "dropped_count", "readers"),
     )
 
@@ -51,23 +51,23 @@ class Recorder:
         self._notifications = notifications
         self._connections_max = 2 * connections + LATECOMERS_MAX
         capacity = round(connections * (notifications * ROWS_PER_DELIVERY + ROWS_SPARE))
-        self._outlets: list[DetachedConnection | None] = [None] * capacity
-        """References, not descriptors: a descriptor may have another owner a moment later."""
+        self._connections: list[DetachedConnection | None] = [None] * capacity
+        """References, not descriptors: a descriptor may be reused a moment later."""
         self._cursors = array("q", bytes(8 * capacity))
         self._times_ns = array("q", bytes(8 * capacity))
-        """By the monotonic clock."""
+        """Monotonic time."""
         self._marks: dict[JoinedChannel, _Marks] = {}
         self.readers: dict[DetachedConnection, Reader] = {}
         self.count = 0
-        """Rows in use."""
+        """Count of rows in use."""
         self.dropped_count = 0
-        """Rows and connections that found no room."""
+        """Count of rows and connections that did not fit."""
 
-    def note(self, outlet: DetachedConnection, cursor: int, handed_ns: int) -> None:
-        """A write that began at `handed_ns` has brought `outlet` to `cursor` of its stream. The hot path."""
+    def note(self, connection: DetachedConnection, cursor: int, handed_ns: int) -> None:
+        """Record a write that began at `handed_ns` and brought `connection` to `cursor`. This is on the hot path."""
         row = self.count
         try:
-            self._outlets[row] = outlet
+            self._connections[row] = connection
         except IndexError:
             self.dropped_count += 1
             return
@@ -75,35 +75,35 @@ class Recorder:
         self._times_ns[row] = handed_ns
         self.count = row + 1
 
-    def mark(self, audience: JoinedChannel, offset: int) -> None:
-        """The notification with this offset ends where the stream does now."""
-        marks = self._marks.get(audience)
+    def mark(self, channel: JoinedChannel, offset: int) -> None:
+        """Record that the notification with this offset ends at the stream's current end."""
+        marks = self._marks.get(channel)
         if marks is not None and marks.count < self._notifications:
             marks.offsets[marks.count] = offset
-            marks.ends[marks.count] = audience.stream.end
+            marks.ends[marks.count] = channel.stream.end
             marks.count += 1
 
-    def joined(self, audience: JoinedChannel, outlet: DetachedConnection) -> None:
-        """From here on `outlet` reads what `audience` gets."""
+    def joined(self, channel: JoinedChannel, connection: DetachedConnection) -> None:
+        """Record that `connection` reads the channel from its cursor on."""
         if len(self.readers) >= self._connections_max:
             self.dropped_count += 1
             return
-        if audience not in self._marks:
-            self._marks[audience] = _Marks(self._notifications)
-        self.readers[outlet] = Reader(audience, outlet.cursor, _peer(outlet))
+        if channel not in self._marks:
+            self._marks[channel] = _Marks(self._notifications)
+        self.readers[connection] = Reader(channel, connection.cursor, _peer(connection))
 
     def accepted(self) -> Iterator[tuple[DetachedConnection, list[tuple[int, int]]]]:
-        """For each reader `(offset, when its last byte was handed over)` of what it was sent, in order; server time."""
-        rows: dict[DetachedConnection, list[int]] = {outlet: [] for outlet in self.readers}
+        """Yield each reader with its `(offset, time of handing over the last byte)`, in order; server time base."""
+        rows: dict[DetachedConnection, list[int]] = {connection: [] for connection in self.readers}
         for row in range(self.count):
-            outlet = self._outlets[row]
-            if outlet in rows:
-                rows[outlet].append(row)
-        for outlet, own in rows.items():
-            yield outlet, list(self._accepted_by(self.readers[outlet], own))
+            connection = self._connections[row]
+            if connection in rows:
+                rows[connection].append(row)
+        for connection, own in rows.items():
+            yield connection, list(self._accepted_by(self.readers[connection], own))
 
     def _accepted_by(self, reader: Reader, rows: list[int]) -> Iterator[tuple[int, int]]:
-        marks = self._marks[reader.audience]
+        marks = self._marks[reader.channel]
         place = bisect_right(marks.ends, reader.cursor, 0, marks.count)
         for row in rows:
             while place < marks.count and marks.ends[place] <= self._cursors[row]:
@@ -112,7 +112,7 @@ class Recorder:
 
 
 class _Marks:
-    """Where the notifications of an audience end, in order."""
+    """The end offsets of a channel's notifications in its stream, in order."""
 
     __slots__ = ("count", "ends", "offsets")
 
@@ -122,9 +122,9 @@ class _Marks:
         self.count = 0
 
 
-def _peer(outlet: DetachedConnection) -> tuple[str, int]:
+def _peer(connection: DetachedConnection) -> tuple[str, int]:
     try:
-        name = outlet.sock.getpeername() if outlet.sock is not None else ""
-    except OSError:  # It left in this moment.
+        name = connection.sock.getpeername() if connection.sock is not None else ""
+    except OSError:  # The connection was closed at this moment.
         name = ""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else ("", 0)

@@ -1,14 +1,14 @@
-"""Many `send`s or `recv`s by one call of the kernel: io_uring(7), as far as a lot of them that do not wait needs it.
+"""A lot of `send`s or `recv`s in one system call: a minimal io_uring(7) for operations that do not block.
 
-    descriptors -> `lay`: an entry of the submission queue for each
-                -> `go`, as often as need be: io_uring_enter(2) for the next of them -> an entry of the completion queue each
+    descriptors -> `lay`: one entry each in the submission queue
+                -> `go`, repeatedly: io_uring_enter(2) submits the next lot -> one entry each in the completion queue
 
-A system call for each connection, with Python's way into it, is a tenth to a fifth of what a delivery costs. Each entry has
-MSG_DONTWAIT, so the kernel is through with all of them, and with their bytes, when the call returns: what a socket does not
-take or have is said as with `send` and `recv`, by a smaller number or EAGAIN, and nothing is left under way.
+One system call per connection, with Python's overhead, is a tenth to a fifth of the cost of a delivery. Each entry
+has MSG_DONTWAIT, so all operations are complete when the call returns, and their buffers are free again. A socket
+that takes or has less reports it as `send` and `recv` do, by a smaller number or EAGAIN.
 
-Structures and constants are those of linux/io_uring.h; the numbers of the calls are the same on all platforms of Linux that
-Python supports. There is no lock: who calls has one.
+Structures and constants are those of linux/io_uring.h; the system call numbers are the same on all Linux platforms
+that Python supports. There is no lock: the caller holds one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from array import array
 from collections.abc import Callable
 
 LOT_MAX = 64
-"""Descriptors by one call; a power of two. What the kernel keeps of each until all of a call are through stays in its caches."""
+"""Operations of one system call, a power of two. What the kernel keeps of each during the call fits its caches."""
 
 SEND, RECEIVE_MESSAGE = 26, 10
 """IORING_OP_SEND, IORING_OP_RECVMSG."""
@@ -31,65 +31,66 @@ SEND, RECEIVE_MESSAGE = 26, 10
 _SYS_SETUP, _SYS_ENTER = 425, 426
 
 _SUBMIT_ALL = 1 << 7
-"""IORING_SETUP_SUBMIT_ALL: an entry that is refused does not hold back those behind it. Linux 5.18."""
+"""IORING_SETUP_SUBMIT_ALL: entries after a refused one are still submitted. Linux 5.18."""
 _SINGLE_MMAP = 1 << 0
-"""IORING_FEAT_SINGLE_MMAP: one mapping has both rings."""
+"""IORING_FEAT_SINGLE_MMAP: one mapping holds both rings."""
 _GETEVENTS = 1 << 0
 """IORING_ENTER_GETEVENTS."""
 _OFFSET_OF_RINGS, _OFFSET_OF_ENTRIES = 0, 0x1000_0000
 _FLAGS = 0x40 | 0x4000
-"""MSG_DONTWAIT; and MSG_NOSIGNAL, since a peer that is gone is an answer here and no signal."""
+"""MSG_DONTWAIT and MSG_NOSIGNAL: a peer that is gone shall be an error number and not a signal."""
 
 _PARAMS = struct.Struct("=30I")
-"""struct io_uring_params: ten numbers of its own, then ten on the places in each of the two rings."""
+"""struct io_uring_params: ten numbers of its own, then ten offsets for each of the two rings."""
 _FLAGS_AT, _FEATURES_AT, _SQ_AT, _CQ_AT = 2, 5, 10, 20
 
 _ENTRY = struct.Struct("=BBHiQQIIQ24x")
-"""struct io_uring_sqe: opcode, flags, ioprio, fd, off, addr, len, msg_flags, user_data, and what a send does not use."""
+"""struct io_uring_sqe: opcode, flags, ioprio, fd, off, addr, len, msg_flags, user_data, and unused fields."""
 
 _DONE = struct.Struct("=QiI")
 """struct io_uring_cqe: user_data, res, flags."""
 _DONE_BYTES = _DONE.size
 
-_USUAL_MAX = 64
-"""Answers whose pattern is remembered, 2 KB each: notifications have few lengths at a time."""
+_PATTERNS_MAX = 64
+"""Completion patterns that are cached, 2 KB each: notifications have few lengths at a time."""
 
 _U32 = 0xFFFF_FFFF
 
 
 class Ring:
-    """For lots of one operation, `SEND` or `RECEIVE_MESSAGE`.
+    """A ring for lots of one operation, `SEND` or `RECEIVE_MESSAGE`.
 
-    Raises `OSError` where there is none: not Linux, older than 5.18, switched off, or not for us (as in most containers).
+    Raises `OSError` where io_uring is unavailable: no Linux, older than 5.18, disabled, or forbidden (most
+    containers).
     """
 
     __slots__ = (
         "_addresses", "_at", "_done_at", "_done_mask", "_enter", "_entries", "_fd", "_fds", "_numbers",
-        "_results", "_rings", "_sizes", "_usual", "_whose", "first", "places",
+        "_patterns", "_results", "_rings", "_sizes", "_whose", "first", "places",
     )  # fmt: skip
 
     def __init__(self, operation: int, places: int = LOT_MAX) -> None:
-        """`places`: how many can be laid at a time, a power of two and `LOT_MAX` at least."""
+        """`places`: capacity of the submission queue, a power of two and `LOT_MAX` at least."""
         if sys.platform != "linux":
             raise OSError(errno.ENOSYS, "io_uring is Linux's")
         syscall = ctypes.CDLL(None, use_errno=True).syscall
         syscall.restype = ctypes.c_long
         self._enter: Callable[..., int] = syscall
-        asked = [0] * 30
-        asked[_FLAGS_AT] = _SUBMIT_ALL
-        params = ctypes.create_string_buffer(_PARAMS.pack(*asked), _PARAMS.size)
+        request = [0] * 30
+        request[_FLAGS_AT] = _SUBMIT_ALL
+        params = ctypes.create_string_buffer(_PARAMS.pack(*request), _PARAMS.size)
         self._fd = self._enter(_SYS_SETUP, places, params)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        given = _PARAMS.unpack(params.raw)
-        if not given[_FEATURES_AT] & _SINGLE_MMAP or given[0] != places:
+        reply = _PARAMS.unpack(params.raw)
+        if not reply[_FEATURES_AT] & _SINGLE_MMAP or reply[0] != places:
             os.close(self._fd)
             raise OSError(errno.ENOSYS, "this io_uring is too old")
         self.places = places
-        self._map(operation, done_max=given[1], sq=given[_SQ_AT:_CQ_AT], cq=given[_CQ_AT:])
-        self._usual: dict[int, bytes] = {}
+        self._map(operation, done_max=reply[1], sq=reply[_SQ_AT:_CQ_AT], cq=reply[_CQ_AT:])
+        self._patterns: dict[int, bytes] = {}
         self.first = 0
-        """The place of the first descriptor that was laid last."""
+        """Place of the first descriptor of the latest `lay`."""
 
     def _map(self, operation: int, *, done_max: int, sq: tuple[int, ...], cq: tuple[int, ...]) -> None:
         sq_head, sq_tail, _sq_mask, _, _, _, order = sq[:7]
@@ -100,36 +101,35 @@ class Ring:
         self._entries = mmap.mmap(self._fd, _ENTRY.size * self.places, offset=_OFFSET_OF_ENTRIES)
         self._numbers = rings.cast("I")
         self._at = (sq_head // 4, sq_tail // 4, cq_head // 4, cq_tail // 4)
-        """Of the heads and tails, in `_numbers`."""
+        """Indices of the heads and tails in `_numbers`."""
         self._done_mask = done_max - 1
         for at in range(self.places):
             self._numbers[order // 4 + at] = at
             entry = (operation, 0, 0, -1, 0, 0, 0, _FLAGS, at % LOT_MAX)
             _ENTRY.pack_into(self._entries, at * _ENTRY.size, *entry)
-        # The fields of all entries side by side, each a view with a stride.
+        # One field of all entries, each a view with a stride.
         entries = memoryview(self._entries)
         self._fds = entries.cast("i")[1::16]
         self._addresses = entries.cast("Q")[2::8]
         self._sizes = entries.cast("I")[6::16]
         self._done_at = done
-        answers = rings[done : done + _DONE_BYTES * done_max]
-        self._results = answers.cast("i")[2::4]
-        self._whose = answers.cast("Q")[::2]
+        completions = rings[done : done + _DONE_BYTES * done_max]
+        self._results = completions.cast("i")[2::4]
+        self._whose = completions.cast("Q")[::2]
 
     def point(self, addresses: array[int], sizes: array[int]) -> None:
-        """Where the bytes of each place are, from now on, and how many, or the `struct msghdr` that says it, and 1.
+        """Set the buffer address and size of every place, or the address of a `struct msghdr` and 1.
 
-        Of types `Q` and `I`, as many of each as there are places.
-
-        Whoever calls keeps that memory, and keeps it where it is.
+        The arrays are of types `Q` and `I`, with one element per place.
+        The caller keeps that memory alive and at its address.
         """
         self._addresses[:] = addresses
         self._sizes[:] = sizes
 
     def lay(self, fds: array[int], sizes: array[int] | None = None) -> None:
-        """`fds`, of type `i`, to go next, and nothing that was laid before; not more than there are places.
+        """Put `fds` (type `i`), at most as many as there are places, into the submission queue and nothing else.
 
-        They have the places from `first` on, and behind the last place the first one. `sizes`: as in `point`, of theirs.
+        They get the places from `first` on, wrapping around. `sizes` are as in `point`, one for each of `fds`.
         """
         self.first = at = self._numbers[self._at[1]] % self.places
         count, before_end = len(fds), self.places - at
@@ -142,11 +142,11 @@ class Ring:
                 self._sizes[: count - before_end] = sizes[before_end:]
 
     def go(self, count: int, expected: int) -> list[int] | None:
-        """How many bytes each of the next `count` took or gave, or its error's number, negative; in their order.
+        """Submit the next `count` entries, `LOT_MAX` at most; return each one's byte count or negative errno, in order.
 
-        `count`: `LOT_MAX` at most. Fewer answers when the kernel took no more of them, as it may when it is short of memory:
-        with the rest nothing was done, and they must be laid again. `None`: all answered `expected`, mostly what they do; it
-        is seen by one comparison.
+        The list is shorter where the kernel took fewer entries, as it may when it is short of memory. The others were
+        not executed and must be laid again. `None`: each result is `expected`, the usual case, found by one
+        comparison.
         """
         sq_head, sq_tail, cq_head, cq_tail = self._at
         numbers, wanted = self._numbers, count
@@ -155,43 +155,43 @@ class Ring:
         numbers[sq_tail] = (tail + count) & _U32
         if self._enter(_SYS_ENTER, self._fd, count, count, _GETEVENTS, None, 0) != count:
             count = (numbers[sq_head] - tail) & _U32
-            numbers[sq_tail] = numbers[sq_head]  # What it did not take must not go with the next.
+            numbers[sq_tail] = numbers[sq_head]  # Entries that it did not take must not go with the next lot.
         begin = numbers[cq_head]
-        while (numbers[cq_tail] - begin) & _U32 < count:  # A signal came amid it.
+        while (numbers[cq_tail] - begin) & _U32 < count:  # A signal interrupted the wait.
             self._enter(_SYS_ENTER, self._fd, 0, count, _GETEVENTS, None, 0)
         first = begin & self._done_mask
-        numbers[cq_head] = (begin + count) & _U32  # Nothing comes into their places before the next call.
+        numbers[cq_head] = (begin + count) & _U32  # The kernel overwrites nothing before the next call.
         if count == wanted:
-            usual = self._usual.get(expected) or self._with_all(expected)
-            if self._answers(first, count) == usual[at * _DONE_BYTES : (at + count) * _DONE_BYTES]:
+            pattern = self._patterns.get(expected) or self._pattern_of(expected)
+            if self._completions(first, count) == pattern[at * _DONE_BYTES : (at + count) * _DONE_BYTES]:
                 return None
         results = [0] * count
-        for each in range(first, first + count):  # The kernel promises no order.
+        for each in range(first, first + count):  # The kernel guarantees no order.
             place = each & self._done_mask
             results[(self._whose[place] - at) % LOT_MAX] = self._results[place]
         return results
 
     def do(self, fds: array[int], expected: int) -> list[int] | None:
-        """Both for a lot."""
+        """Lay and submit one lot."""
         self.lay(fds)
         return self.go(len(fds), expected)
 
-    def _answers(self, first: int, count: int) -> bytes:
-        """As many of the completion queue from `first` on, as they came."""
+    def _completions(self, first: int, count: int) -> bytes:
+        """Return the bytes of `count` entries of the completion queue from index `first` on."""
         begin, over = self._done_at + first * _DONE_BYTES, first + count - self._done_mask - 1
         if over <= 0:
             return self._rings[begin : begin + count * _DONE_BYTES]
         last = begin + (count - over) * _DONE_BYTES
         return self._rings[begin:last] + self._rings[self._done_at : self._done_at + over * _DONE_BYTES]
 
-    def _with_all(self, expected: int) -> bytes:
-        """What the completion queue holds when all places, twice around, have answered `expected` in order."""
-        if len(self._usual) >= _USUAL_MAX:
-            self._usual.clear()
-        answers = (_DONE.pack(place % LOT_MAX, expected, 0) for place in range(2 * LOT_MAX))
-        self._usual[expected] = b"".join(answers)
-        return self._usual[expected]
+    def _pattern_of(self, expected: int) -> bytes:
+        """Return the queue's bytes if all places, in two rounds, complete in order with the result `expected`."""
+        if len(self._patterns) >= _PATTERNS_MAX:
+            self._patterns.clear()
+        completions = (_DONE.pack(place % LOT_MAX, expected, 0) for place in range(2 * LOT_MAX))
+        self._patterns[expected] = b"".join(completions)
+        return self._patterns[expected]
 
     def close(self) -> None:
-        """Give the descriptor back; the memory goes with the object."""
+        """Close the descriptor; the memory is freed with the object."""
         os.close(self._fd)

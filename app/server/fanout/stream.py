@@ -1,10 +1,10 @@
-"""The bytes that many connections get alike: kept once, read by each from where it stands.
+"""A stream holds the bytes that many connections get alike: stored once, read by each from its cursor.
 
     frames:   |  frame  | frame |    frame    | frame |
-              ^start         ^cursor of a slow client ^end, where everybody else stands
+              ^start         ^cursor of a slow client ^end, the cursor of everybody else
 
-A connection is one number, its cursor: what waits for it is what lies between that and the end. A hundred clients that
-do not read hold the same bytes once, and how much waits for each is a subtraction.
+All that a connection needs is its cursor: what waits for it lies between that and the end. A hundred clients that do
+not read share one copy of the bytes, and the backlog of each is a subtraction.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from bisect import bisect_right
 
 
 class Stream:
-    """Frames one after another, addressed by the byte's number since the beginning."""
+    """Frames one after another, addressed by the byte offset since the stream began."""
 
     __slots__ = ("_ends", "_frames", "_joined", "_joined_from", "_joined_to", "end", "start")
 
     def __init__(self) -> None:
         self.start = 0
-        """Where the oldest frame that is kept begins."""
+        """Offset of the oldest frame that is kept."""
         self.end = 0
-        """Behind the newest frame."""
+        """Offset after the newest frame."""
         self._frames: list[bytes] = []
         self._ends: list[int] = []
         self._joined = b""
         self._joined_from = self._joined_to = -1
 
     def append(self, frame: bytes) -> None:
-        """One more frame at the end; never empty."""
+        """Append a frame, which must not be empty."""
         self._frames.append(frame)
         self.end += len(frame)
         self._ends.append(self.end)
 
     @property
     def frame_count(self) -> int:
-        """How many frames are kept."""
+        """Count of the frames that are kept."""
         return len(self._frames)
 
     def read(self, cursor: int, bytes_max: int) -> bytes:
-        """What lies behind `cursor`: whole frames up to about `bytes_max`, the first one perhaps cut at its front.
+        """Return what follows `cursor`: whole frames up to about `bytes_max`, the first one perhaps cut at its front.
 
-        The same object for everyone who stands at the same place, until a frame is added.
+        Readers at the same cursor get the same object until a frame is appended.
         """
         if cursor == self._joined_from and self.end == self._joined_to:
             return self._joined
@@ -51,23 +51,23 @@ class Stream:
         begin = self._ends[first] - len(self._frames[first])
         data = self._frames[first] if last == first + 1 else b"".join(self._frames[first:last])
         if begin != cursor:
-            return data[cursor - begin :]  # Somebody's own place: not worth remembering.
+            return data[cursor - begin :]  # A cursor within a frame is one reader's own: not worth caching.
         self._joined, self._joined_from, self._joined_to = data, cursor, self.end
         return data
 
     def frame_end(self, cursor: int) -> int:
-        """Where the frame ends that `cursor` has cut; `cursor` itself between two frames."""
+        """Return the end of the frame that `cursor` lies in, or `cursor` itself between two frames."""
         first = bisect_right(self._ends, cursor)
         if first == len(self._ends) or cursor == self._ends[first] - len(self._frames[first]):
             return cursor
         return self._ends[first]
 
     def frames_behind(self, cursor: int) -> int:
-        """How many frames end behind `cursor`."""
+        """Return how many frames end after `cursor`."""
         return len(self._ends) - bisect_right(self._ends, cursor)
 
     def trim(self, cursor: int) -> None:
-        """Forget the frames that nobody needs who stands at `cursor` or further on."""
+        """Drop the frames that end at or before `cursor`."""
         count = bisect_right(self._ends, cursor)
         if count:
             self.start = self._ends[count - 1]

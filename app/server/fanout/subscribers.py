@@ -1,4 +1,4 @@
-"""Who is connected, as an operator wants to see it: one row per connection, over both transports alike."""
+"""Open subscriptions as an operator sees them: one row per connection, over all transports."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ PATH_STOCK = "stock"
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """One open connection."""
+    """One open connection of a registered device."""
 
     device: str
     transport: str
     path: str
-    """How it is written to: `direct` or `stock`."""
+    """The path of its bytes, `direct` or `stock`."""
     connected_us: int
-    """Since when it is subscribed (server time base)."""
+    """Time of subscribing (server time base)."""
     buffered_bytes: int | None
-    """What waits for it here, beside the kernel's buffer; `None` where a library keeps it."""
+    """Bytes that wait here, without the kernel's buffer; `None` where a library keeps them."""
     topics: frozenset[str] | None
-    """`None`: all."""
+    """`None`: all topics."""
 
 
 def subscribers(fanout: Fanout) -> tuple[list[Subscriber], int]:
-    """The connections of registered devices, those that came first in front; and how many others there are."""
+    """Return the connections of registered devices, oldest first, and the count of the others."""
     found = []
     connections = fanout.connections()
     for connection, since_us in connections:
         wanted = connection.wanted
         if wanted.device is None:
             continue
-        outlet = connection if isinstance(connection, DetachedConnection) else None
+        detached = connection if isinstance(connection, DetachedConnection) else None
         found.append(
             Subscriber(
                 wanted.device,
                 wanted.transport,
-                PATH_STOCK if outlet is None else PATH_DIRECT,
+                PATH_STOCK if detached is None else PATH_DIRECT,
                 since_us,
-                None if outlet is None else outlet.waiting_bytes,
+                None if detached is None else detached.waiting_bytes,
                 wanted.topics,
             )
         )
@@ -51,7 +51,7 @@ def subscribers(fanout: Fanout) -> tuple[list[Subscriber], int]:
 
 
 def disconnect(fanout: Fanout, device: str) -> int:
-    """End every connection of a device; how many there were."""
+    """Disconnect every connection of a device; return how many there were."""
     theirs = [each for each, _since_us in fanout.connections() if each.wanted.device == device]
     for connection in theirs:
         fanout.cut(connection, CLOSED_OPERATOR)

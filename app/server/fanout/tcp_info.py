@@ -1,6 +1,6 @@
-"""What Linux tells of a TCP connection: `getsockopt(IPPROTO_TCP, TCP_INFO)`, read by the places of its fields.
+"""Linux's statistics of a TCP connection: `getsockopt(IPPROTO_TCP, TCP_INFO)`, parsed by field offsets.
 
-`struct tcp_info` (linux/tcp.h) only ever grows at its end, so an older kernel gives less of the same.
+`struct tcp_info` (linux/tcp.h) only ever grows at its end, so an older kernel returns fewer fields.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 IPPROTO_TCP = 6
 TCP_INFO = 11
-"""Python's `socket` names it where it was built with it; the number is Linux's for ever."""
+"""Python's `socket` has it only where it was built with it; the number is part of Linux's stable ABI."""
 
 READ_BYTES = 512
-"""More than any kernel gives (280 in version 6.18)."""
+"""More than any kernel returns (280 in version 6.18)."""
 
 _OPTIONS = 5
 _STAMPS_AGREED = 0x01
@@ -45,7 +45,7 @@ _MIN_RTT_UNKNOWN = 0xFFFF_FFFF
 
 
 def read_raw(sock: RawSocket) -> bytes | None:
-    """The kernel's answer, to be parsed when there is time; `None` where there is none (no TCP, no Linux, closed)."""
+    """Return the kernel's bytes for `parse`; `None` where there are none (no TCP, no Linux, closed)."""
     try:
         raw = sock.getsockopt(IPPROTO_TCP, TCP_INFO, READ_BYTES)
     except (OSError, ValueError):
@@ -54,7 +54,7 @@ def read_raw(sock: RawSocket) -> bytes | None:
 
 
 def parse(raw: bytes, *, at_us: ServerUs, is_ipv6: bool) -> TcpInfo:
-    """The fields of an answer of `read_raw`."""
+    """Parse the bytes from `read_raw`."""
     min_rtt_us = _at(_U32, raw, _MIN_RTT)
     stamps = STAMPS_BYTES if raw[_OPTIONS] & _STAMPS_AGREED else 0
     return TcpInfo(
@@ -75,5 +75,5 @@ def parse(raw: bytes, *, at_us: ServerUs, is_ipv6: bool) -> TcpInfo:
 
 
 def _at(number: struct.Struct, raw: bytes, place: int) -> int | None:
-    """The number at `place`; `None` where the answer ends before it does."""
+    """Return the number at offset `place`; `None` where the kernel returned fewer bytes."""
     return int(number.unpack_from(raw, place)[0]) if len(raw) >= place + number.size else None

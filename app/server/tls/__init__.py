@@ -1,7 +1,7 @@
-"""Certificates for HTTPS on a LAN: one that nobody vouches for, or a small authority that phones can be told to trust.
+"""Certificates for HTTPS on a LAN: self-signed, or from a small certificate authority that phones can install.
 
-    self   one certificate, signed by itself: every browser warns once, and then measures
-    ca     an authority, installed on each phone once; it signs the server's certificate, and no browser warns
+    self   one self-signed certificate: every browser shows a warning once
+    ca     an authority that is installed on each phone once; it signs the server's certificate, and no browser warns
 
-`issue` makes them, `keep` keeps them from start to start.
+`issue` creates them, `keep` stores them across restarts.
 """

@@ -1,7 +1,7 @@
-"""Certificates made: an authority, and what a server shows, signed by one or by itself.
+"""Creates certificates: an authority, and server certificates that it signs or that sign themselves.
 
-The authority can vouch for private addresses, local names and this machine only (RFC 5280, section 4.2.1.10): who
-steals its key cannot pose as a bank to a phone that trusts it.
+The authority is valid for private addresses, local names and this machine only (name constraints, RFC 5280, section
+4.2.1.10): whoever steals its key cannot impersonate a bank to a phone that trusts it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CERTIFICATE_DAYS = 397
-"""Browsers refuse a longer life of a server's certificate (CA/Browser Forum, ballot SC31); Apple's limit is 398."""
+"""Longest lifetime that browsers accept of a server (CA/Browser Forum, ballot SC31); Apple's limit is 398."""
 
 AUTHORITY_DAYS = 3650
-"""Installing it on a shelf of phones again is a morning's work."""
+"""Lifetime of an authority: installing it on many phones again takes a morning."""
 
 BACKDATE_DAYS = 2
-"""For phones whose clock is late."""
+"""The validity begins this far in the past, for phones whose clock is late."""
 
 PRIVATE = tuple(
     ipaddress.ip_network(each)
@@ -33,32 +33,32 @@ PRIVATE = tuple(
         *("fc00::/7", "fe80::/10", "::1/128"),
     )
 )
-"""What an authority can vouch for: RFC 1918, 6598, 3927, 4193, link-local addresses of IPv6 (RFC 4291) and loopback."""
+"""Networks that an authority covers: RFC 1918, 6598, 3927, 4193, IPv6 link-local (RFC 4291) and loopback."""
 
 LOCAL = ("localhost", "local")
-"""Names likewise, with everything below them (RFC 6761, 6762)."""
+"""Names that an authority covers, with all their subdomains (RFC 6761, 6762)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A certificate and the key to it."""
+    """A certificate and its private key."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
     def certificate_pem(self) -> bytes:
-        """The certificate for a file."""
+        """Return the certificate in PEM."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def key_pem(self) -> bytes:
-        """The key for a file, unlocked: a server starts without somebody to type a password."""
+        """Return the key in PEM, unencrypted, since a server starts without anyone to type a password."""
         return self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
 
 def load(certificate_pem: bytes, key_pem: bytes) -> Signed:
-    """What was kept. Raises `ValueError` for what is none of ours, and `TypeError` for a key with a password."""
+    """Parse a stored pair. Raises `ValueError` for one that is not ours, `TypeError` for a key with a password."""
     key = serialization.load_pem_private_key(key_pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ValueError("the key is of another kind")  # noqa: TRY004 - found in a file, not handed in by a caller
@@ -69,9 +69,9 @@ def load(certificate_pem: bytes, key_pem: bytes) -> Signed:
 
 
 def authority(host: str, names: Sequence[str], now: datetime.datetime) -> Signed:
-    """An authority of `host`'s own, for private addresses, local names, and the names and addresses that it has."""
+    """Create an authority for private addresses, local names, and this host's own `names` and addresses."""
     key = ec.generate_private_key(ec.SECP256R1())
-    # A campus may give out public addresses in its Wi-Fi: one address each, and nothing beside it.
+    # A campus network may assign public addresses: each is permitted alone, without its network.
     own = [x509.IPAddress(ipaddress.ip_network(each)) for each in names if _is_address(each)]
     named = [x509.DNSName(each) for each in (*LOCAL, *names) if not _is_address(each)]
     permitted = dict.fromkeys([*(x509.IPAddress(each) for each in PRIVATE), *own, *named])
@@ -85,7 +85,7 @@ def authority(host: str, names: Sequence[str], now: datetime.datetime) -> Signed
 
 
 def server(names: Sequence[str], now: datetime.datetime, issuer: Signed | None = None) -> Signed:
-    """What a server shows under these names and addresses, signed by `issuer`, else by itself."""
+    """Create a server certificate for these names and addresses, signed by `issuer` or else by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = issuer.key if issuer else key
     builder = (
@@ -102,7 +102,7 @@ def server(names: Sequence[str], now: datetime.datetime, issuer: Signed | None =
 
 
 def names_of(certificate: x509.Certificate) -> set[str]:
-    """The names and addresses that a server's certificate stands for."""
+    """Return the names and addresses in a server certificate."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -111,7 +111,7 @@ def names_of(certificate: x509.Certificate) -> set[str]:
 
 
 def is_signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
-    """Whether this very authority signed it, and not one of the same name that was made again."""
+    """Return True if this authority signed it, and not an earlier one of the same name."""
     try:
         certificate.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature):
@@ -119,8 +119,8 @@ def is_signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> boo
     return True
 
 
-def can_vouch(authority: x509.Certificate, name: str) -> bool:
-    """Whether a certificate for `name` by this authority would be believed. Raises `ValueError` for none of ours."""
+def permits(authority: x509.Certificate, name: str) -> bool:
+    """Return True if the authority's constraints permit `name`. Raises `ValueError` if it is not ours."""
     try:
         constraints = authority.extensions.get_extension_for_class(x509.NameConstraints).value
     except x509.ExtensionNotFound as error:

@@ -1,6 +1,6 @@
-"""Certificates kept in one folder (0700), each key for its owner only, so that a phone is asked once.
+"""Stores certificates in one private folder (0700) across restarts, so that phones need not accept them again.
 
-The server's certificate is made anew when this machine has other addresses, or when it is about to end.
+The server's certificate is renewed when this machine has other addresses, or when it is about to expire.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ CA = "ca"
 WAYS = (SELF, CA)
 
 RENEW_DAYS = 30
-"""Before its end: a server may run for weeks."""
+"""A certificate is renewed this long before it expires, because a server may run for weeks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a server is given."""
+    """The files that a server uses."""
 
     certificate: Path
     key: Path
     authority: Path | None = None
-    """What a phone has to trust; `None` where there is nothing to install."""
+    """Certificate that a phone has to install; `None` if there is none."""
     is_ours: bool = False
-    """Whether it was made here, and no browser knows of it."""
+    """Created here, so that browsers do not know it."""
 
     @property
     def trusted(self) -> Path | None:
-        """What a program has to trust to reach the server; `None` where the system's own trust will do."""
+        """The file that a client program has to trust; `None` if the system's trust store suffices."""
         return (self.authority or self.certificate) if self.is_ours else None
 
 
 def make(way: str, folder: Path, addresses: Sequence[str]) -> Files:
-    """A certificate for this machine under these addresses, its names and loopback. Raises `Unfit`."""
+    """Create or reuse a certificate for these addresses, this machine's names and loopback. Raises `Unfit`."""
     if importlib.util.find_spec("cryptography") is None:
         raise Unfit(
             f"--https {way} makes certificates with the package cryptography, which is missing. `./siar` installs "
@@ -74,30 +74,30 @@ def make(way: str, folder: Path, addresses: Sequence[str]) -> Files:
 def _by_itself(folder: Path, names: list[str], now: datetime.datetime) -> Files:
     from app.server.tls import issue
 
-    if _kept(folder, SELF, now, names) is None:
-        _keep(folder, SELF, issue.server(names, now))
+    if _load(folder, SELF, now, names) is None:
+        _store(folder, SELF, issue.server(names, now))
     return Files(*_paths(folder, SELF), is_ours=True)
 
 
 def _with_authority(folder: Path, names: list[str], now: datetime.datetime) -> Files:
     from app.server.tls import issue
 
-    authority = _kept(folder, CA, now) or _keep(folder, CA, issue.authority(_own_names()[-1], names, now))
-    # A public address that came later is not its to vouch for: who is reached there brings a certificate.
-    names = [name for name in names if issue.can_vouch(authority.certificate, name)]
-    kept = _kept(folder, "server", now, names)
-    if kept is None or not issue.is_signed_by(kept.certificate, authority.certificate):
-        _keep(folder, "server", issue.server(names, now, authority))
+    authority = _load(folder, CA, now) or _store(folder, CA, issue.authority(_own_names()[-1], names, now))
+    # The authority does not cover a public address that was added later: that one needs the user's own certificate.
+    names = [name for name in names if issue.permits(authority.certificate, name)]
+    stored = _load(folder, "server", now, names)
+    if stored is None or not issue.is_signed_by(stored.certificate, authority.certificate):
+        _store(folder, "server", issue.server(names, now, authority))
     return Files(*_paths(folder, "server"), authority=_paths(folder, CA)[0], is_ours=True)
 
 
 def check_pair(certificate: Path, key: Path) -> Files:
-    """A certificate and key that the user brings. Raises `SettingError` when they do not work together."""
+    """Check the user's certificate and key. Raises `SettingError` if they do not work together."""
     for path in (certificate, key):
         if not path.is_file():
             raise SettingError(f"There is no file {path}; --cert and --key name PEM files.")
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_nothing)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError.
         raise SettingError(
             f"{certificate} and {key} are no certificate and its key in PEM form, without a password: {error}."
@@ -106,13 +106,13 @@ def check_pair(certificate: Path, key: Path) -> Files:
 
 
 def fingerprint(certificate: Path) -> str:
-    """SHA-256 of a certificate as phones show it: `3A:0F:...`."""
+    """Return the SHA-256 fingerprint of a certificate as phones show it: `3A:0F:...`."""
     der = ssl.PEM_cert_to_DER_cert(certificate.read_text(encoding="ascii"))
     return ":".join(f"{byte:02X}" for byte in hashlib.sha256(der).digest())
 
 
-def _nothing() -> str:
-    """In the place of a password: without it, OpenSSL would ask the terminal."""
+def _no_password() -> str:
+    """Return an empty password; without this callback OpenSSL would ask on the terminal."""
     return ""
 
 
@@ -121,7 +121,7 @@ def _now() -> datetime.datetime:
 
 
 def _own_names() -> list[str]:
-    """This machine's name, and what mDNS makes of it; one that DNS could not carry is left out."""
+    """Return this machine's host name and its mDNS name; a name that is invalid in DNS is left out."""
     host = socket.gethostname().partition(".")[0].lower()
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", host):
         return ["siar.local"]
@@ -130,13 +130,13 @@ def _own_names() -> list[str]:
 
 def _make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)  # Whatever the umask, and whoever made it.
+    folder.chmod(0o700)  # `mkdir` respects the umask, and the folder may have existed.
 
 
-def _kept(
+def _load(
     folder: Path, name: str, now: datetime.datetime, names: Sequence[str] | None = None
 ) -> Signed | None:
-    """What was kept as `name`, if it lasts a while and stands for `names`."""
+    """Return the stored pair `name` if it is valid for a while and covers exactly `names`."""
     from app.server.tls import issue
 
     certificate, key = _paths(folder, name)
@@ -150,26 +150,26 @@ def _kept(
 
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:
-    """Certificate and key."""
+    """Return the paths of certificate and key."""
     return (folder / f"{name}.pem").resolve(), (folder / f"{name}.key").resolve()
 
 
-def _keep(folder: Path, name: str, signed: Signed) -> Signed:
+def _store(folder: Path, name: str, signed: Signed) -> Signed:
     certificate, key = _paths(folder, name)
-    # A start that is killed between the two leaves a pair that differs; the next one makes it anew.
+    # A start that is killed between the two leaves a mismatched pair; the next one replaces it.
     _write(key, signed.key_pem())
     _write(certificate, signed.certificate_pem())
     return signed
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all; `mkstemp` makes files that only their owner can read."""
-    descriptor, beside = tempfile.mkstemp(dir=path.parent)
+    """Write a file atomically; `mkstemp` creates it readable by its owner only."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(beside)
+            os.unlink(temporary)
         raise

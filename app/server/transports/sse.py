@@ -73,7 +73,7 @@ class SseConnection(DetachedConnection):
     def __init__(
         self, transport: SseTransport, wanted: Filter, taken: Taken, head: bytes, address: str, form: str
     ) -> None:
-        super().__init__(transport.fanout.broadcaster, taken.sock)
+        super().__init__(transport.fanout.flusher, taken.sock)
         self._form = form
         self._transport = transport
         self._address = address
@@ -87,7 +87,7 @@ class SseConnection(DetachedConnection):
         replayed = (
             map(chunk, replay_frames(replay.notifications, self._form)) if replay.notifications else None
         )
-        self.write(head + chunk(encode_opening(self._transport.opening(replay), self._form)), later=replayed)
+        self.write(head + chunk(encode_opening(self._transport.opening(replay), self._form)), replay=replayed)
 
     def end(self, reason: Closed) -> None:
         """End the stream cleanly after what is queued. A slow consumer is cut off in the middle of its stream instead."""
@@ -146,7 +146,7 @@ class SseQueue:
     def on_events(self, events: int) -> None:
         """End the stream when the loop reports that the client has left."""
         if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
-            self.forget(self._transport.fanout.broadcaster.loop)
+            self.forget(self._transport.fanout.flusher.loop)
             self._fd = -1
             self.queue.put(None)
 
@@ -238,7 +238,7 @@ class SseTransport:
             connection.on_data(taken.rest)
         if not self._has_heartbeat:
             self._has_heartbeat = True
-            self.fanout.broadcaster.loop.call_at(clock.monotonic_us(), self._send_heartbeats)
+            self.fanout.flusher.loop.call_at(clock.monotonic_us(), self._send_heartbeats)
 
     def _send_heartbeats(self, now_us: int) -> int:
         """Send a heartbeat to every channel that was silent for a whole period; return when to check again.
@@ -248,7 +248,7 @@ class SseTransport:
         """
         period_us = round(self._heartbeat_s * 1_000_000)
         next_us = now_us + period_us
-        for channel in self.fanout.groups(TRANSPORT_SSE):
+        for channel in self.fanout.channels(TRANSPORT_SSE):
             if now_us - channel.appended_us >= period_us:
                 # Under the broker's lock: the position must not overtake a notification on its way to the channel.
                 self._broker.attach(
@@ -258,12 +258,12 @@ class SseTransport:
                 )
             else:
                 next_us = min(next_us, channel.appended_us + period_us)
-        self.fanout.broadcaster.write()
+        self.fanout.flusher.write()
         return next_us
 
     def _append_heartbeat(self, channel: FilteredChannel) -> None:
         heartbeat = encode_comment("heartbeat", id=str(self._broker.position()))
-        self.fanout.append(channel, chunk(encode_shared(heartbeat, channel.form)))
+        self.fanout.append(channel, chunk(encode_shared(heartbeat, channel.encoding)))
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         """Frame a notification once and queue it for every connection. A slow consumer is cut off."""
@@ -296,7 +296,7 @@ class SseTransport:
         set_options(sock, self._socket_options)
         connection = SseQueue(self, wanted, sock, address_of(environ), form)
         self.fanout.subscribe(connection, since)
-        connection.watch(self.fanout.broadcaster.loop)
+        connection.watch(self.fanout.flusher.loop)
         return connection
 
     def stream(self, connection: SseQueue) -> Iterator[bytes]:
@@ -316,7 +316,7 @@ class SseTransport:
 
     def closed(self, connection: SseQueue) -> None:
         """Clean up after a stock response, whichever side ended it."""
-        connection.forget(self.fanout.broadcaster.loop)
+        connection.forget(self.fanout.flusher.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)
 

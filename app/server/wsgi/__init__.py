@@ -1,1 +1,1 @@
-"""The seam to the green-thread library and to the WSGI servers: nothing above it knows which one runs."""
+"""The interface to green-thread libraries and WSGI servers: no package above depends on which of them runs."""

@@ -1,4 +1,4 @@
-"""This machine's addresses, as other machines of the LAN know it."""
+"""This machine's addresses as other machines of the LAN reach it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import psutil
 _INSIDE = re.compile(
     r"(docker|br-|veth|virbr|vmnet|vboxnet|lxc|lxd|cni|flannel|podman|utun|tun|tap|wg|zt|tailscale)"
 )
-"""Interfaces of containers, virtual machines and tunnels: phones on the LAN do not reach those."""
+"""Interfaces of containers, virtual machines and tunnels, which phones on the LAN cannot reach."""
 
 _FAR = ("192.0.2.1", 9)
-"""An address that nobody has (RFC 5737). Nothing is sent: connecting a datagram socket only chooses the way."""
+"""An unassigned address (RFC 5737). Nothing is sent: connecting a datagram socket only selects the route."""
 
 
 def lan_addresses() -> list[str]:
-    """IPv4 addresses at which the LAN reaches this machine, the likeliest first; none without a network."""
+    """Return the IPv4 addresses of this machine on the LAN, the likeliest first; empty without a network."""
     found: list[tuple[int, str]] = []
     default = _address_of_default_route()
     up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
@@ -35,7 +35,7 @@ def lan_addresses() -> list[str]:
 
 
 def bracketed(address: str) -> str:
-    """An address as it stands in a URL."""
+    """Return an address in the form that a URL needs."""
     return f"[{address}]" if ":" in address else address
 
 
@@ -43,6 +43,6 @@ def _address_of_default_route() -> str | None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect(_FAR)
-        except OSError:  # No way out: a LAN without a router, or no network.
+        except OSError:  # No default route: a LAN without a router, or no network.
             return None
         return str(sock.getsockname()[0])

@@ -1,4 +1,4 @@
-"""How many connections there may be, in all and from one address: counted once, for all transports."""
+"""Limits on open subscriptions, in total and per client network, shared by all transports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from app.core.forwarded import parse_address
 from app.core.network_of import network_of
 
 Refused = Literal["server_full", "address_full"]
-"""Every value of the label `reason` of siar_refused_connections_total."""
+"""The values of the label `reason` of siar_refused_connections_total."""
 
 
 class TooManyConnections(SiarError):
-    """No more connections are taken: the server's limit, or that of the address."""
+    """A limit on connections is reached, the server's or the address's."""
 
     def __init__(self, sentence: str, *, reason: Refused, count_max: int) -> None:
         super().__init__(sentence)
@@ -24,7 +24,7 @@ class TooManyConnections(SiarError):
 
 
 class Admission:
-    """Places for connections. Every `enter` that did not raise is followed by one `leave`."""
+    """Counts connections against two limits. Every `enter` that does not raise needs one `leave`."""
 
     def __init__(self, *, count_max: int, per_address_max: int, loopback_is_exempt: bool = True) -> None:
         self._count_max = count_max
@@ -32,13 +32,13 @@ class Admission:
         self._loopback_is_exempt = loopback_is_exempt
         self._by_address: Counter[str] = Counter()
         self.count = 0
-        """Connections that are in."""
+        """Connections that are open now."""
         self.refused: dict[Refused, int] = dict.fromkeys(get_args(Refused), 0)
-        """Return the number of refused connections by reason."""
+        """Count of refused connections by reason."""
         self._lock = threading.Lock()
 
     def enter(self, address: str) -> None:
-        """Take a place. Raises `TooManyConnections`."""
+        """Count a connection. Raises `TooManyConnections`."""
         with self._lock:
             try:
                 self._check(address)
@@ -49,18 +49,18 @@ class Admission:
             self._by_address[network_of(address)] += 1
 
     def check(self, address: str) -> None:
-        """Raise what `enter` would, for who only asks and is not counted."""
+        """Raise what `enter` would raise, without counting a connection or a refusal."""
         with self._lock:
             self._check(address)
 
     def leave(self, address: str) -> None:
-        """Give the place back."""
+        """Release a connection."""
         with self._lock:
             self.count -= 1
-            guest = network_of(address)
-            self._by_address[guest] -= 1
-            if not self._by_address[guest]:
-                del self._by_address[guest]
+            client = network_of(address)
+            self._by_address[client] -= 1
+            if not self._by_address[client]:
+                del self._by_address[client]
 
     def _check(self, address: str) -> None:
         if self.count >= self._count_max:

@@ -1,12 +1,12 @@
-"""Who is let in by the request loop, before a word was read: strangers cannot take all of its places, nor all of its time.
+"""Limits connections and the request rate per client network, before any request is read.
 
-    accept -> enter: too many of this address, or in all? then the one that has waited longest for a request goes
-           -> wait_s: more requests than its share? then the next one is read later, and its sender waits in TCP
-           -> leave: the end, or the connection became a subscription, which is counted elsewhere (server/wsgi/admission.py)
+    accept -> enter: too many of this client, or in total? Then the longest idle connection is closed
+           -> wait_s: rate limit exceeded? Then the next request is read later; meanwhile it waits in TCP
+           -> leave: closed, or now a subscription, which is counted elsewhere (server/wsgi/admission.py)
 
-A connection that says nothing, or says it a byte at a time, costs a place until somebody else needs that place. One that
-asks without end costs its address' share of the time. Both bounds follow from one setting, so that whoever opens the
-server to a whole school behind one router raises one number.
+A connection that sends nothing, or a byte at a time, has its place only until another connection needs one. A client
+that sends requests without end is limited to its share of the time. Both limits follow from one setting, so opening
+the server to a whole school behind one router takes one number.
 """
 
 from __future__ import annotations
@@ -22,61 +22,62 @@ from app.server.wsgi.peer import cut
 
 logger = logging.getLogger("siar.door")
 
-REQUESTS_PER_S_OF_A_PLACE = 0.125
-"""Requests per second and place that an address may make on average, 64 by default: four such addresses that ask
-without end take a quarter of a core where a request costs a millisecond. A phone makes about one in two seconds."""
+REQUESTS_PER_S_PER_PLACE = 0.125
+"""Rate limit of a client network per place, which is 64 requests per second by default. Four clients at this limit
+use a quarter of a core where a request costs a millisecond. A phone makes about one request in two seconds."""
 
-AT_ONCE_S = 20
-"""As many as of so many seconds at once: forty phones behind one router that open the page, of thirty files each."""
+BURST_S = 20
+"""Burst that the rate limit allows, in seconds of its rate: forty phones behind one router that open the page at
+once, which has thirty files."""
 
-BREACH_REQUESTS = 50
-"""What a WebSocket that is closed for what it sent counts as: two thousand packets may have been looked at before."""
+PENALTY_REQUESTS = 50
+"""Penalty, in requests, for a WebSocket that is closed for its contents: it may have cost two thousand packets."""
 
 PENALTY_S_MAX = 10
-"""Beyond it such charges make nobody wait: behind the same router others may be innocent."""
+"""Longest wait that penalties alone cause: other users behind the same router may be innocent."""
 
-GUESTS_SWEPT_AT = 4096
-"""Addresses that have left are forgotten when there are so many."""
+CLIENTS_SWEPT_AT = 4096
+"""Count of client records at which those without connections are dropped."""
 
 
 _present: ConnectionLimiter | None = None
-"""This process' door; `None` under servers that are not ours."""
+"""This process's limiter; `None` under WSGI servers other than our workers."""
 
 
-def use(door: ConnectionLimiter) -> None:
-    """Called by the worker whose door it is, before the application is loaded."""
+def use(limiter: ConnectionLimiter) -> None:
+    """Set the process's limiter; called by the worker before the application is loaded."""
     global _present
-    _present = door
+    _present = limiter
 
 
 def credit(address: str) -> None:
-    """What `ConnectionLimiter.refund` does, where there is a door."""
+    """Call `ConnectionLimiter.credit`, if there is a limiter."""
     if _present is not None:
         _present.credit(address)
 
 
 def penalise(address: str) -> None:
-    """What `ConnectionLimiter.charge` does, where there is a door."""
+    """Call `ConnectionLimiter.penalise`, if there is a limiter."""
     if _present is not None:
         _present.penalise(address)
 
 
 @dataclass(slots=True)
-class _Guest:
-    """An address."""
+class _Client:
+    """The state of one client network."""
 
     count: int = 0
-    """Connections that it has in the request loop."""
+    """Its connections in the request loop."""
     idle: dict[Hashable, Any] = field(default_factory=dict)
-    """Of those the ones that wait for a request, the longest waiting first."""
+    """Those of them that wait for a request, the longest waiting first."""
     due_us: float = 0.0
-    """When its next request would come if all had come evenly (the generic cell rate algorithm, ITU-T I.371)."""
-    is_told: bool = False
-    """Whether the log has it."""
+    """Theoretical arrival time of its next request (generic cell rate algorithm, ITU-T I.371), monotonic."""
+    is_logged: bool = False
+    """A warning about it was logged."""
 
 
 class ConnectionLimiter:
-    """The request loop's places, by address. From one thread; green ones do."""
+    """Limits places in the request loop per client network. Used from one native thread, by its green threads."""
 
     def __init__(
         self,
@@ -86,107 +87,109 @@ class ConnectionLimiter:
         is_exempt: Callable[[str], bool],
         now_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """`is_exempt`: an address that neither bound applies to, such as a proxy's, behind which everybody is."""
+        """`is_exempt`: addresses without limits, such as a proxy's, which stands for all its clients."""
         self._count_max = count_max
         self._per_address_max = per_address_max
         self._is_exempt = is_exempt
         self._now_us = now_us
-        self._pause_us = 1_000_000 / (per_address_max * REQUESTS_PER_S_OF_A_PLACE)
-        self._guests: dict[str, _Guest] = {}
-        self._idle: dict[Hashable, tuple[_Guest, Any]] = {}
-        """Of all addresses, the longest waiting first."""
+        self._interval_us = 1_000_000 / (per_address_max * REQUESTS_PER_S_PER_PLACE)
+        self._clients: dict[str, _Client] = {}
+        self._idle: dict[Hashable, tuple[_Client, Any]] = {}
+        """Idle connections of all clients, the longest waiting first."""
         self.count = 0
         """Connections in the request loop."""
 
     def enter(self, address: str) -> bool:
-        """Whether there is a place; where there is, one `leave` follows."""
-        guest = self._guest(address)
-        if guest.count >= self._per_address_max and not self._is_exempt(address):
-            self._tell(guest, address)
-            if not guest.idle:
+        """Take a place; return False if there is none. After True, one `leave` must follow."""
+        client = self._client(address)
+        if client.count >= self._per_address_max and not self._is_exempt(address):
+            self._log_once(client, address)
+            if not client.idle:
                 return False
-            self._end(next(iter(guest.idle)))
+            self._close_idle(next(iter(client.idle)))
         if self.count >= self._count_max:
             if not self._idle:
                 return False
-            self._end(next(iter(self._idle)))
-        guest.count += 1
+            self._close_idle(next(iter(self._idle)))
+        client.count += 1
         self.count += 1
         return True
 
     def leave(self, address: str) -> None:
-        """A connection has left the request loop."""
+        """Release the place of a connection that has left the request loop."""
         self.count -= 1
-        guest = self._guests[network_of(address)]
-        guest.count -= 1
+        client = self._clients[network_of(address)]
+        client.count -= 1
 
     def wait_s(self, address: str) -> float:
-        """How long to wait before the next request of this address is read; each call counts as one request.
+        """Return how long to delay reading the next request of this address; each call counts as one request.
 
-        Those that wait have their turns reserved: they wake once each, and not all of them for every turn.
+        Waiting requests have reserved slots, so each green thread wakes once, and not for every slot.
         """
         if self._is_exempt(address):
             return 0.0
-        guest, now_us = self._guest(address), self._now_us()
-        wait_us = guest.due_us - now_us - AT_ONCE_S * 1_000_000
-        guest.due_us = max(guest.due_us, now_us) + self._pause_us
+        client, now_us = self._client(address), self._now_us()
+        wait_us = client.due_us - now_us - BURST_S * 1_000_000
+        client.due_us = max(client.due_us, now_us) + self._interval_us
         return max(0.0, wait_us / 1e6)
 
     def credit(self, address: str) -> None:
-        """A request of this address counts for nothing: it was an operator's, who has limits of their own."""
-        guest = self._guests.get(network_of(address))
-        if guest is not None:
-            guest.due_us -= self._pause_us
+        """Take back one request of this address: it was an operator's, who has separate limits."""
+        client = self._clients.get(network_of(address))
+        if client is not None:
+            client.due_us -= self._interval_us
 
     def penalise(self, address: str) -> None:
-        """A WebSocket of this address broke the protocol or flooded us: that cost as much as many requests."""
-        guest, now_us = self._guest(address), self._now_us()
-        due_us = max(guest.due_us, now_us) + BREACH_REQUESTS * self._pause_us
-        guest.due_us = min(due_us, max(guest.due_us, now_us + (AT_ONCE_S + PENALTY_S_MAX) * 1_000_000))
+        """Charge a client whose WebSocket broke the protocol or flooded us, which costs as much as many requests."""
+        client, now_us = self._client(address), self._now_us()
+        due_us = max(client.due_us, now_us) + PENALTY_REQUESTS * self._interval_us
+        client.due_us = min(due_us, max(client.due_us, now_us + (BURST_S + PENALTY_S_MAX) * 1_000_000))
 
-    def begin_idle(self, address: str, who: Hashable, sock: Any) -> None:
-        """A connection waits for its next request: it may be ended for another's sake."""
-        guest = self._guest(address)
-        guest.idle[who] = sock
-        self._idle[who] = guest, sock
+    def begin_idle(self, address: str, key: Hashable, sock: Any) -> None:
+        """Mark a connection as waiting for its next request, so that it may be closed to free a place."""
+        client = self._client(address)
+        client.idle[key] = sock
+        self._idle[key] = client, sock
 
-    def end_idle(self, who: Hashable) -> None:
-        """It has one, or has ended."""
-        found = self._idle.pop(who, None)
+    def end_idle(self, key: Hashable) -> None:
+        """Mark a connection as no longer waiting."""
+        found = self._idle.pop(key, None)
         if found is not None:
-            found[0].idle.pop(who, None)
+            found[0].idle.pop(key, None)
 
     def idle_sockets(self) -> list[Any]:
-        """Of everyone who waits for a request."""
-        return [sock for _guest, sock in self._idle.values()]
+        """Return the sockets of all idle connections."""
+        return [sock for _client, sock in self._idle.values()]
 
-    def _end(self, who: Hashable) -> None:
-        """Its reader sees the end, which is no error."""
-        sock = self._idle[who][1]
-        self.end_idle(who)
+    def _close_idle(self, key: Hashable) -> None:
+        """Close an idle connection. Its reader sees an orderly end, not an error."""
+        sock = self._idle[key][1]
+        self.end_idle(key)
         cut(sock)
 
-    def _guest(self, address: str) -> _Guest:
+    def _client(self, address: str) -> _Client:
         name = network_of(address)
-        guest = self._guests.get(name)
-        if guest is None:
-            if len(self._guests) >= GUESTS_SWEPT_AT:
+        client = self._clients.get(name)
+        if client is None:
+            if len(self._clients) >= CLIENTS_SWEPT_AT:
                 self._sweep()
-            guest = self._guests[name] = _Guest()
-        return guest
+            client = self._clients[name] = _Client()
+        return client
 
     def _sweep(self) -> None:
-        """Whoever has no connection and no debt is as good as a stranger."""
+        """Drop the records of clients without connections whose rate limit has fully recovered."""
         now_us = self._now_us()
-        for name in [name for name, each in self._guests.items() if not each.count and each.due_us <= now_us]:
-            del self._guests[name]
+        for name in [
+            name for name, each in self._clients.items() if not each.count and each.due_us <= now_us
+        ]:
+            del self._clients[name]
 
-    def _tell(self, guest: _Guest, address: str) -> None:
-        if not guest.is_told:
-            guest.is_told = True
+    def _log_once(self, client: _Client, address: str) -> None:
+        if not client.is_logged:
+            client.is_logged = True
             logger.warning(
                 "%s has %d connections without a subscription, as many as one address may "
                 "(SIAR_CONNECTIONS_PER_ADDRESS_MAX); the longest idle ones are closed.",
                 address,
-                guest.count,
+                client.count,
             )

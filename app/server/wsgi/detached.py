@@ -1,6 +1,6 @@
-"""What a WSGI application returns when it has taken the connection over; our workers know it by identity.
+"""The value that a WSGI application returns after detaching a connection; our workers compare by identity.
 
-Apart from everything else because the workers need it before they patch the standard library.
+This module imports nothing, because the workers need it before they patch the standard library.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 
 class _Handled:
-    """An empty body that is no list: of a list python-engineio would make an HTTP answer, after an upgrade."""
+    """An empty body that is not a list: python-engineio would turn a list into an HTTP response after an upgrade."""
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(())
 
 
 DETACHED = _Handled()
-"""The connection is somebody else's now: leave the request loop, write nothing."""
+"""The connection is detached: the worker leaves its request loop and writes nothing."""

@@ -1,4 +1,4 @@
-"""The kernel's readiness list itself: green-thread libraries take it out of `select` when they patch it."""
+"""The kernel's epoll, which green-thread libraries remove from `select` when they patch it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ OUT = 0x004
 ERROR = 0x008
 HANG_UP = 0x010
 PEER_CLOSED = 0x2000
-"""EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP, EPOLLRDHUP of epoll_ctl(2): a patched `select` has lost their names too."""
+"""EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP, EPOLLRDHUP of epoll_ctl(2): a patched `select` lacks these names as well."""
 
 
 def make() -> Any | None:
-    """A new `epoll` object, or `None` where the platform has none."""
+    """Return a new `epoll` object, or `None` on a platform without epoll."""
     if mode.current() == mode.EVENTLET:
         from eventlet import patcher
 

@@ -1,8 +1,8 @@
-"""gunicorn's worker on eventlet, on its documented extension point `AsyncWorker`.
+"""A gunicorn worker on eventlet, built on gunicorn's documented extension point `AsyncWorker`.
 
-gunicorn dropped its own in version 26. This one accepts in a green thread per listener, gives each connection a
-green thread, tells the master that it lives, and ends in order: stop accepting, drain, wait, leave.
-Only this worker patches the standard library and sets the mode; the application is loaded after that.
+gunicorn removed its own eventlet worker in version 26. This one accepts in a green thread per listener, gives each
+connection a green thread, and sends heartbeats to the master. It shuts down in order: stop accepting, drain, wait,
+exit. Only this worker patches the standard library and sets the mode; the application is loaded after that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import warnings
 from typing import Any
 
 with warnings.catch_warnings():
-    # eventlet says at import that it is in maintenance; we know, it is one backend behind this seam.
+    # eventlet warns at import that it is in maintenance mode; it is one of two interchangeable backends.
     warnings.simplefilter("ignore")
     import eventlet
     import eventlet.hubs
@@ -27,32 +27,32 @@ from app.server.wsgi import mode
 from app.server.wsgi.worker import SiarWorker
 
 NOTIFY_S = 2.0
-"""How often the master hears from us; it ends a worker that is silent for `timeout` (60 s)."""
+"""Interval of heartbeats to the master, which kills a worker that is silent for `timeout` (60 s)."""
 
 LOOK_AGAIN_S = 0.02
-"""Whether the last bytes have gone."""
+"""Interval at which a drain checks whether the last bytes have left."""
 
 ACCEPT_PAUSE_S = 0.1
-"""Rest after an accept failed for want of descriptors: others may leave meanwhile."""
+"""Pause after an accept failed for lack of descriptors: connections may close meanwhile."""
 
 ACCEPTS_AT_ONCE = 16
-"""Then the others have their turn: four thousand connections may be waiting to be accepted."""
+"""Accepts in a row before other green threads run: four thousand connections may be waiting."""
 
 
 class EventletWorker(SiarWorker):
-    """On eventlet, the default."""
+    """The worker on eventlet, which is the default."""
 
     def init_process(self) -> None:
-        """Patch first, so that everything loaded later is green."""
+        """Patch the standard library first, so that everything loaded later is green."""
         eventlet.monkey_patch()
-        # A green socket is non-blocking underneath, which socket.sendfile refuses.
+        # A green socket is non-blocking underneath, which `socket.sendfile` refuses.
         self.cfg.set("sendfile", value=False)
         mode.use(mode.EVENTLET)
         eventlet.hubs.use_hub()
         super().init_process()
 
     def current(self) -> Any:
-        """The green thread that runs."""
+        """Return the running green thread."""
         return eventlet.getcurrent()
 
     def spawn(self, function: Any) -> None:
@@ -60,19 +60,19 @@ class EventletWorker(SiarWorker):
         eventlet.spawn_n(function)
 
     def give_way(self) -> None:
-        """Let the others have their turn."""
+        """Let other green threads run."""
         eventlet.sleep(0)
 
     def pause(self, seconds: float) -> None:
-        """Let this green thread sleep."""
+        """Suspend this green thread."""
         eventlet.sleep(seconds)
 
     def within(self, seconds: float) -> Any:
-        """A context that leaves its block in silence when the time is over."""
+        """Return a context that leaves its block silently after `seconds`."""
         return eventlet.Timeout(seconds or None, exception=False)
 
     def run(self) -> None:
-        """Serve until told to stop, then end in order."""
+        """Serve until a stop is requested, then shut down in order."""
         self.alive: bool
         self.settle()
         self._pool = eventlet.GreenPool(self.worker_connections)
@@ -88,7 +88,7 @@ class EventletWorker(SiarWorker):
         self._end()
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        """Serve one connection; its own end is nobody else's error."""
+        """Serve one connection. Its end is not an error."""
         with self.place(addr) as has_place:
             if has_place:
                 self._serve_connection(listener, client, addr)
@@ -105,9 +105,9 @@ class EventletWorker(SiarWorker):
             util.close(client)
 
     def _wait_for_a_signal(self, timeout_s: float) -> None:
-        """Sleep, but wake at once for a signal: its handler has run when its number comes through the pipe.
+        """Sleep until the timeout or a signal, whose number arrives through the pipe after its handler has run.
 
-        Python goes back to waiting when a signal interrupts the loop's `epoll_wait`; only a descriptor ends it.
+        Python resumes `epoll_wait` after a signal; only a readable descriptor ends the wait.
         """
         with eventlet.Timeout(timeout_s, exception=False):
             eventlet.hubs.trampoline(self.PIPE[0], read=True)
@@ -127,7 +127,7 @@ class EventletWorker(SiarWorker):
             if not self.alive:
                 return
             if number % ACCEPTS_AT_ONCE == 0:
-                eventlet.sleep(0)  # While more are waiting, an accept never does.
+                eventlet.sleep(0)  # An accept never blocks while more connections are waiting.
             try:
                 client, address = listener.accept()
             except OSError as error:
@@ -144,7 +144,7 @@ class EventletWorker(SiarWorker):
             self._pool.spawn_n(self.handle, listener, client, address)
 
     def _end(self) -> None:
-        """Drain, then wait for the connections as long as the setting allows."""
+        """Drain, then wait for the connections until the graceful timeout."""
         self.drain()
         with eventlet.Timeout(self.patience_s, exception=False):
             self._pool.waitall()

@@ -1,6 +1,6 @@
-"""gunicorn's worker on gevent: what eventlet's does, for the day on which eventlet is no more.
+"""A gunicorn worker on gevent, which does what the eventlet worker does, for the day when eventlet is unmaintained.
 
-gunicorn has one of its own, whose connections cannot be taken over and whose drain looks once a second.
+gunicorn's own gevent worker cannot detach connections, and its drain polls once a second.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from app.server.wsgi import mode
 from app.server.wsgi.worker import SiarWorker
 
 NOTIFY_S = 2.0
-"""How often the master hears from us."""
+"""Interval of heartbeats to the master."""
 
 LOOK_AGAIN_S = 0.02
-"""Whether we are to stop, or the last bytes have gone."""
+"""Interval at which it checks for a stop, and whether the last bytes have left."""
 
 
 class GeventWorker(SiarWorker):
-    """On gevent."""
+    """The worker on gevent."""
 
     def init_process(self) -> None:
-        """Patch first, so that everything loaded later is green."""
+        """Patch the standard library first, so that everything loaded later is green."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The configuration has loaded ssl; nothing has used it yet.
+            warnings.simplefilter(
+                "ignore"
+            )  # The configuration has imported ssl, but nothing has used it yet.
             monkey.patch_all()
         self.cfg.set("sendfile", value=False)
         mode.use(mode.GEVENT)
@@ -44,7 +46,7 @@ class GeventWorker(SiarWorker):
         super().init_process()
 
     def current(self) -> Any:
-        """The green thread that runs."""
+        """Return the running green thread."""
         return gevent.getcurrent()
 
     def spawn(self, function: Any) -> None:
@@ -52,19 +54,19 @@ class GeventWorker(SiarWorker):
         gevent.spawn(function)
 
     def give_way(self) -> None:
-        """Let the others have their turn."""
+        """Let other green threads run."""
         gevent.sleep(0)
 
     def pause(self, seconds: float) -> None:
-        """Let this green thread sleep."""
+        """Suspend this green thread."""
         gevent.sleep(seconds)
 
     def within(self, seconds: float) -> Any:
-        """A context that leaves its block in silence when the time is over."""
+        """Return a context that leaves its block silently after `seconds`."""
         return gevent.Timeout(seconds or None, exception=False)
 
     def run(self) -> None:
-        """Serve until told to stop, then end in order."""
+        """Serve until a stop is requested, then shut down in order."""
         self.alive: bool
         self.settle()
         pool = Pool(self.worker_connections)
@@ -88,7 +90,7 @@ class GeventWorker(SiarWorker):
             sys.exit(0)
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        """Serve one connection; its own end is nobody else's error."""
+        """Serve one connection. Its end is not an error."""
         with self.place(addr) as has_place:
             if has_place:
                 self._serve_connection(listener, client, addr)

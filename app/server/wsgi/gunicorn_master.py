@@ -1,8 +1,8 @@
-"""Checks of the way in which gunicorn's master starts this application.
+"""Checks how gunicorn's master starts this application, so that it never runs more workers than it can serve with.
 
-gunicorn can be told to start several workers in many ways (`-w`, `GUNICORN_CMD_ARGS`, `WEB_CONCURRENCY`, a configuration
-file, SIGTTIN), and none of them says so to the application. A worker is a fork of the master, though: the master's own
-arbiter is among the callers of whatever loads the application.
+gunicorn can be told to start several workers in many ways (`-w`, `GUNICORN_CMD_ARGS`, `WEB_CONCURRENCY`, a
+configuration file, SIGTTIN), and none of them informs the application. But a worker is a fork of the master, so the
+master's arbiter is among the callers when the application is loaded.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from app.settings import Settings
 
 logger = logging.getLogger("siar.start")
 
-GO_BACK_TRIES = 5
-GO_BACK_PAUSE_S = 0.2
-"""Signals of one kind that arrive together are one: the master is asked again while an older worker is there."""
+SHRINK_TRIES = 5
+SHRINK_PAUSE_S = 0.2
+"""Signals of one kind that arrive together count once, so the request is repeated while an older worker exists."""
 
 
 PRELOAD = (
@@ -38,7 +38,7 @@ USR2 = (
 
 
 def find_arbiter() -> Any | None:
-    """The arbiter that loads this application, or a copy of it as of the fork; `None` under any other server."""
+    """Return the arbiter that loads this application, or its copy after the fork; `None` under any other server."""
     module = sys.modules.get("gunicorn.arbiter")
     frame = sys._getframe()
     while module is not None and frame is not None:
@@ -50,10 +50,10 @@ def find_arbiter() -> Any | None:
 
 
 def check_start(settings: Settings) -> Sentence | None:
-    """Why every request is to be refused, if gunicorn is what loads this application.
+    """Return why every request must be refused under gunicorn, or `None`.
 
-    Ends the start where gunicorn loads it in the master, starts more workers than SIAR_WORKERS, or is a second master
-    on the same socket (SIGUSR2).
+    Ends the start if gunicorn loads the application in the master, starts more workers than SIAR_WORKERS, or is a
+    second master on the same socket (SIGUSR2).
     """
     arbiter = find_arbiter()
     if arbiter is None:
@@ -67,12 +67,12 @@ def check_start(settings: Settings) -> Sentence | None:
         _end_master(USR2)
     if arbiter.num_workers > workers:
         logger.warning("%s The older worker ends, and this one takes its place.", ttin_sentence(workers))
-        _go_back(arbiter)
+        _shrink(arbiter)
     return refusal("one_at_a_time") if _serves_one_at_a_time(arbiter) else None
 
 
 def workers_sentence(count: int, workers: int) -> str:
-    """Why `count` workers are refused where the settings say `workers`."""
+    """Return why `count` workers are refused if the settings allow `workers`."""
     return (
         f"gunicorn is to start {count} workers, and SIAR_WORKERS is {workers}: what is published at one worker would not "
         "reach the subscribers of another. Start one worker (look at -w, --workers, GUNICORN_CMD_ARGS, WEB_CONCURRENCY "
@@ -82,7 +82,7 @@ def workers_sentence(count: int, workers: int) -> str:
 
 
 def ttin_sentence(workers: int) -> str:
-    """Why SIGTTIN adds no worker."""
+    """Return why SIGTTIN adds no worker."""
     return (
         f"SIGTTIN asks for one worker more than SIAR_WORKERS={workers}: what is published at one would not reach the "
         "subscribers of another. The number stays; several need a shared broker and SIAR_WORKERS."
@@ -90,7 +90,7 @@ def ttin_sentence(workers: int) -> str:
 
 
 def hold_number(server: Any, settings: Settings) -> None:
-    """Have the master answer SIGTTIN and SIGUSR2 with a sentence where they would lead to too many workers."""
+    """Let the master ignore SIGTTIN and SIGUSR2 with a warning if they would lead to too many workers."""
     add_worker = server.handle_ttin
     workers = settings.workers
 
@@ -110,19 +110,19 @@ def _is_shared(settings: Settings) -> bool:
 
 
 def _end_master(sentence: str) -> NoReturn:
-    """gunicorn ends as a whole where a worker cannot import its application."""
+    """End gunicorn as a whole, which it does when a worker cannot import its application."""
     from gunicorn.errors import AppImportError
 
     raise AppImportError(f"siar: {sentence}")
 
 
-def _go_back(arbiter: Any) -> None:
-    """Have the master end what is too many. It begins with the oldest, as at a reload."""
+def _shrink(arbiter: Any) -> None:
+    """Let the master end the surplus worker. It ends the oldest one first, as at a reload."""
     older = list(arbiter.WORKERS)
-    for _ in range(GO_BACK_TRIES):
+    for _ in range(SHRINK_TRIES):
         with contextlib.suppress(ProcessLookupError):
             os.kill(arbiter.pid, signal.SIGTTOU)
-        time.sleep(GO_BACK_PAUSE_S)
+        time.sleep(SHRINK_PAUSE_S)
         if not any(_is_there(pid) for pid in older):
             return
 
@@ -136,6 +136,6 @@ def _is_there(pid: int) -> bool:
 
 
 def _serves_one_at_a_time(arbiter: Any) -> bool:
-    """Tell whether one stream would occupy the whole worker."""
+    """Return True if one stream would occupy the whole worker."""
     names = {each.__name__ for each in arbiter.worker_class.__mro__}
     return "SyncWorker" in names or ("ThreadWorker" in names and arbiter.cfg.threads == 1)

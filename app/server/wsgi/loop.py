@@ -1,10 +1,10 @@
-"""Readiness of all connections that were taken over: one epoll, one thread, no green thread for each.
+"""The readiness loop of all detached connections: one epoll and one thread, no green thread per connection.
 
-    kernel -> epoll -> `on_events` of whoever is watched
-    timers: a few callbacks that each say when they want to be called again
+    kernel -> epoll -> `on_events` of the watched object
+    timers: a few callbacks that each return when they want to be called again
 
-The thread is green where threads are: it waits in the patched `select` for the epoll's own descriptor, so that neither
-eventlet nor gevent keeps anything for a connection. Nothing that it calls may block.
+The thread is green where threads are: it waits in the patched `select` for the epoll's own descriptor, so neither
+eventlet nor gevent keeps state per connection. Callbacks must not block.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from app.server.wsgi import epoll, mode
 logger = logging.getLogger("siar.loop")
 
 EVENTS_MAX = 16
-"""Asked for at a time: the kernel goes on with those who have waited longest."""
+"""Events per epoll_wait: the kernel returns the longest waiting ones first."""
 
-TURN_US = 1_000
-"""Of handling them before others have their turn. One that brings a hundred tiny frames may take that long by itself,
-so each is followed by a look at the clock, and who is left of a lot comes first in the next turn."""
+SLICE_US = 1_000
+"""Time limit of handling events before other threads run. A connection with a hundred tiny frames may use it up
+alone, so the clock is read after each; events that are left are handled first in the next slice."""
 
 WAIT_MAX_US = 60_000_000
-"""With nothing due. Whoever has something earlier rings; each turn of an idle server is paid with cold caches."""
+"""Longest wait with nothing due. An earlier timer wakes the loop up; each idle wakeup runs with cold CPU caches."""
 
 RETRY_US = 1_000_000
-"""Until a timer that failed is called again: what failed once may be needed for long, and the log is not to be filled."""
+"""Delay before a timer that raised is called again: it may still be needed, and must not flood the log."""
 
 Timer = Callable[[int], int | None]
-"""Takes the time and answers when it wants to be called next, both in microseconds of the monotonic clock.
+"""Takes the current time and returns when it wants to be called next, both monotonic in microseconds.
 
-`None`: never again. One that raises is called again after `RETRY_US`.
+`None`: never again. A timer that raises is called again after `RETRY_US`.
 """
 
 
 class Watched(Protocol):
-    """What waits for its descriptor."""
+    """An object that handles readiness of its descriptor."""
 
     def on_events(self, events: int) -> None:
-        """Something of `epoll.IN` and its like came. Must not block."""
+        """Handle `epoll.IN` and other events. Must not block."""
         ...
 
 
@@ -58,23 +58,23 @@ class Loop:
     def __init__(self) -> None:
         self._epoll = epoll.make()
         self._watched: list[Watched | None] = []
-        """By descriptor, which the kernel keeps small and dense."""
+        """By descriptor; the kernel keeps those small and dense."""
         self._timers: list[tuple[int, int, Timer]] = []
         self._timer_ids = itertools.count()
-        self._left: list[tuple[int, int]] = []
-        """What the last turn had no time for."""
+        self._unhandled: list[tuple[int, int]] = []
+        """Events of the last poll for which the slice had no time."""
         self._lock = threading.Lock()
-        self._bell = -1
+        self._wakeup_fd = -1
         self._sleeps_until_us = 0
         self._started = False
 
     @property
     def is_possible(self) -> bool:
-        """Whether this platform has what it needs."""
+        """True if this platform has epoll and eventfd."""
         return self._epoll is not None and hasattr(os, "eventfd")
 
     def watch(self, fd: int, watched: Watched, *, read: bool = True) -> None:
-        """Tell `watched` when its peer leaves, and if `read`, when it writes."""
+        """Call `watched.on_events` when the peer closes and, if `read`, when bytes arrive."""
         self._start()
         while len(self._watched) <= fd:
             self._watched.append(None)
@@ -82,31 +82,31 @@ class Loop:
         self._poll.register(fd, epoll.PEER_CLOSED | (epoll.IN if read else 0))
 
     def want(self, fd: int, *, read: bool, write: bool) -> None:
-        """What else to tell it of, beside the peer's end: bytes to read, and room to write.
+        """Change which events are reported in addition to the peer's end.
 
-        What is not read stays in the kernel, and when that is full, in the peer.
+        Bytes that are not read stay in the kernel and, when its buffer is full, with the peer.
         """
         self._poll.modify(fd, epoll.PEER_CLOSED | (epoll.IN if read else 0) | (epoll.OUT if write else 0))
 
     def forget(self, fd: int) -> None:
-        """Before `fd` is closed."""
+        """Stop watching. Must precede the closing of `fd`."""
         self._watched[fd] = None
         try:
             self._poll.unregister(fd)
-        except OSError:  # It had not been registered, or is gone.
+        except OSError:  # It was not registered, or is closed.
             logger.debug("Descriptor %d was not watched.", fd)
 
     def call_at(self, due_us: int, timer: Timer) -> None:
-        """Call `timer` at `due_us`, and then whenever it answered."""
+        """Call `timer` at `due_us`, and then whenever it returns a time."""
         self._start()
         with self._lock:
             heapq.heappush(self._timers, (due_us, next(self._timer_ids), timer))
             wake = due_us < self._sleeps_until_us
         if wake:
-            os.eventfd_write(self._bell, 1)
+            os.eventfd_write(self._wakeup_fd, 1)
 
     def call_once(self, after_us: int, function: Callable[[], None]) -> None:
-        """Call `function` once, later, whether it succeeds or not."""
+        """Call `function` once after a delay, whether it succeeds or not."""
 
         def timer(now_us: int) -> None:
             self._call(lambda _now_us: function(), now_us)
@@ -123,26 +123,26 @@ class Loop:
             if self._started:
                 return
             self._started = True
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._poll.register(self._bell, epoll.IN)
+        self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll.register(self._wakeup_fd, epoll.IN)
         threading.Thread(target=self._run, name="siar-loop", daemon=True).start()
 
     def _run(self) -> None:
         while True:
-            ready = self._left or self._wait()
-            until_us = clock.monotonic_us() + TURN_US
-            self._left = self._handle(ready, until_us)
-            while len(ready) == EVENTS_MAX and not self._left and clock.monotonic_us() < until_us:
+            ready = self._unhandled or self._wait()
+            until_us = clock.monotonic_us() + SLICE_US
+            self._unhandled = self._handle(ready, until_us)
+            while len(ready) == EVENTS_MAX and not self._unhandled and clock.monotonic_us() < until_us:
                 ready = self._poll.poll(0, EVENTS_MAX)
-                self._left = self._handle(ready, until_us)
-            self._fire()
-            time.sleep(0)  # The others' turn.
+                self._unhandled = self._handle(ready, until_us)
+            self._run_timers()
+            time.sleep(0)  # Other threads run.
 
     def _handle(self, ready: list[tuple[int, int]], until_us: int) -> list[tuple[int, int]]:
-        """Tell who is watched; answers those whom the time was not enough for."""
+        """Call the watched objects; return the events that the slice had no time for."""
         for number, (fd, events) in enumerate(ready, start=1):
-            if fd == self._bell:
-                os.eventfd_read(self._bell)
+            if fd == self._wakeup_fd:
+                os.eventfd_read(self._wakeup_fd)
             elif (watched := self._watched[fd]) is not None:
                 self._call(watched.on_events, events)
             if clock.monotonic_us() >= until_us:
@@ -163,7 +163,7 @@ class Loop:
             ready = self._poll.poll(0, EVENTS_MAX)
         return ready
 
-    def _fire(self) -> None:
+    def _run_timers(self) -> None:
         while True:
             now_us = clock.monotonic_us()
             with self._lock:
@@ -179,6 +179,6 @@ class Loop:
     def _call(function: Callable[[int], Any], argument: int, *, when_failed: int | None = None) -> Any:
         try:
             return function(argument)
-        except Exception:  # One connection's bug must not end everybody's loop.
+        except Exception:  # A bug in one connection must not end the loop for all.
             logger.exception("A callback failed.")
             return when_failed

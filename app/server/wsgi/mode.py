@@ -1,6 +1,6 @@
-"""Which kind of threads this process runs on; said by the worker that patched, never guessed.
+"""The kind of threads that this process runs on, set by the worker that patches and never guessed.
 
-Flask-SocketIO would guess from what is installed, and would then run eventlet's queues under real threads.
+Flask-SocketIO would guess it from the installed packages, and then run eventlet's queues under native threads.
 """
 
 THREADS = "threading"
@@ -11,12 +11,12 @@ _mode = THREADS
 
 
 def use(mode: str) -> None:
-    """Called by a worker that has patched the standard library, before the application is loaded."""
+    """Set the mode; called by a worker after patching, before the application is loaded."""
     global _mode
     assert mode in (THREADS, EVENTLET, GEVENT)
     _mode = mode
 
 
 def current() -> str:
-    """`"eventlet"` or `"gevent"` under our gunicorn workers, `"threading"` everywhere else."""
+    """Return `"eventlet"` or `"gevent"` under our gunicorn workers, `"threading"` everywhere else."""
     return _mode

@@ -1,4 +1,4 @@
-"""Blocking work (a disk) off the event loop."""
+"""Runs blocking work, such as disk access, off the event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def blocking(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call `function` in a real thread while other green threads go on; plainly where threads are real anyway."""
+    """Call `function` in a native thread while other green threads run; directly where all threads are native."""
     if mode.current() == mode.EVENTLET:
         from eventlet import tpool
 

@@ -1,4 +1,4 @@
-"""The TCP socket behind a WSGI request: three servers, three names for it."""
+"""The client of a WSGI request: its socket under three servers, its address, and its end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.core.forwarded import Proxies, Seen, parse_address
 from app.server.wsgi.shared_text import shared
 
 _BEHIND_PROXIES = "siar.behind_proxies"
-"""In `environ` when the operator named proxies: an address of this machine may then be anybody's."""
+"""Set in `environ` if the operator named proxies: an address of this machine may then be a remote client's."""
 
 
 def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
-    """The connection's socket, or `None` under a server that hides it."""
+    """Return the connection's socket, or `None` under a server that hides it."""
     for name in ("gunicorn.socket", "werkzeug.socket"):
         if name in environ:
             return environ[name]  # type: ignore[no-any-return]
@@ -26,7 +26,7 @@ def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
 
 
 def look_through(environ: dict[str, Any], proxies: Proxies) -> Seen:
-    """Put client, scheme and host in the place of a trusted proxy's: the one place that decides on them."""
+    """Replace a trusted proxy's client, scheme and host by the forwarded ones; done here only."""
     seen = proxies.seen(environ.get("REMOTE_ADDR") or "", environ)
     environ[_BEHIND_PROXIES] = True
     environ["REMOTE_ADDR"] = seen.client
@@ -41,18 +41,18 @@ _PASSED_ON = (
     *("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_PREFIX"),
     *("HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_SERVER", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"),
 )
-"""What proxies say of themselves: RFC 7239, RFC 9110 (section 7.6.3), and what nginx, Apache and Caddy write."""
+"""Headers that proxies add: RFC 7239, RFC 9110 (section 7.6.3), and those of nginx, Apache and Caddy."""
 
 
 def is_this_machine(environ: dict[str, Any]) -> bool:
-    """Whether a program of this machine asks: by loopback, or by the very address that it asks for.
+    """Return True if a program on this machine is the client, by loopback or by the requested address itself.
 
-    Never when proxies were named: they may be on this machine, and whom they pass on is not.
+    Always False if proxies were named: they may run on this machine, while their clients do not.
     """
     if _BEHIND_PROXIES in environ:
         return False
-    # A proxy on this machine that nobody named would make all the world "this machine". Who writes such a header
-    # without being a proxy only gives up a privilege; one that hides itself must be named (SIAR_TRUSTED_PROXIES).
+    # An unnamed proxy on this machine would make every client appear local. A client that sends such a header itself
+    # only loses a privilege; a proxy that sends none must be named (SIAR_TRUSTED_PROXIES).
     if any(header in environ for header in _PASSED_ON):
         return False
     address = parse_address(environ.get("REMOTE_ADDR") or "")
@@ -60,7 +60,7 @@ def is_this_machine(environ: dict[str, Any]) -> bool:
 
 
 def _own_address(environ: dict[str, Any]) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """This machine's end of the connection."""
+    """Return the server's address of the connection."""
     sock = peer_socket(environ)
     try:
         name = sock.getsockname() if sock is not None else ""
@@ -70,15 +70,15 @@ def _own_address(environ: dict[str, Any]) -> ipaddress.IPv4Address | ipaddress.I
 
 
 def address_of(environ: dict[str, Any]) -> str:
-    """The client's address, empty where there is none (a Unix socket)."""
+    """Return the client's address, empty if there is none (a Unix socket)."""
     return shared(environ.get("REMOTE_ADDR") or "")  # Thousands of connections may have it.
 
 
 def cut(sock: socket.socket | None) -> None:
-    """End a connection whose peer does not read: a polite close would wait for it for ever."""
+    """End a connection whose peer may not be reading, which an orderly close would wait for."""
     if sock is not None:
-        # At the kernel: gevent's own raises in whoever reads, and TLS forgets what it reads with. So they see the end.
-        with contextlib.suppress(OSError, ValueError):  # It has been closed.
+        # At the kernel, so that the reader sees EOF: gevent's `shutdown` raises there, and TLS would lose its state.
+        with contextlib.suppress(OSError, ValueError):  # It is closed already.
             fd = os.dup(sock.fileno())
             with contextlib.closing(_socket.socket(fileno=fd)) as raw:
                 raw.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): their members, and the answer to a request that is refused before Flask begins with it."""
+"""Problem documents (RFC 9457): their members, and responses that refuse a request before Flask handles it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTENT_TYPE = "application/problem+json"
 
 
 def members(status: int, title: str, detail: Sentence, language: str) -> dict[str, object]:
-    """The members that every problem document has."""
+    """Return the members that every problem document has."""
     return {
         "type": "about:blank",
         "title": title,
@@ -26,7 +26,7 @@ def members(status: int, title: str, detail: Sentence, language: str) -> dict[st
 
 
 def answer(status: int, detail: Sentence, language: str) -> tuple[str, list[tuple[str, str]], bytes]:
-    """Status line, headers and body of an answer with which the connection ends."""
+    """Return status line, headers and body of a response after which the connection closes."""
     title = HTTPStatus(status).phrase
     body = json.dumps(members(status, title, detail, language)).encode()
     headers = [
@@ -42,7 +42,7 @@ def answer(status: int, detail: Sentence, language: str) -> tuple[str, list[tupl
 def refuse(
     start_response: Callable[..., Any], status: int, detail: Sentence, language: str
 ) -> Iterable[bytes]:
-    """Give that answer as a WSGI application."""
+    """Send that response as a WSGI application."""
     line, headers, body = answer(status, detail, language)
     start_response(line, headers)
     return [body]

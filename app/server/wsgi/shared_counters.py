@@ -1,10 +1,10 @@
-"""What every process of one server has counted, where all of them can read it: memory shared since before the fork.
+"""The counters of all processes of one server, in memory that is shared since before the fork.
 
-    slot 0            what workers had counted that have ended: a counter never goes back
+    slot 0            sums of the workers that have ended: a counter must never go back
     slot 1, 2, ...    one for each worker: [sequence][half 0][half 1]
 
-A worker writes the half that is not being read, and then the sequence, which says which half holds. Nobody waits for
-anybody, and nothing is left behind by whoever is killed.
+A worker writes the half that is not being read, and then the sequence, whose lowest bit selects the valid half. There
+is no lock, so no process waits for another, and a killed one leaves nothing locked.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ _LENGTH = struct.Struct("<I")
 _SLOT_BYTES = _SEQUENCE.size + 2 * HALF_BYTES
 
 READ_TRIES = 5
+"""Attempts to read a slot that is written at the same time."""
 
 Content = dict[str, Any]
 
 
 class SharedCounters:
-    """Made by the master before it forks."""
+    """Counters by worker slot. Created by the master before it forks."""
 
     def __init__(self, workers: int) -> None:
-        # While a worker that leaves drains, the one in its place runs already.
+        # A replaced worker still drains while its successor runs.
         self._slots = 2 * workers + 1
         self._memory = mmap.mmap(-1, self._slots * _SLOT_BYTES)
         self.mine: int | None = None
         """The slot of this process; `None` in the master."""
 
     def free_slot(self, taken: Iterable[int]) -> int:
-        """A slot for a new worker; those of the living are `taken`."""
+        """Return a slot for a new worker; `taken` are those of living workers."""
         used = set(taken)
         return next((slot for slot in range(1, self._slots) if slot not in used), self._slots - 1)
 
     def write(self, slot: int, content: Content) -> None:
-        """Put up what a slot says; what does not fit is not put up, and what was there stays."""
+        """Publish the content of a slot; content that is too long is dropped, and the previous one stays."""
         data = json.dumps(content).encode()
         if len(data) > HALF_BYTES - _LENGTH.size:
             return
@@ -55,7 +56,7 @@ class SharedCounters:
         _SEQUENCE.pack_into(self._memory, start, sequence)
 
     def read(self, slot: int) -> Content | None:
-        """What a slot says; `None` for nothing."""
+        """Return the content of a slot; `None` if there is none."""
         start = slot * _SLOT_BYTES
         for _ in range(READ_TRIES):
             sequence = _SEQUENCE.unpack_from(self._memory, start)[0]
@@ -70,25 +71,25 @@ class SharedCounters:
         return None
 
     def read_all(self) -> list[Content]:
-        """What all slots say."""
+        """Return the contents of all slots."""
         return [content for slot in range(self._slots) if (content := self.read(slot))]
 
     def end(self, slot: int, add_up: Callable[[list[Content]], Content]) -> None:
-        """A worker has ended: `add_up` makes one of what it and those before it had counted."""
+        """Move the counts of an ended worker to slot 0; `add_up` sums them with those of earlier ones."""
         self.write(0, add_up([content for each in (0, slot) if (content := self.read(each))]))
         self.write(slot, {})
 
 
-_board: SharedCounters | None = None
+_counters: SharedCounters | None = None
 
 
 def make(workers: int) -> SharedCounters:
-    """Called by the master of several workers, before the first of them."""
-    global _board
-    _board = SharedCounters(workers)
-    return _board
+    """Create the server's counters; called by the master of several workers before the first fork."""
+    global _counters
+    _counters = SharedCounters(workers)
+    return _counters
 
 
 def current() -> SharedCounters | None:
-    """The server's board; `None` where one process is all there is."""
-    return _board
+    """Return the server's counters; `None` if it is a single process."""
+    return _counters

@@ -1,7 +1,7 @@
-"""The same text kept once, where thousands of connections would each have a copy.
+"""A cache that keeps one copy of equal strings, of which thousands of connections would each hold their own.
 
-Not `sys.intern`: Python 3.12.0 to 3.12.6 never lets go of what was interned (CPython, issue 113993), and these texts
-are strangers'.
+`sys.intern` is unsuitable: Python 3.12.0 to 3.12.6 never frees interned strings (CPython, issue 113993), and these
+come from clients.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import functools
 TEXTS_MAX = 4096
 
 CHARS_MAX = 512
-"""Together two megabytes; what is longer is hardly ever the same for two clients."""
+"""Longest cached string; with `TEXTS_MAX` two megabytes. Longer ones are hardly ever equal for two clients."""
 
 
 def shared(text: str) -> str:
-    """`text`, the same object for everyone who asked with an equal one lately."""
+    """Return a string equal to `text`, the same object for all recent callers."""
     return _first(text) if len(text) <= CHARS_MAX else text
 
 

@@ -1,7 +1,7 @@
-"""The small processes that live and die with a server: the clock channel and the recorder.
+"""Child processes of a server, and the supervisor that restarts them: the clock channel and the recorder.
 
-Each ends when its standard input does, and the kernel closes that pipe whatever ends the parent: no orphans.
-One that ends before its server does is started again by the `Supervisor`.
+Each child ends when its standard input does, and the kernel closes that pipe however the parent ends: no orphans.
+A child that ends before its server does is restarted by the `Supervisor`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,119 +20,118 @@ from app import clock
 from app.core.companion import COMPANION
 from app.core.errors import SiarError, Unfit
 from app.paths import ROOT
-from app.server.wsgi.process_end import wait_for_end
 from app.settings import Settings, child_environment
 
 START_TIMEOUT_S = 10.0
 
 PAUSE_S = 1.0
-"""Before a companion is started again, twice as long after each time that it did not last."""
+"""Pause before a restart; it doubles after each time that the child did not last."""
 
 PAUSE_MAX_S = 60.0
 
 LASTED_S = 60.0
-"""Who ran that long has not failed at its start: the next pause is the shortest again."""
+"""A child that ran this long did not fail at its start: the next pause is the shortest again."""
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Child:
     name: str
     process: subprocess.Popen[bytes]
     start: Callable[[], subprocess.Popen[bytes]]
     started_us: int
     pause_s: float = PAUSE_S
-    again_us: int | None = None
-    """When it is to be started again; `None` while it runs."""
+    restart_us: int | None = None
+    """Time of its restart (monotonic); `None` while it runs."""
 
 
 class Supervisor:
-    """Starts a companion again that has ended (killed, out of memory), from a thread of the server's master.
+    """Restarts child processes that have ended (killed, out of memory), in a thread of the server's master.
 
-    1. One that ends is said once and started again after a pause, which doubles while it does not last.
-    2. Nothing is started once the server is ending: whatever ended the server may have ended its companions too.
+    1. A child that ends is logged once and restarted after a pause, which doubles while it does not last.
+    2. Nothing is restarted once the server is ending: whatever ended the server may have ended its children too.
     """
 
     def __init__(self, warn: Callable[[str], None], *, pause_s: float = PAUSE_S) -> None:
         self._warn = warn
         self._pause_s = pause_s
-        self._kept: list[_Kept] = []
-        self._is_over = threading.Event()
-        self._bell, self._rope = os.pipe()
-        """Read and write end: pulled when it is over."""
+        self._children: list[_Child] = []
+        self._is_closed = threading.Event()
+        self._wakeup_fd, self._lifeline = os.pipe()
+        """Read and write end of a pipe: `close` wakes the thread through it."""
         self._thread: threading.Thread | None = None
 
     def add(
         self, name: str, process: subprocess.Popen[bytes], start: Callable[[], subprocess.Popen[bytes]]
     ) -> None:
-        """Keep `process` going; `start` makes another, or raises `SiarError` or `OSError`."""
-        self._kept.append(_Kept(name, process, start, clock.monotonic_us(), self._pause_s))
+        """Watch `process`; `start` starts a successor, or raises `SiarError` or `OSError`."""
+        self._children.append(_Child(name, process, start, clock.monotonic_us(), self._pause_s))
 
     def watch(self, is_ending: Callable[[], bool]) -> None:
-        """Look after them from now on, until `close`."""
+        """Start the thread, which supervises the children until `close`."""
 
-        def look_again_and_again() -> None:
-            while not self._is_over.is_set():
+        def supervise() -> None:
+            while not self._is_closed.is_set():
                 self._sleep()
-                for kept in self._kept:
-                    if not self._is_over.is_set():
-                        self._look(kept, is_ending)
+                for child in self._children:
+                    if not self._is_closed.is_set():
+                        self._check(child, is_ending)
 
-        self._thread = threading.Thread(target=look_again_and_again, name="siar-keeper", daemon=True)
+        self._thread = threading.Thread(target=supervise, name="siar-supervisor", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Start nothing any more, and end them all."""
-        self._is_over.set()
-        os.write(self._rope, b"x")
+        """Restart nothing any more, and end all children."""
+        self._is_closed.set()
+        os.write(self._lifeline, b"x")
         if self._thread is not None:
             self._thread.join(START_TIMEOUT_S + 1)
-        os.close(self._rope)
-        os.close(self._bell)
-        for kept in self._kept:
-            tell_to_end(kept.process)  # All at once, and then each in its own time.
-        for kept in self._kept:
-            stop(kept.process)
+        os.close(self._lifeline)
+        os.close(self._wakeup_fd)
+        for child in self._children:
+            request_end(child.process)  # All at once, so that they end in parallel.
+        for child in self._children:
+            stop(child.process)
 
     def _sleep(self) -> None:
-        """Until there may be something to do: one has ended, or one is to be started again."""
+        """Sleep until a child has ended or is due to be restarted."""
         now_us = clock.monotonic_us()
-        due_us = [kept.again_us for kept in self._kept if kept.again_us is not None]
-        look_s = self._pause_s / 2
-        wait_for_end(
-            [kept.process.pid for kept in self._kept if kept.again_us is None],
-            self._bell,
-            timeout_s=max(look_s, (min(due_us) - now_us) / 1e6) if due_us else None,
-            look_s=look_s,
+        due_us = [child.restart_us for child in self._children if child.restart_us is not None]
+        poll_s = self._pause_s / 2
+        _wait_for_end(
+            [child.process.pid for child in self._children if child.restart_us is None],
+            self._wakeup_fd,
+            timeout_s=max(poll_s, (min(due_us) - now_us) / 1e6) if due_us else None,
+            poll_s=poll_s,
         )
 
-    def _look(self, kept: _Kept, is_ending: Callable[[], bool]) -> None:
+    def _check(self, child: _Child, is_ending: Callable[[], bool]) -> None:
         now_us = clock.monotonic_us()
-        if kept.process.poll() is None:
+        if child.process.poll() is None:
             return
-        if kept.again_us is None:
-            if now_us - kept.started_us > LASTED_S * 1e6:
-                kept.pause_s = self._pause_s
-            kept.again_us = now_us + round(kept.pause_s * 1e6)
-        elif now_us >= kept.again_us and not is_ending():
-            self._start_again(kept)
+        if child.restart_us is None:
+            if now_us - child.started_us > LASTED_S * 1e6:
+                child.pause_s = self._pause_s
+            child.restart_us = now_us + round(child.pause_s * 1e6)
+        elif now_us >= child.restart_us and not is_ending():
+            self._restart(child)
 
-    def _start_again(self, kept: _Kept) -> None:
-        if kept.pause_s == self._pause_s:  # Said the first time, not at every attempt.
-            self._warn(f"The {kept.name} ended; it is started again.")
-        kept.pause_s = min(2 * kept.pause_s, PAUSE_MAX_S)
+    def _restart(self, child: _Child) -> None:
+        if child.pause_s == self._pause_s:  # Logged once, not at every attempt.
+            self._warn(f"The {child.name} ended; it is started again.")
+        child.pause_s = min(2 * child.pause_s, PAUSE_MAX_S)
         try:
-            stop(kept.process)  # Closes what is left of its pipes.
-            kept.process = kept.start()
+            stop(child.process)  # Closes the remaining pipes.
+            child.process = child.start()
         except (SiarError, OSError):
-            kept.again_us = clock.monotonic_us() + round(kept.pause_s * 1e6)
+            child.restart_us = clock.monotonic_us() + round(child.pause_s * 1e6)
         else:
-            kept.started_us = clock.monotonic_us()
-            kept.again_us = None
+            child.started_us = clock.monotonic_us()
+            child.restart_us = None
 
 
 def start_clock(settings: Settings, *, port: int) -> tuple[subprocess.Popen[bytes], int]:
-    """The clock channel's process and its port. Raises `Unfit` when it does not come up."""
-    # A page that came over HTTPS may open no plain WebSocket: the channel shows the same certificate.
+    """Start the clock channel's process; return it and its port. Raises `Unfit` if it does not come up."""
+    # A page from HTTPS may not open a plain WebSocket, so the channel uses the server's certificate.
     tls = ["--tls-cert", settings.tls_cert, "--tls-key", settings.tls_key] if settings.tls_cert else []
     process = _start(
         "app.server.clock_process",
@@ -155,39 +154,39 @@ def start_clock(settings: Settings, *, port: int) -> tuple[subprocess.Popen[byte
 
 
 def start_recorder(folder: Path) -> subprocess.Popen[bytes]:
-    """The process that puts posted deliveries of a run into its store."""
+    """Start the process that stores the posted deliveries of a run."""
     return _start("app.lab.run.recorder", "--folder", str(folder))
 
 
-def tell_to_end(process: subprocess.Popen[bytes]) -> None:
-    """Close a companion's standard input, for whose end it looks out."""
+def request_end(process: subprocess.Popen[bytes]) -> None:
+    """Close a child's standard input, at whose end it exits."""
     if process.stdin is not None:
         process.stdin.close()
 
 
 def start_self_check() -> subprocess.Popen[bytes]:
-    """The process that looks at a new server as a client would; it speaks in the server's terminal and ends by itself."""
+    """Start the process that checks a new server as a client would; it prints to the server's terminal and exits."""
     return subprocess.Popen(
         [sys.executable, "-P", *COMPANION, "-m", "app.tools.doctor.after_start"],
         stdin=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for the server, with which it ends
+        start_new_session=True,  # Ctrl-C is meant for the server, and the check ends with it
     )
 
 
 def start_sweep(runs_dir: Path, *, days: float, keep: str) -> subprocess.Popen[bytes]:
-    """The process that puts old runs away, all but `keep`; it speaks in the server's terminal and ends by itself."""
+    """Start the process that puts old runs away, except `keep`; it prints to the server's terminal and exits."""
     arguments = ("--runs-dir", str(runs_dir), "--days", str(days), "--keep", keep)
     return subprocess.Popen(
         [sys.executable, "-P", *COMPANION, "-m", "app.store.archive.sweep_process", *arguments],
         stdin=subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,  # Ctrl-C is for the server; what is half deleted is deleted to its end
+        start_new_session=True,  # Ctrl-C is meant for the server; a deletion that has begun is completed
     )
 
 
 def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
-    """End a companion: politely by its standard input, then not."""
-    tell_to_end(process)
+    """End a child by its standard input, or by SIGKILL after the timeout."""
+    request_end(process)
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -198,7 +197,7 @@ def stop(process: subprocess.Popen[bytes], timeout_s: float = 5.0) -> None:
 
 
 def on_parent_gone(pipe_fd: int, act: Callable[[], None]) -> None:
-    """Call `act` once the other end of an inherited pipe is closed: the process that started us has gone."""
+    """Call `act` when the other end of an inherited pipe is closed, because the parent process has ended."""
 
     def watch() -> None:
         while os.read(pipe_fd, 4096):
@@ -209,7 +208,7 @@ def on_parent_gone(pipe_fd: int, act: Callable[[], None]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the settings, and where the modules are."""
+    """Return our environment without settings, and with the path to our modules."""
     found = child_environment(os.environ)
     found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return found
@@ -221,5 +220,29 @@ def _start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=_environment(),
-        start_new_session=True,  # Ctrl-C is for the server, which ends its companions in order
+        start_new_session=True,  # Ctrl-C is meant for the server, which ends its children in order
     )
+
+
+def _wait_for_end(pids: Sequence[int], wakeup_fd: int, *, timeout_s: float | None, poll_s: float) -> None:
+    """Sleep until one of `pids` has ended, `wakeup_fd` is readable, or the time is over (`None`: no limit).
+
+    Only Linux reports the end of a process (pidfd_open(2)). Elsewhere, or when descriptors run out, it sleeps for
+    `poll_s` at most.
+    """
+    poll = select.poll()
+    poll.register(wakeup_fd, select.POLLIN)
+    handles: list[int] = []
+    try:
+        for pid in pids:
+            handles.append(os.pidfd_open(pid))
+            poll.register(handles[-1], select.POLLIN)
+    except ProcessLookupError:
+        timeout_s = 0.0  # It has ended, and was waited for by another thread.
+    except (AttributeError, OSError):
+        timeout_s = poll_s if timeout_s is None else min(poll_s, timeout_s)
+    try:
+        poll.poll(None if timeout_s is None else timeout_s * 1000)
+    finally:
+        for handle in handles:
+            os.close(handle)

@@ -1,8 +1,8 @@
-"""A request's body that has to come within a time and to be no longer than anybody may send.
+"""A limit on the time and the size of a request body.
 
-A byte now and then would hold its reader for ever. Bytes as fast as they go would hold everybody: a green socket that
-has some never waits, and no timeout fires then. Nobody needs to want such a body: what a view leaves unread is read
-before the connection's next request.
+A client that sends a byte now and then would occupy its reader for ever. One that sends as fast as it can would
+occupy the whole process: a green socket with data never waits, so no timeout fires. No view needs to read the body
+for this to happen, because gunicorn reads what is left of it before the connection's next request.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import Any
 from app import clock
 
 BODY_S = 20.0
-"""For all of it; the longest that anybody is to send has 64 KB, and a phone on a bad line a kilobyte a second."""
+"""Time limit of a whole body. The longest legitimate one has 64 KB, and a phone on a bad network sends 1 KB/s."""
 
 READ_BYTES = 8192
-"""Of a client at a time, between others' turns. gunicorn would take a megabyte, and copy what is left of it for each
-kilobyte or line that it hands on."""
+"""Size of one read, after which other green threads run. gunicorn would read a megabyte, and copy the rest of it for
+each kilobyte or line that it returns."""
 
 CONTENT_BYTES = 262_144
-"""What a body may have in any case, whatever the settings say: no view's own bound is above it."""
+"""Content bytes that a body may have whatever the settings are; no view has a higher bound of its own."""
 
 WIRE_BYTES_OF_A_BYTE = 4
-"""A chunked body has more bytes than its content, and one that is refused as too long is still read to its end if that
-is near: a connection that is closed with bytes unread is reset, and its client may never see the answer."""
+"""Chunked bodies are longer than their content. One that is refused as too long is still read to its end if that is
+near: closing with unread bytes resets the connection, and the client may never see the response."""
 
 
 def wire_bytes_max(*contents_bytes_max: int) -> int:
-    """How much is read of a body whose content may have so many bytes, framing included."""
+    """Return the limit on the bytes read of a body, including chunked framing, for content of this size."""
     return WIRE_BYTES_OF_A_BYTE * max(CONTENT_BYTES, *contents_bytes_max)
 
 
 class TimedReader:
-    """Stands where gunicorn's body has its reader, and while that reads, also where it has its socket."""
+    """Replaces the reader of gunicorn's body, and during each read also the socket of the unreader."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class TimedReader:
         give_way: Callable[[], None],
         now_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """`limit`: a context that leaves its block in silence when so many seconds are over."""
+        """`limit`: returns a context that leaves its block silently after so many seconds."""
         self._reader = reader
         self._unreader = unreader
         self._source = unreader.sock
@@ -58,7 +58,7 @@ class TimedReader:
         self._until_us: int | None = None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes. Raises `ConnectionResetError` when the time is over, or too much has come."""
+        """Read up to `size` bytes. Raises `ConnectionResetError` beyond the limits on time and size."""
         self._unreader.sock = self
         try:
             return self._reader.read(size)  # type: ignore[no-any-return]
@@ -66,7 +66,7 @@ class TimedReader:
             self._unreader.sock = self._source
 
     def recv(self, size: int) -> bytes:
-        """The socket's, for `reader`: one read of a body may be many of these, when chunks are small."""
+        """Receive from the socket, called by `reader`: one read may need many of these if chunks are small."""
         if self._until_us is None:
             self._until_us = self._now_us() + round(BODY_S * 1e6)
         else:
@@ -81,6 +81,6 @@ class TimedReader:
 
 
 def has_come(reader: Any) -> bool:
-    """Whether nothing has to be waited for: no body, or one that was read along with the head."""
+    """Return True if no wait is needed: there is no body, or it was read along with the head."""
     length = getattr(reader, "length", None)
     return length is not None and length <= reader.unreader.buf.getbuffer().nbytes

@@ -1,7 +1,7 @@
-"""Waiting for a moment to the tenth of a millisecond, under green threads too.
+"""A timer that wakes within a tenth of a millisecond, under green threads too.
 
-A green thread's `sleep` ends in `epoll_wait`, whose timeout is whole milliseconds: on average half a millisecond
-late, which is as much as the whole delay that is measured on loopback.
+A green thread's `sleep` ends in `epoll_wait`, whose timeout is in whole milliseconds. It is late by half a
+millisecond on average, which is as much as the whole delay measured on loopback.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.server.wsgi.timerfd import TimerFd
 
 
 class Timer:
-    """One waiter's timer. Use as a context manager, from one thread."""
+    """The timer of one waiting thread. Use it as a context manager, from one thread."""
 
     def __init__(self) -> None:
         self._timer: TimerFd | None = None
@@ -26,7 +26,7 @@ class Timer:
             try:
                 self._timer = TimerFd()
             except OSError:
-                self._timer = None  # none here: sleep, and be later
+                self._timer = None  # Unavailable here: `sleep` is less precise.
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -34,10 +34,10 @@ class Timer:
             self._timer.close()
 
     def wait_until(self, due_us: ServerUs) -> None:
-        """Return as soon as the server's time is `due_us`; when it has passed, after the others had their turn.
+        """Return when the server's time is `due_us`; if it has passed, after other threads have run.
 
-        A source that is late and never yields would hold back every notification that it publishes, and with them
-        whoever waits for the server (design, trap 13).
+        A source that is late and never yields would hold back every notification that it publishes, and all other
+        clients of the server (design, trap 13).
         """
         if due_us <= clock.now_us():
             time.sleep(0)

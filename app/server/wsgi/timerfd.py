@@ -1,7 +1,8 @@
-"""The kernel's timer as a file descriptor (timerfd_create(2)): wakes a loop when it is due, to the microsecond.
+"""The kernel's timer as a file descriptor (timerfd_create(2)), which wakes a loop precisely to the microsecond.
 
-`select` and `epoll_wait` wait in whole milliseconds, too coarse for a source and for an instrument that stamps in
-microseconds. Python has these calls from 3.13 on; until that is the oldest one supported, they come by ctypes.
+`select` and `epoll_wait` wait in whole milliseconds, which is too coarse for a source and for an instrument with
+timestamps in microseconds. Python has these calls since 3.13; until that is the oldest supported version, ctypes is
+used.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class _Itimerspec(ctypes.Structure):
 
 
 class TimerFd:
-    """A timer on CLOCK_MONOTONIC, not set yet. Raises `OSError` where the platform has none."""
+    """A timer on CLOCK_MONOTONIC, initially not set. Raises `OSError` on platforms without timerfd."""
 
     def __init__(self) -> None:
         if sys.platform != "linux":
@@ -35,7 +36,7 @@ class TimerFd:
             raise OSError(ctypes.get_errno(), "timerfd_create")
 
     def set(self, at_ns: int, *, period_ns: int = 0) -> None:
-        """Become readable at `at_ns`, and then every `period_ns` where that is not 0. Raises `OSError`."""
+        """Become readable at `at_ns`, and then every `period_ns` unless that is 0. Raises `OSError`."""
         spec = _Itimerspec(
             _Timespec(*divmod(period_ns, 1_000_000_000)), _Timespec(*divmod(at_ns, 1_000_000_000))
         )
@@ -43,12 +44,12 @@ class TimerFd:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
 
     def read(self) -> int:
-        """How often it was due since the last read; 0 when it was not."""
+        """Return how often it was due since the last read; 0 if it was not."""
         try:
             return int.from_bytes(os.read(self.fd, 8), sys.byteorder)
         except BlockingIOError:
             return 0
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         os.close(self.fd)

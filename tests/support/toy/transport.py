@@ -34,7 +34,7 @@ class LinesConnection(DetachedConnection):
     __slots__ = ("_address", "_head", "_transport", "wanted")
 
     def __init__(self, transport: LinesTransport, wanted: Filter, taken: Taken, head: bytes, address: str):
-        super().__init__(transport.fanout.broadcaster, taken.sock)
+        super().__init__(transport.fanout.flusher, taken.sock)
         self._transport, self._head, self._address = transport, head, address
         self.wanted = wanted
 
@@ -82,7 +82,7 @@ class LinesQueue:
     def on_events(self, events: int) -> None:
         """The client has left."""
         if events & (epoll.PEER_CLOSED | epoll.HANG_UP | epoll.ERROR):
-            self.forget(self._transport.fanout.broadcaster.loop)
+            self.forget(self._transport.fanout.flusher.loop)
             self.queue.put(None)
 
     def start(self, replay: Replay) -> None:
@@ -143,7 +143,7 @@ class LinesTransport:
         set_options(peer_socket(environ), self._options)
         connection = LinesQueue(self, wanted, environ)
         self.fanout.subscribe(connection, since)
-        connection.watch(self.fanout.broadcaster.loop)
+        connection.watch(self.fanout.flusher.loop)
         return connection
 
     def stream(self, connection: LinesQueue) -> Iterator[bytes]:
@@ -153,6 +153,6 @@ class LinesTransport:
 
     def closed(self, connection: LinesQueue) -> None:
         """The end of the stock response, whatever ended it."""
-        connection.forget(self.fanout.broadcaster.loop)
+        connection.forget(self.fanout.flusher.loop)
         self.fanout.unsubscribe(connection, CLOSED_BY_CLIENT)
         self.admission.leave(connection.address)

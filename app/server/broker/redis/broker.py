@@ -1,16 +1,18 @@
-"""The broker that several servers share: Redis orders and keeps, each server holds a copy of history and serves from it.
+"""The broker that several servers share: Redis orders and stores, and each server reads from its own copy of history.
 
-    publish --append--> Redis --(wait)--> the reader of every server --> rings --> listeners
-               |                                                           ^
-               +---- its offset is the next: taken at once ----------------+      resume, history <-- rings
+    publish --append--> Redis --(wait)--> reader of every server --> local copy --> listeners
+               |                                                         ^
+               +---- taken at once if its offset is the next one --------+       resume, history <-- local copy
 
-Reading is that of `memory://`, from the process's own rings, which the bounds keep as they keep Redis' streams: a
-resume asks nobody, on whichever server it comes, and goes on while Redis is away. What is published is ordered inside
-Redis and taken by each server strictly one after the other; a hole is read again, and what Redis has dropped meanwhile
-is told as a gap.
+Reading is that of `memory://`, from the process's own copy, which has the same bounds as the streams in Redis. So a
+resume needs no round trip, works on any server, and works while Redis is unreachable.
 
-Subscribers stay while Redis is away. Where continuity is broken (history ran away from this server, or Redis lost what
-it had acknowledged, which begins a new epoch) every connection is ended, comes back with its position, and is told.
+Publishes are ordered inside Redis, and each server takes them strictly in that order. A hole is read again; what
+Redis has dropped meanwhile is reported as a gap.
+
+Subscribers stay connected while Redis is unreachable. Continuity breaks in two cases: Redis has dropped entries that
+this server has not read yet, or it has lost acknowledged ones, which begins a new epoch. Then every connection is
+ended, and the clients reconnect with their positions and learn of the gap.
 """
 
 from __future__ import annotations
@@ -32,18 +34,25 @@ from app.server.broker.base import Draft, Filter, Published, Replay
 from app.server.broker.history_cache import HistoryCache
 from app.server.broker.keys import KEYS_MAX, Keys, Use, fingerprint
 from app.server.broker.memory import TRIAL_HISTORY_COUNT, MemoryBroker
-from app.server.broker.redis.entries import Entry, Kept, entry_of, kept_of, offset_of, use_from, use_text
+from app.server.broker.redis.entries import (
+    EncodedDraft,
+    Entry,
+    decode_entry,
+    decode_use,
+    encode_draft,
+    encode_use,
+    offset_of,
+)
 from app.server.broker.redis.follow import Follower
 from app.server.broker.redis.link import ADVICE, RedisLink
-from app.server.broker.redis.load import Bounds, load
-from app.server.broker.redis.pages import PAGE_ENTRIES, Page, page_of
+from app.server.broker.redis.load import PAGE_ENTRIES, Bounds, Page, decode_page, load
 from app.server.broker.redis.rooms import Rooms
 
 EPOCH_TRIES = 5
-"""A publish that meets a new epoch learns it and tries again."""
+"""Attempts of a publish that meets a new epoch."""
 
 RECIPIENTS_REMEMBERED = 1000
-"""Of what the reader took before the publish that it belongs to heard its own answer."""
+"""Counts that are kept because the reader took a notification before its publish had Redis' reply."""
 
 logger = logging.getLogger("siar.broker")
 
@@ -54,7 +63,7 @@ class RedisBroker(MemoryBroker):
     def __init__(
         self, link: RedisLink, *, count_max: int, bytes_max: int, age_max_us: int, server: str = ""
     ) -> None:
-        """`server`: the name under which it asks for the rooms; empty: it wants none. Raises `BrokerAway`, `StoreError`."""
+        """`server`: the name that claims the rooms; empty: it wants none. Raises `BrokerAway`, `StoreError`."""
         super().__init__(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
         self._link = link
         self._bounds = {
@@ -64,7 +73,7 @@ class RedisBroker(MemoryBroker):
         self._mark = ""
         self._recipients: OrderedDict[int, dict[str, int]] = OrderedDict()
         self._changing = threading.Lock()
-        """Held by who loads a history: others wait for it instead of loading it too."""
+        """Held while a history is loaded, so that other threads wait instead of loading it too."""
         self._epoch = ""
         self._follower = Follower(self)
         self._rooms = Rooms(link, server)
@@ -76,27 +85,27 @@ class RedisBroker(MemoryBroker):
 
     @property
     def has_rooms(self) -> bool:
-        """Whether no other server on the same Redis has them."""
+        """True unless another server on the same Redis has the rooms."""
         return self._rooms.are_here
 
     def leave_rooms(self) -> None:
-        """Let another server have them."""
+        """Release the rooms for another server."""
         self._rooms.leave()
 
     def close(self) -> None:
-        """End in order. The broker must not be used any more."""
+        """Shut down in order. The broker must not be used afterwards."""
         self._follower.stop()
 
     def hang_up(self) -> None:
-        """Close the connections."""
+        """Close the connections to Redis."""
         self._link.hang_up()
 
     def history_cache(self, *, ttl_s: float) -> HistoryCache:
-        """Where answers to who asks for history are kept."""
+        """Return the shared cache of history responses."""
         return HistoryCache(self._link, ttl_ms=round(1000 * ttl_s), is_away=lambda: self._follower.is_away)
 
     def publish(self, draft: Draft) -> Published:
-        """Order, keep and hand on. Raises `Conflict`, `NotKept`, and `BrokerAway`: at once while Redis is away."""
+        """Assign an offset, store and deliver. Raises `Conflict`, `NotKept`, and `BrokerAway` (at once, without waiting)."""
         earlier = self.earlier(draft)
         if earlier is not None:
             return earlier
@@ -105,36 +114,36 @@ class RedisBroker(MemoryBroker):
         sent_us = clock.now_us()
         mark = secrets.token_hex(8)
         for _ in range(EPOCH_TRIES):
-            epoch, known, known_mark = self._stand()
-            kept = kept_of(draft, epoch=epoch, mark=mark, sent_us=sent_us)
-            answer = self._append(draft, kept, (epoch, known, known_mark), sent_us)
+            epoch, known, known_mark = self._known_state()
+            encoded = encode_draft(draft, epoch=epoch, mark=mark, sent_us=sent_us)
+            answer = self._append(draft, encoded, (epoch, known, known_mark), sent_us)
             if answer[0] == b"used":
-                return self._used(draft, use_from(answer[1]))
+                return self._used(draft, decode_use(answer[1]))
             if answer[0] == b"ok":
-                return self._published(draft, kept.entry(int(answer[1])))
-            self.begin_anew(epoch, lost=answer[0] == b"lost")
+                return self._published(draft, encoded.entry(int(answer[1])))
+            self.change_epoch(epoch, lost=answer[0] == b"lost")
         raise BrokerAway(f"Redis changes its history faster than it can be read. {ADVICE}")
 
     def reaches(self, since: Position, wanted: Filter) -> bool:
-        """Whether history holds everything after `since` that `wanted` would get."""
+        """Return True if history holds everything after `since` that `wanted` matches."""
         self._read_up_to(since)
         return super().reaches(since, wanted)
 
     def attach(self, since: Position | None, wanted: Filter, start: Callable[[Replay], None]) -> None:
-        """Call `start` with what was missed since, while nothing is taken."""
+        """Call `start` with the replay after `since`, while nothing is taken from Redis."""
         if since is not None:
             self._read_up_to(since)
         super().attach(since, wanted, start)
 
     def catch_up(self) -> None:
-        """Take everything that Redis has and we have not. Raises `BrokerAway`, `StoreError` and `NotKept`."""
+        """Take everything new from Redis. Raises `BrokerAway`, `StoreError` and `NotKept`."""
         while True:
-            epoch, known, mark = self._stand()
+            epoch, known, mark = self._known_state()
             answer = self._link.ask("read", epoch, known, mark, PAGE_ENTRIES)
             if answer[0] != b"ok":
-                self.begin_anew(epoch, lost=answer[0] == b"lost")
+                self.change_epoch(epoch, lost=answer[0] == b"lost")
                 return
-            page = page_of(answer)
+            page = decode_page(answer)
             with self._lock:
                 if epoch == self._epoch:
                     self._take_page(page)
@@ -142,12 +151,12 @@ class RedisBroker(MemoryBroker):
                 return
 
     def follow(self) -> None:
-        """Wait for what is new for a while, and take it. Raises as `catch_up` does."""
+        """Wait a while for something new and take it. Raises as `catch_up` does."""
         self._rooms.keep()
-        _, known, _ = self._stand()
+        _, known, _ = self._known_state()
         answer = self._link.wait(known)
-        # What this server published itself comes here too, and was taken long ago: not worth decoding.
-        new = [entry_of(*each) for each in answer if offset_of(each[0]) > self._offset]
+        # Own publishes come back here and were taken before: skip them without decoding.
+        new = [decode_entry(*each) for each in answer if offset_of(each[0]) > self._offset]
         entries = sorted(new, key=lambda each: each.offset)
         if self._follower.is_stopped:
             return
@@ -161,57 +170,57 @@ class RedisBroker(MemoryBroker):
         if not is_whole:
             self.catch_up()
 
-    def say_away(self, *, is_away: bool) -> None:
-        """Redis has gone, or is back."""
+    def report_away(self, *, is_away: bool) -> None:
+        """Report that Redis has become unreachable, or reachable again."""
         for watcher in self._watchers:
             watcher.on_away(is_away=is_away)
 
-    def begin_anew(self, epoch: str, *, lost: bool) -> None:
-        """Leave an epoch: Redis has lost what we know (`lost`), or has another one already."""
+    def change_epoch(self, epoch: str, *, lost: bool) -> None:
+        """Leave an epoch, because Redis has lost entries of it (`lost`) or has a newer one already."""
         with self._changing:
             if self._epoch != epoch:
-                return  # Somebody else of this process was faster.
+                return  # Another thread of this process has done it.
             if lost:
                 self._link.ask("renew", epoch, secrets.token_hex(4))
                 logger.warning("Redis has lost notifications that it had acknowledged: a new epoch begins.")
             self._load()
 
     def _read_up_to(self, position: Position) -> None:
-        """Read on for a client that comes from a server which is ahead of this one: its position is no stranger's."""
-        epoch, known, _ = self._stand()
+        """Catch up for a client that comes from a server which is ahead of this one, so that its position is known."""
+        epoch, known, _ = self._known_state()
         if position.epoch != epoch or position.offset <= known or self._follower.is_away:
             return
-        # Where that fails, it is answered by what is here; whoever follows Redis finds out what is wrong, and says so.
+        # If that fails, the local history answers; the follower thread finds the fault and reports it.
         with contextlib.suppress(SiarError):
             self.catch_up()
 
-    def _stand(self) -> tuple[str, int, str]:
+    def _known_state(self) -> tuple[str, int, str]:
         with self._lock:
             return self._epoch, self._offset, self._mark
 
     def _append(
-        self, draft: Draft, kept: Kept, stand: tuple[str, int, str], sent_us: ServerUs
+        self, draft: Draft, encoded: EncodedDraft, stand: tuple[str, int, str], sent_us: ServerUs
     ) -> list[bytes]:
         stream = "trials" if draft.trial else "operator"
         use = ""
         if draft.idempotency_key is not None:
-            use = use_text(fingerprint(draft), draft.due_us, sent_us)
+            use = encode_use(fingerprint(draft), draft.due_us, sent_us)
         try:
             return self._link.ask(
                 "append",
                 *stand,
                 stream,
-                kept.wire,
-                kept.mark,
+                encoded.wire,
+                encoded.mark,
                 sent_us,
                 *astuple(self._bounds[stream]),
                 draft.idempotency_key or "",
                 use,
                 KEYS_MAX,
-                kept.beside,
+                encoded.metadata,
             )
         except BrokerAway:
-            self._follower.went_away()
+            self._follower.report_unreachable()
             raise
 
     def _published(self, draft: Draft, entry: Entry) -> Published:
@@ -221,9 +230,9 @@ class RedisBroker(MemoryBroker):
             try:
                 self.catch_up()
             except SiarError:
-                # Redis went, or refuses to be read. It is kept all the same, and will be told when Redis can be read again:
-                # the publisher must not hear that nothing was published.
-                self._follower.went_away()
+                # Redis became unreachable or unreadable. The notification is stored all the same, and listeners get it
+                # when Redis can be read again: the publisher must not be told that nothing was published.
+                self._follower.report_unreachable()
         with self._lock:
             recipients = self._recipients.pop(entry.offset, dict.fromkeys(TRANSPORTS, 0))
             notification = entry.notification(entry.epoch)
@@ -240,7 +249,7 @@ class RedisBroker(MemoryBroker):
         return self._repeated(draft, use)
 
     def _take_next(self, entry: Entry) -> bool:
-        """Take an entry if it is the next; answers whether it was. Under the lock."""
+        """Take an entry if it is the next one; return True if it was. Call it under the lock."""
         if entry.offset != self._offset + 1 or entry.epoch != self._epoch:
             return False
         self._take(entry)
@@ -257,28 +266,28 @@ class RedisBroker(MemoryBroker):
     def _take_page(self, page: Page) -> None:
         for entry in page.entries:
             if entry.offset > self._offset + 1:
-                self._leave_out(page)
+                self._skip_lost(page)
             if entry.offset > self._offset:
                 self._take(entry)
         if page.is_last and page.newest > self._offset:
-            self._leave_out(page)
+            self._skip_lost(page)
             self._offset, self._mark = page.newest, page.newest_mark
 
-    def _leave_out(self, page: Page) -> None:
-        """History has dropped what was to come next: who was connected must not step over it in silence."""
+    def _skip_lost(self, page: Page) -> None:
+        """Skip dropped entries, and break continuity so that no connected client misses them silently."""
         self._operator.lost_through = max(self._operator.lost_through, page.operator_lost)
         self._trials.lost_through = max(self._trials.lost_through, page.trials_lost)
-        self._break()
+        self._break_continuity()
 
-    def _break(self) -> None:
+    def _break_continuity(self) -> None:
         for watcher in self._watchers:
             watcher.on_broken()
 
     def _load(self) -> None:
-        """Read the whole history, and serve from it from then on."""
+        """Load the whole history, and serve from it from then on."""
         loaded = load(self._link, self._bounds)
         with self._lock:
             self._operator, self._trials, self._keys = loaded.operator, loaded.trials, Keys()
             self._epoch, self._offset, self._mark = loaded.epoch, loaded.newest, loaded.newest_mark
             self._recipients.clear()
-            self._break()
+            self._break_continuity()

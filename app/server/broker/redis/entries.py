@@ -1,4 +1,4 @@
-"""A notification as Redis keeps it: what every server builds the same bytes from, once its offset is known."""
+"""The encoding of a notification in Redis, from which every server builds the same bytes once its offset is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.server.broker.base import Draft
 from app.server.broker.keys import Use
 
 Fields = list[bytes]
-"""Of an entry as a script answers it: `mark`, its value, `sent`, its value, `wire`, its value, `beside`, its value."""
+"""The fields of a stream entry: `mark`, its value, `sent`, its value, `wire`, its value, `beside`, its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Entry:
 
     offset: int
     mark: str
-    """Drawn for it, by which one offset of two lives can be told apart."""
+    """Random; distinguishes two notifications with the same offset after Redis has lost data."""
     wire: dict[str, Any]
-    """Its object on the wire, without `id` and `offset`."""
+    """Its JSON object without `id` and `offset`."""
     epoch: str
-    """In which it was published. A later one may have taken over the history since."""
+    """The epoch in which it was published; the history may have moved on to a later one."""
     is_trial: bool
-    """Which of the histories it is in."""
+    """True: it belongs to the trials' history."""
     targets: Targets
     expires_us: ServerUs | None
 
     def notification(self, epoch: str) -> Notification:
-        """What it says, as a notification of `epoch`. Raises `StoreError`."""
+        """Return it as a notification of `epoch`. Raises `StoreError`."""
         try:
             return Notification(
                 position=Position(epoch, self.offset),
@@ -48,23 +48,23 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A draft as it goes to Redis."""
+class EncodedDraft:
+    """A draft in the encoding that is stored."""
 
     mark: str
     wire: str
-    """The object on the wire behind its `offset`: no other server needs to encode it to know how long it is."""
-    beside: str
-    """What never goes over the wire."""
+    """The JSON object after its `offset`, so that other servers know its length without encoding it."""
+    metadata: str
+    """JSON of what clients do not get: epoch, trial or not, targets, expiry."""
 
     def entry(self, offset: int) -> Entry:
-        """What every server reads back once it has an offset."""
+        """Return the entry that every server reads back under this offset."""
         fields = [b"mark", self.mark.encode(), b"sent", b"", b"wire", self.wire.encode()]
-        return entry_of(b"%d-0" % offset, [*fields, b"beside", self.beside.encode()])
+        return decode_entry(b"%d-0" % offset, [*fields, b"beside", self.metadata.encode()])
 
 
-def kept_of(draft: Draft, *, epoch: str, mark: str, sent_us: ServerUs) -> Kept:
-    """What is kept of a draft. Raises `Malformed` for what no client could be sent."""
+def encode_draft(draft: Draft, *, epoch: str, mark: str, sent_us: ServerUs) -> EncodedDraft:
+    """Encode a draft. Raises `Malformed` if it cannot be sent to clients."""
     targets, devices = draft.targets, draft.targets.devices
     wire = {
         "topic": draft.topic,
@@ -78,11 +78,11 @@ def kept_of(draft: Draft, *, epoch: str, mark: str, sent_us: ServerUs) -> Kept:
     if targets is not EVERYONE:
         whom = [targets.transport, None if devices is None else sorted(devices)]
     expires_us = None if draft.ttl_us is None else sent_us + draft.ttl_us
-    return Kept(mark, encode_json(wire)[1:], encode_json([epoch, draft.trial, whom, expires_us]))
+    return EncodedDraft(mark, encode_json(wire)[1:], encode_json([epoch, draft.trial, whom, expires_us]))
 
 
-def entry_of(id: bytes, fields: Fields) -> Entry:
-    """The entry that a script or a read answered. Raises `StoreError`."""
+def decode_entry(id: bytes, fields: Fields) -> Entry:
+    """Decode an entry that a script or XREAD returned. Raises `StoreError`."""
     try:
         epoch, is_trial, whom, expires_us = json.loads(fields[7])
         targets = EVERYONE
@@ -95,28 +95,28 @@ def entry_of(id: bytes, fields: Fields) -> Entry:
 
 
 def offset_of(id: bytes) -> int:
-    """Of an entry, by its id in the stream."""
+    """Return the offset in an entry's stream id."""
     return int(id.partition(b"-")[0])
 
 
-def use_text(fingerprint: str, due_us: ServerUs, sent_us: ServerUs) -> str:
-    """What is kept of the use of a key, behind its offset."""
+def encode_use(fingerprint: str, due_us: ServerUs, sent_us: ServerUs) -> str:
+    """Encode the use of an idempotency key without its offset, which the script adds in front."""
     return f"{fingerprint} {due_us} {sent_us}"
 
 
-def use_from(text: bytes) -> Use:
-    """The use of a key. Raises `StoreError`."""
+def decode_use(text: bytes) -> Use:
+    """Decode the use of an idempotency key. Raises `StoreError`."""
     try:
         offset, fingerprint, due, sent = text.decode().split(" ")
         due_us, sent_us = ServerUs(int(due)), ServerUs(int(sent))
-        # None of this process's connections were there.
+        # The connections that got it are unknown here.
         return Use(fingerprint, int(offset), due_us, sent_us, dict.fromkeys(TRANSPORTS, 0))
     except ValueError as error:
         raise foreign(error) from error
 
 
 def foreign(error: Exception) -> StoreError:
-    """What is there was not written by us."""
+    """Return the error for data in Redis that Siar did not write."""
     return StoreError(
         f"What Redis holds under this prefix is no history of Siar ({type(error).__name__}: {error}); "
         "name another with ?prefix=NAME."

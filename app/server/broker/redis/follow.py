@@ -1,4 +1,4 @@
-"""The thread that keeps a server level with Redis, and knows whether Redis is there."""
+"""A thread that keeps a server in step with Redis, and detects whether Redis is reachable."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Protocol
 from app import clock
 from app.core.errors import BrokerAway, SiarError
 
-LOOK_EVERY_US = 1_000_000
-"""So often the reader asks whether what it has read is still there, however much comes in."""
+CHECK_EVERY_US = 1_000_000
+"""Interval at which the thread checks that what it has read is still in Redis, however much comes in."""
 
 TRY_AGAIN_S = 0.1
-"""While Redis is away: a restart is noticed within it."""
+"""Pause between attempts while Redis is unreachable."""
 
 logger = logging.getLogger("siar.broker")
 
 
 class Followed(Protocol):
-    """The broker, as the thread sees it."""
+    """The part of the broker that the thread uses."""
 
     def catch_up(self) -> None:
-        """Take everything that is new, and find out whether something was lost."""
+        """Take everything new, and detect losses."""
         ...
 
     def follow(self) -> None:
@@ -31,45 +31,45 @@ class Followed(Protocol):
         ...
 
     def hang_up(self) -> None:
-        """Close what is open."""
+        """Close the connections to Redis."""
         ...
 
-    def say_away(self, *, is_away: bool) -> None:
-        """Redis has gone, or is back."""
+    def report_away(self, *, is_away: bool) -> None:
+        """Report that Redis has become unreachable, or reachable again."""
         ...
 
 
 class Follower:
-    """Follows until it is stopped. Green where threads are."""
+    """Follows Redis until it is stopped, in a thread (a green one where threads are green)."""
 
     def __init__(self, broker: Followed) -> None:
-        """Not following yet."""
+        """Create it; `start` starts the thread."""
         self._broker = broker
         self._stopped = threading.Event()
-        self._looked_us: int | None = None
+        self._checked_us: int | None = None
         self.is_away = False
-        """Nothing can be published: publishers are told at once, without waiting for Redis' silence again."""
+        """Redis is unreachable: publishers are refused at once, without another timeout."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         threading.Thread(target=self._run, name="siar-redis", daemon=True).start()
 
     def stop(self) -> None:
-        """The thread ends when its present wait does, and closes the connections behind itself."""
+        """End the thread after its current wait; it then closes the connections."""
         self._stopped.set()
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nobody wants to hear anything any more."""
+        """True after `stop`."""
         return self._stopped.is_set()
 
-    def went_away(self) -> None:
-        """Somebody got no answer. The thread finds out when there is one again."""
-        self._looked_us = None
+    def report_unreachable(self) -> None:
+        """Note that Redis did not answer a caller. The thread detects when it answers again."""
+        self._checked_us = None
         if not self.is_away:
             self.is_away = True
             logger.warning("Redis is away: nothing can be published until it is back; subscribers stay.")
-            self._broker.say_away(is_away=True)
+            self._broker.report_away(is_away=True)
 
     def _run(self) -> None:
         try:
@@ -83,27 +83,27 @@ class Follower:
                 self._step()
             except BrokerAway:
                 if not self._stopped.is_set():
-                    self.went_away()
+                    self.report_unreachable()
                     time.sleep(TRY_AGAIN_S)
             except SiarError as error:
-                # It answers, and what it says is of no use: nothing to do but to look again.
+                # Redis answers, but with something unusable: check again later.
                 if not self._stopped.is_set():
                     logger.error("%s", error)
-                    self.went_away()
-                    time.sleep(LOOK_EVERY_US / 1e6)
-            except Exception:  # Without this thread the server would go on with a history that never grows.
+                    self.report_unreachable()
+                    time.sleep(CHECK_EVERY_US / 1e6)
+            except Exception:  # Without this thread the server would serve a history that never grows.
                 if not self._stopped.is_set():
                     logger.exception("Following Redis failed.")
-                    self.went_away()
-                    time.sleep(LOOK_EVERY_US / 1e6)
+                    self.report_unreachable()
+                    time.sleep(CHECK_EVERY_US / 1e6)
 
     def _step(self) -> None:
         now_us = clock.monotonic_us()
-        if self._looked_us is None or now_us - self._looked_us >= LOOK_EVERY_US:
-            self._looked_us = now_us
+        if self._checked_us is None or now_us - self._checked_us >= CHECK_EVERY_US:
+            self._checked_us = now_us
             self._broker.catch_up()
-            if self.is_away and self._looked_us is not None:
+            if self.is_away and self._checked_us is not None:
                 self.is_away = False
                 logger.warning("Redis is back.")
-                self._broker.say_away(is_away=False)
+                self._broker.report_away(is_away=False)
         self._broker.follow()

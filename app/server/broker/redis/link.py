@@ -1,12 +1,11 @@
-"""The way to Redis: what is asked of it, how long an answer may take, and what its refusals mean here.
+"""The connection to Redis: requests with a timeout, and the translation of its errors.
 
-redis-py on the sockets of whatever threads this process runs on. Under eventlet and gevent those are green: a green
-thread that waits for Redis is asleep in the hub, as one that waits for a client is, and everybody else goes on. A
-native thread with a socket of its own would cost two changes between threads for each notification, several times what
-the wait itself does, and would buy nothing.
+It uses redis-py on the sockets of whatever threads this process has. Under eventlet and gevent those are green: a
+green thread that waits for Redis yields to the hub like one that waits for a client. A native thread with its own
+socket would cost two thread switches per notification, several times the cost of the wait itself, and gain nothing.
 
-Nothing is tried twice by the library: whether a publish that got no answer was carried out, nobody knows here. Its
-publisher is told, and repeats it with its idempotency key.
+The library retries nothing: after a timeout it is unknown whether a publish was executed. The publisher gets an
+error, and repeats the request with its idempotency key.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from app.core.errors import BrokerAway, NotKept, StoreError
 from app.server.broker.redis import scripts
 
 PATIENCE_S = 1.5
-"""How long an answer may take. Longer than any fork or fsync of a healthy Redis, and than most of a sick one's."""
+"""Timeout of a request: longer than any fork or fsync of a healthy Redis, and than most of a slow one's."""
 
 WAKE_MS = 500
-"""A reader waits so long for something new before it looks whether all is as it was."""
+"""Longest wait for new entries, after which the reader checks for losses and a stop."""
 
 VERSION_MIN = (6, 2)
-"""Ranges that leave out their beginning, on which reading stands, came with it. Valkey began at 7.2."""
+"""The first version with exclusive ranges in XRANGE, which reading uses. Valkey began at 7.2."""
 
 ADVICE = "Repeat it with its idempotency_key when Redis is back: then it is published once."
 
@@ -39,14 +38,14 @@ _GONE = (
     *(redis.ConnectionError, redis.TimeoutError, redis.InvalidResponse),
     *(redis.ReadOnlyError, MasterNotFoundError, OSError),
 )
-"""No Redis, something else in its place, one that is still loading, or one that is no master any more."""
+"""Errors that mean: no Redis, another program in its place, one that is still loading, or no longer the master."""
 
 
 class RedisLink:
-    """A pool of connections for asking, and one connection for waiting."""
+    """A connection pool for requests, and one connection for waiting."""
 
     def __init__(self, address: RedisAddress, *, ca_file: str = "") -> None:
-        """`ca_file`: who vouches for a Redis that speaks TLS (PEM); empty: whom the system trusts."""
+        """`ca_file`: CA certificates (PEM) for a Redis with TLS; empty: those of the system."""
         self.address = address
         self._asking = _client(address, ca_file)
         self._waiting = _client(address, ca_file)
@@ -57,15 +56,15 @@ class RedisLink:
         }
 
     def ask(self, script: str, *arguments: str | int) -> list[Any]:
-        """What a script answers. Raises `BrokerAway` (no answer: carried out or not) and `NotKept` (refused)."""
+        """Run a script and return its result. Raises `BrokerAway` (executed or not) and `NotKept` (refused)."""
         with self._translated():
             answer = self._scripts[script](keys=self._keys, args=arguments)
             return answer if isinstance(answer, list) else [answer]
 
     def wait(self, after: int) -> list[tuple[bytes, list[bytes]]]:
-        """Entries behind an offset: as soon as there are any, or none after a while. Raises `BrokerAway`.
+        """Return entries after an offset as soon as there are any, or none after `WAKE_MS`. Raises `BrokerAway`.
 
-        Woken out of its sleep, Redis answers with the stream that woke it, so that the other's may be missing.
+        A waiting XREAD returns the stream that ended the wait; entries of the other stream may be missing.
         """
         streams = {self._keys[1]: f"{after}-0", self._keys[2]: f"{after}-0"}
         with self._translated():
@@ -76,14 +75,14 @@ class RedisLink:
             for id, fields in entries
         ]
 
-    def kept_answer(self, question: str) -> bytes | None:
-        """What is kept of an answer; `None`: nothing. Raises `BrokerAway`, `NotKept` and `StoreError`."""
+    def cached_response(self, question: str) -> bytes | None:
+        """Return a cached response, or `None`. Raises `BrokerAway`, `NotKept` and `StoreError`."""
         with self._translated():
             found: Any = self._asking.hget(self._keys[5], question)
         return found if isinstance(found, bytes) else None
 
     def check(self) -> str:
-        """How safe is what Redis has acknowledged, in words. Raises `BrokerAway` and `StoreError` (too old)."""
+        """Return how durable acknowledged writes are, in words. Raises `BrokerAway` and `StoreError` (too old)."""
         with self._translated():
             server: Any = self._asking.info("server")
             persistence: Any = self._asking.info("persistence")
@@ -99,7 +98,7 @@ class RedisLink:
         try:
             found: Any = self._asking.config_get("appendfsync")
             return str(found["appendfsync"])
-        except (redis.ResponseError, KeyError):  # Who offers Redis as a service may not let anybody ask.
+        except (redis.ResponseError, KeyError):  # Hosted Redis may forbid CONFIG GET.
             return "unknown"
 
     def forget(self) -> None:
@@ -108,7 +107,7 @@ class RedisLink:
             self._asking.delete(*self._keys)
 
     def hang_up(self) -> None:
-        """Close the connections. Nothing may be under way on them."""
+        """Close the connections. No request may be in progress."""
         for client in (self._waiting, self._asking):
             with contextlib.suppress(redis.RedisError, OSError):
                 client.connection_pool.disconnect()
@@ -126,12 +125,12 @@ class RedisLink:
                 raise StoreError(
                     f"Redis ({self.address}) holds something else under this name; choose another with ?prefix=NAME."
                 ) from error
-            # Out of memory, a full disk, too few replicas: it answers, and takes nothing.
+            # Out of memory, a full disk, too few replicas: Redis answers but accepts no writes.
             raise NotKept(f"Not published: Redis ({self.address}) refused it ({error}).") from error
 
 
 def _client(address: RedisAddress, ca_file: str) -> redis.Redis:
-    # The library checks certificate and name unless it is told not to; here that is written down.
+    # These are the library's defaults, stated explicitly.
     tls = {
         "ssl": True,
         "ssl_cert_reqs": "required",

@@ -1,16 +1,16 @@
-"""What happens inside Redis, each as one script: atomic for every server, and one round trip.
+"""The Lua scripts that run inside Redis: each is atomic across all servers, and one round trip.
 
-    PREFIX:state      hash: epoch, offset and mark of the newest; of both histories the bytes and what was pushed out
+    PREFIX:state      hash: epoch, offset and mark of the newest; per history the bytes and the highest dropped offset
     PREFIX:operator   stream of the operator's notifications     } the id of an entry is `<offset>-0`: one order
-    PREFIX:trials     stream of the trials' notifications        } over both, counted in the state
+    PREFIX:trials     stream of the trials' notifications        } for both, counted in the state
     PREFIX:keys       hash: what each idempotency key was used for
-    PREFIX:key-order  list: the keys, newest in front
-    PREFIX:cache      hash: answers to who asks for history, as it is now; gone with the next notification
-    PREFIX:rooms      string, for a few seconds: the server that has the rooms
+    PREFIX:key-order  list: the keys, newest first
+    PREFIX:cache      hash: cached responses to history queries; deleted with the next notification
+    PREFIX:rooms      string with an expiry of seconds: the server that has the rooms
 
-A *mark* is drawn at random for each notification. Whoever asks says how far it has read and the mark that it saw there;
-where Redis has another one, or ends before it, entries were lost (a failover, a crash without fsync), and what the
-servers have told their clients is no longer what Redis says. Then somebody renews the epoch, and everybody begins anew.
+A *mark* is a random value for each notification. A server names the offset that it has read and the mark that it saw
+there. If Redis has another mark there, or ends before it, entries were lost (a failover, a crash without fsync), and
+clients have seen what Redis no longer has. Then one server renews the epoch, and all load the history again.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NAMES = ("state", "operator", "trials", "keys", "key-order", "cache", "rooms")
 
 
 def keys_of(address: RedisAddress) -> list[str]:
-    """The keys that all scripts are given. The braces keep them on one node of a cluster."""
+    """Return the keys that all scripts get. The braces keep them on one node of a cluster."""
     return [f"{{{address.prefix}}}:{name}" for name in NAMES]
 
 
 _CHECKED = """
--- Whether the asker's epoch is ours, and what it has read is still there.
+-- Checks that the caller's epoch is current and that what it has read is still there.
 local function checked(epoch, known, mark)
   local state = redis.call('HMGET', KEYS[1], 'epoch', 'offset', 'mark')
   if state[1] ~= epoch then return 'epoch', state end
@@ -41,20 +41,20 @@ local function checked(epoch, known, mark)
       if entry then found = entry[2][2] end
     end
   end
-  -- One that the bounds of history dropped cannot be compared any more; its reader gets a gap anyway.
+  -- An entry that the bounds have dropped cannot be compared any more; its reader gets a gap anyway.
   if found and mark ~= '' and found ~= mark then return 'lost', state end
   return 'ok', state
 end
 """
 
 JOIN = """
--- ARGV: an epoch, for a history that has none. Answers how it stands.
+-- ARGV: an epoch for a history that has none. Returns the state.
 redis.call('HSETNX', KEYS[1], 'epoch', ARGV[1])
 return redis.call('HMGET', KEYS[1], 'epoch', 'offset', 'mark', 'operator_lost', 'trials_lost')
 """
 
 RENEW = """
--- ARGV: the epoch in which entries were lost, the one that takes its place. Only the first who asks changes it.
+-- ARGV: the epoch in which entries were lost, and its successor. Only the first caller changes it.
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 if epoch == ARGV[1] then
   redis.call('HSET', KEYS[1], 'epoch', ARGV[2])
@@ -66,8 +66,8 @@ return redis.call('HGET', KEYS[1], 'epoch')
 READ = (
     _CHECKED
     + """
--- ARGV: epoch, offset and mark up to which the asker has read, entries at most.
--- Answers verdict, newest offset, its mark, what was pushed out of both histories, and the entries of both.
+-- ARGV: epoch, offset and mark up to which the caller has read; maximum count of entries.
+-- Returns verdict, newest offset, its mark, the highest dropped offset of both histories, and the entries of both.
 local known = tonumber(ARGV[2])
 local verdict, state = checked(ARGV[1], known, ARGV[3])
 if verdict ~= 'ok' then return {verdict} end
@@ -82,12 +82,12 @@ return {verdict, state[2] or '0', state[3] or '', lost[1] or '0', lost[2] or '0'
 APPEND = (
     _CHECKED
     + """
--- ARGV: 1 epoch, 2 offset and 3 mark up to which the asker has read; 4 "operator" or "trials"; 5 what goes over the
--- wire, behind the offset, 6 the entry's mark, 7 when it was sent; 8 entries, 9 bytes and 10 age (us) that history holds
--- at most; 11 idempotency key or nothing, 12 what the use of the key is, without its offset; 13 keys at most;
--- 14 what does not go over the wire.
--- Answers verdict and offset; for a key that was used, verdict and the use.
-local function size(id, wire)  -- Of the whole object on the wire, which names its position and its offset.
+-- ARGV: 1 epoch, 2 offset and 3 mark up to which the caller has read; 4 "operator" or "trials"; 5 JSON for clients
+-- after the offset, 6 the entry's mark, 7 when it was sent; 8 entries, 9 bytes and 10 age (us) that bound the history;
+-- 11 idempotency key or nothing, 12 the use of the key, without its offset; 13 maximum count of keys;
+-- 14 JSON that clients do not get.
+-- Returns verdict and offset; for a key that was used before, verdict and its use.
+local function size(id, wire)  -- Size of the whole JSON object, which includes its position and its offset.
   return #wire + #ARGV[1] + 2 * (#id - 2) + 20
 end
 local verdict, state = checked(ARGV[1], tonumber(ARGV[2]), ARGV[3])
@@ -100,7 +100,7 @@ local stream = ARGV[4] == 'operator' and KEYS[2] or KEYS[3]
 local offset = string.format('%d', tonumber(state[2] or '0') + 1)
 local id = offset .. '-0'
 redis.call('XADD', stream, id, 'mark', ARGV[6], 'sent', ARGV[7], 'wire', ARGV[5], 'beside', ARGV[14])
--- Only now: a script that fails is not undone, and an entry that was not taken must not leave a hole in the order.
+-- Only now: a script that fails is not rolled back, and an entry that was refused must not leave a hole in the order.
 redis.call('HSET', KEYS[1], 'offset', offset, 'mark', ARGV[6])
 redis.call('DEL', KEYS[6])
 local bytes = redis.call('HINCRBY', KEYS[1], ARGV[4] .. '_bytes', size(id, ARGV[5]))
@@ -126,20 +126,20 @@ return {'ok', offset}
 )
 
 KEEP = """
--- ARGV: 1 epoch and 2 offset at which an answer holds, 3 the question, 4 the answer, 5 how long it may be kept (ms),
--- 6 answers at most. It is kept only if nothing was published since: here nobody can publish in between.
+-- ARGV: 1 epoch and 2 offset at which a response is valid, 3 the query, 4 the response, 5 time to live (ms), 6 maximum
+-- count of responses. It is stored only if nothing was published since; nobody can publish while a script runs.
 local state = redis.call('HMGET', KEYS[1], 'epoch', 'offset')
 if state[1] ~= ARGV[1] or (state[2] or '0') ~= ARGV[2] then return {'old'} end
 if redis.call('HLEN', KEYS[6]) >= tonumber(ARGV[6]) then return {'full'} end
 redis.call('HSET', KEYS[6], ARGV[3], ARGV[4])
--- One time for all of them, the shortest: fields with a time of their own came with Redis 7.4.
+-- One expiry for all of them, the shortest: fields with an expiry of their own came with Redis 7.4.
 local left = redis.call('PTTL', KEYS[6])
 if left < 0 or left > tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[6], ARGV[5]) end
 return {'kept'}
 """
 
 CLAIM = """
--- ARGV: a server, and for how long (ms). Answers whether it has the rooms now.
+-- ARGV: a server, and the lease's length (ms). Returns whether it has the rooms now.
 local holder = redis.call('GET', KEYS[7])
 if holder and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[7], ARGV[1], 'PX', ARGV[2])
@@ -147,7 +147,7 @@ return 1
 """
 
 LEAVE = """
--- ARGV: a server, which wants them no longer.
+-- ARGV: a server that gives the rooms up.
 if redis.call('GET', KEYS[7]) == ARGV[1] then redis.call('DEL', KEYS[7]) end
 return 1
 """

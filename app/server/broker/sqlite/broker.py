@@ -1,17 +1,19 @@
-"""The broker whose history outlives the process: the rings of `memory://`, with a journal beneath.
+"""The broker whose history outlives the process: the histories of `memory://`, written through to a journal.
 
-    publish --journal (commit)--> ring --> listeners          resume, history <-- ring <--journal, at start
+    publish --journal (commit)--> memory --> listeners        resume, history <-- memory <-- journal, at start
 
-Reading is that of `memory://`: SQLite is a log, read once at start. Writing happens inside `publish`, under the
-broker's lock and on the event loop: with `synchronous=normal` a commit is a write into the page cache, tens of
-microseconds, less than it would cost to hand it to a thread and come back; and while the lock is held nobody can see an
-offset that is not kept. Waiting for the disk is left to a thread (flusher.py). With `synchronous=full` each publish
-waits for the disk, and everything waits with it: that is what the setting buys safety from power cuts with.
+Reading is that of `memory://`: SQLite is a log, read once at start.
 
-Trials are not written, so that measuring does not measure a disk. Their offsets are: before a trial passes
-`trials_through`, that is moved ahead by a block, so that no offset is given out twice after a kill; what lies below it
-is a gap for whoever might have wanted trials. The operator's next notification, or the end of the server, moves it
-back to where the trials really ended.
+Writing happens inside `publish`, under the broker's lock and on the event loop. With `synchronous=normal` a commit is
+a write into the page cache, tens of microseconds, which is less than handing it to a thread and back. While the lock
+is held, nobody can see an offset that is not stored. A thread waits for the disk (journal_flusher.py). With
+`synchronous=full` each publish waits for the disk and blocks the process: this is the price of safety from power
+cuts.
+
+Trials are not written, so that an experiment does not measure a disk. Their offsets are reserved in blocks instead:
+before a trial passes `trials_through`, that is moved ahead by a block, so no offset is used twice after a kill.
+Offsets below it form a gap for subscribers of trials. The next operator notification, or the end of the server, moves
+it back to the last trial's offset.
 """
 
 from __future__ import annotations
@@ -23,30 +25,30 @@ from app.core.notification import Notification
 from app.server.broker.base import Draft
 from app.server.broker.keys import Use
 from app.server.broker.memory import MemoryBroker, use_of
-from app.server.broker.sqlite.flusher import Flusher
 from app.server.broker.sqlite.journal import Journal
+from app.server.broker.sqlite.journal_flusher import JournalFlusher
 
 TRIAL_OFFSETS_RESERVED = 1_000
-"""One commit for this many notifications of trials, and at most this long a gap after a kill amid one."""
+"""One commit reserves the offsets of this many trial notifications, and a kill in a trial leaves a gap this long."""
 
 DROP_AT_ROWS = 64
-"""So many rows more than history holds are kept before they are dropped together, which costs one commit."""
+"""Rows beyond the bounds of history that are kept until they are deleted together in one commit."""
 
 
 class SqliteBroker(MemoryBroker):
-    """`sqlite:///PATH`: a notification that `publish` returned is there after a restart, with its offset and epoch."""
+    """`sqlite:///PATH`: published notifications survive a restart, with their offset and epoch."""
 
     def __init__(self, journal: Journal, *, count_max: int, bytes_max: int, age_max_us: int) -> None:
-        """Raises `StoreError` when the journal cannot be read."""
+        """Load the history. Raises `StoreError` if the journal cannot be read."""
         super().__init__(count_max=count_max, bytes_max=bytes_max, age_max_us=age_max_us)
         self._journal = journal
         self._last_trial = journal.state.trials_through
         self._load()
-        self._flusher = Flusher(journal.flush)
+        self._flusher = JournalFlusher(journal.flush)
         atexit.register(self._close_journal)
 
     def close(self) -> None:
-        """End in order. The broker must not be used any more."""
+        """Shut down in order. The broker must not be used afterwards."""
         self._flusher.stop()
         atexit.unregister(self._close_journal)
         self._close_journal()

@@ -1,9 +1,9 @@
-"""The durable part of a history: appends notifications to a file and reads them back at the next start.
+"""The journal is the durable part of a history: notifications appended to a file, read back at the next start.
 
-An SQLite database in WAL mode, written by one server (lockfile.py). A commit appends to the log beside the file and is
-in the kernel's hands when it returns: it outlives the process, however that ends. What a power cut takes is what was
-not flushed. `flush` does that on a connection of its own, so that it can run in a thread of its own: it takes as long
-as the disk likes, and a passive checkpoint never makes a writer wait.
+It is an SQLite database in WAL mode, written by one server (lockfile.py). A commit appends to the log next to the
+file and is in the kernel's page cache when it returns, so it outlives the process, however that ends. A power cut
+takes what was not flushed. `flush` uses a connection of its own and may run in its own thread for as long as the disk
+needs: a passive checkpoint never blocks a writer.
 
     append --insert--> FILE-wal --flush (fsync, copy, fsync)--> FILE
 """
@@ -26,22 +26,22 @@ from app.server.broker.sqlite.journal_file import JournalState, connect, damaged
 from app.server.broker.sqlite.lockfile import LockFile
 
 UNFLUSHED_OFFSETS_MAX = 9_000
-"""At this many a write flushes first: no power cut takes more, which is what `SKIPPED_OFFSETS` stands on."""
+"""A write flushes first at this many offsets: no power cut takes more, and `SKIPPED_OFFSETS` relies on that."""
 
 PAGE_BYTES = 4096
 
 LOG_PAGES_MAX = 4096
-"""16 MiB. SQLite begins its log anew only when a flush found all of it on the disk, which one beside unbroken
-publishing never does; at this length a write flushes first, and finds little left to do."""
+"""16 MiB. SQLite restarts its log only when a flush found all of it on the disk, which never happens during
+uninterrupted publishing. At this length a write flushes first, when little is left to flush."""
 
 
 class Journal:
-    """An open history. The caller serialises all calls but `flush`, which may run beside them."""
+    """An open history. The caller serialises all calls but `flush`, which may run concurrently."""
 
     def __init__(self, path: Path, *, synchronous: str, wait_s: float) -> None:
-        """Open or make the file, waiting for a predecessor that is leaving.
+        """Open or create the file, waiting for a predecessor that is about to end.
 
-        Raises `Unfit` (in use, not writable) or `StoreError` (damaged, foreign) in words.
+        Raises `Unfit` (in use, not writable) or `StoreError` (damaged, foreign), with a message for people.
         """
         self.path = path
         self._lock = LockFile(path, wait_s=wait_s)
@@ -53,12 +53,12 @@ class Journal:
             raise
         self._unflushed_offsets = 0
         self._log_pages = 0
-        """About, and as many as the last flush found."""
+        """Estimated length of the log; the last flush set it exactly."""
         self.notification_count = self._count("notifications")
         self.key_count = self._count("keys")
 
     def notifications(self) -> Iterator[Notification]:
-        """Everything kept, oldest first. Raises `StoreError`."""
+        """Yield the stored notifications, oldest first. Raises `StoreError`."""
         with self._reading():
             for row in self._writer.execute(
                 'SELECT "offset", json, targets, expires_us FROM notifications ORDER BY "offset"'
@@ -66,8 +66,8 @@ class Journal:
                 yield _notification(self.state.epoch, *row)
 
     def uses(self) -> Iterator[tuple[str, Use]]:
-        """The keys and their uses, oldest first. Raises `StoreError`."""
-        nobody = dict.fromkeys(TRANSPORTS, 0)  # None of this process's connections were there.
+        """Yield the idempotency keys and their uses, oldest first. Raises `StoreError`."""
+        nobody = dict.fromkeys(TRANSPORTS, 0)  # The connections of that process are gone.
         with self._reading():
             for offset, key, fingerprint, due_us, sent_us in self._writer.execute(
                 'SELECT "offset", key, fingerprint, due_us, sent_us FROM keys ORDER BY "offset"'
@@ -77,7 +77,7 @@ class Journal:
     def append(
         self, notification: Notification, key: str | None, use: Use | None, state: JournalState
     ) -> None:
-        """Write a notification, the use of its key and the state: all or nothing. Raises `NotKept`."""
+        """Write a notification, the use of its key and the state in one transaction. Raises `NotKept`."""
         targets = None if notification.targets is EVERYONE else _targets_as_text(notification.targets)
         with self._writing(alone=use is None and state is self.state):
             self._writer.execute(
@@ -97,14 +97,14 @@ class Journal:
         self.key_count += use is not None
 
     def reserve(self, state: JournalState) -> None:
-        """Write a state whose `trials_through` lies ahead. Raises `NotKept`."""
+        """Write a state whose `trials_through` is ahead of the last trial. Raises `NotKept`."""
         with self._writing(alone=True):
             self._write(state)
         self._unflushed_offsets += state.trials_through - self.state.trials_through
         self.state = state
 
     def drop_before(self, *, notification: int, use: int, state: JournalState) -> None:
-        """Forget what stands below these offsets; its pages are used again. Raises `NotKept`."""
+        """Delete rows below these offsets; SQLite reuses their pages. Raises `NotKept`."""
         with self._writing():
             dropped = self._writer.execute('DELETE FROM notifications WHERE "offset" < ?', (notification,))
             forgotten = self._writer.execute('DELETE FROM keys WHERE "offset" < ?', (use,))
@@ -115,7 +115,7 @@ class Journal:
         self._log_pages += dropped.rowcount
 
     def flush(self) -> None:
-        """Bring all that was written to the disk, without making a writer wait. Raises `NotKept`."""
+        """Flush everything written to the disk without blocking a writer. Raises `NotKept`."""
         before, self._unflushed_offsets = self._unflushed_offsets, 0
         try:
             busy, log_pages, _ = self._flusher.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -127,8 +127,8 @@ class Journal:
         self._log_pages = log_pages
 
     def close(self, state: JournalState) -> None:
-        """Close in order: from here on nothing can be cut off."""
-        # Where even that cannot be written, the next start finds it open, and is careful.
+        """Close the journal in order, so that the next start knows that its end is complete."""
+        # If even that cannot be written, the next start finds the file marked as open and skips offsets.
         with contextlib.suppress(sqlite3.Error, NotKept):
             self._writer.execute("PRAGMA synchronous = FULL")
             with self._writing():
@@ -158,10 +158,10 @@ class Journal:
 
     @contextlib.contextmanager
     def _writing(self, *, alone: bool = False) -> Iterator[None]:
-        """A transaction; `alone`: of one statement, which is one by itself."""
+        """Run the block as a transaction; `alone`: its single statement is a transaction by itself."""
         if self._unflushed_offsets >= UNFLUSHED_OFFSETS_MAX or self._log_pages >= LOG_PAGES_MAX:
             self.flush()
-            self._log_pages = 0  # Nobody wrote meanwhile: the log begins anew.
+            self._log_pages = 0  # No writer was active during the flush, so the log restarts.
         try:
             if not alone:
                 self._writer.execute("BEGIN IMMEDIATE")
@@ -170,7 +170,7 @@ class Journal:
                 if not alone:
                     self._writer.execute("COMMIT")
             except BaseException:
-                # SQLite itself rolls back when the disk is full; then there is nothing left to roll back.
+                # SQLite rolls back by itself when the disk is full; then this `ROLLBACK` fails.
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
                 raise

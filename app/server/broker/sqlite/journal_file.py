@@ -1,10 +1,10 @@
-"""The file of a durable history: what stands in it, and how it is opened so that nothing is lost in silence.
+"""The journal's file format, and how the file is opened so that no loss goes unnoticed.
 
 `state` has one row:
-    epoch            this history's name
-    expired_through  the operator's notifications up to this offset may be missing: dropped, or cut off
-    trials_through   no trial has an offset above it; trials themselves are never written
-    opened           how the file is open, and on which start of the machine; empty when it was closed in order
+    epoch            the name of this history
+    expired_through  operator notifications up to this offset may be missing: dropped by the bounds, or lost
+    trials_through   no trial has a higher offset; trials themselves are never written
+    opened           how the file is open, and the boot id of that time; empty after an orderly close
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import psutil
 from app.core.errors import StoreError, Unfit
 
 APPLICATION_ID = 0x53494148
-"""`PRAGMA application_id`, "SIAH": tells a history from a run's database and from any other file."""
+"""`PRAGMA application_id`, "SIAH": distinguishes a history from a run's database and from any other file."""
 
 VERSION = 1
 """`PRAGMA user_version`. A newer one is refused."""
 
 BUSY_TIMEOUT_S = 0.25
-"""For a person with the sqlite3 tool on the file; no server of ours makes another wait."""
+"""For a person who uses the sqlite3 tool on the file; our servers never wait for each other."""
 
 SKIPPED_OFFSETS = 20_000
-"""Twice as many as are ever given out between two flushes (journal.py)."""
+"""Twice as many as are ever assigned between two flushes (journal.py)."""
 
 _SCHEMA = """
 CREATE TABLE state (
@@ -49,7 +49,7 @@ CREATE TABLE keys (
 
 @dataclass(frozen=True, slots=True)
 class JournalState:
-    """The row of `state`, but for how the file is open."""
+    """The row of `state` without `opened`."""
 
     epoch: str
     expired_through: int
@@ -57,17 +57,17 @@ class JournalState:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Autocommit; usable from any thread, one at a time."""
+    """Open a connection in autocommit mode; usable from any thread, one at a time."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     with _closed_on_error(connection):
-        connection.execute("PRAGMA wal_autocheckpoint = 0")  # or a publish would flush, now and then
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # or a publish would sometimes wait for the disk
     return connection
 
 
 def open_file(path: Path, *, synchronous: str) -> tuple[sqlite3.Connection, JournalState]:
-    """The writing connection and the state. The caller holds the lock.
+    """Open the file; return the writing connection and the state. The caller holds the lock.
 
-    Raises `Unfit` where the file cannot be opened or written, `StoreError` where it is damaged or not ours.
+    Raises `Unfit` if the file cannot be opened or written, `StoreError` if it is damaged or foreign.
     """
     has_log = path.with_name(path.name + "-wal").exists()
     try:
@@ -86,7 +86,7 @@ def open_file(path: Path, *, synchronous: str) -> tuple[sqlite3.Connection, Jour
 
 
 def damaged(path: Path, what: object) -> str:
-    """What a person can do about a file that SQLite or a decoder cannot read."""
+    """Return a message for people about a file that SQLite or a decoder cannot read."""
     return (
         f"The history {path} is damaged ({what}). "
         "Move it away to begin a new one, whose clients will be told of the gap."
@@ -131,15 +131,15 @@ def _state(connection: sqlite3.Connection, *, has_log: bool) -> JournalState:
     state = JournalState(epoch, expired_through, trials_through)
     if not _may_be_cut_off(opened, has_log=has_log):
         return state
-    # Go on above every offset that a client may have seen, and own up to what lies between. The epoch stays: what is
-    # left is as good as before, and whoever has it need not get it again.
+    # Continue above every offset that a client may have seen, and report a gap below it. The epoch stays the same:
+    # what is left is valid, and clients that have it need not get it again.
     last = connection.execute('SELECT coalesce(max("offset"), 0) FROM notifications').fetchone()[0]
     through = max(last, expired_through, trials_through) + SKIPPED_OFFSETS
     return replace(state, expired_through=through, trials_through=through)
 
 
 def _may_be_cut_off(opened: str, *, has_log: bool) -> bool:
-    """Whether the end of the history may be missing: the machine went down under it, or its log was taken away."""
+    """Return True if the history's end may be lost: the machine went down, or the log was removed."""
     if not opened:
         return False
     synchronous, _, boot = opened.partition(" ")
@@ -147,20 +147,20 @@ def _may_be_cut_off(opened: str, *, has_log: bool) -> bool:
 
 
 def _boot() -> str:
-    """Names this start of the machine."""
+    """Return an identifier of this boot of the machine."""
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return str(round(psutil.boot_time()))
 
 
 def _mark_opened(connection: sqlite3.Connection, state: JournalState, opened: str) -> None:
-    """On the disk, and in the file itself, before anything else is written."""
+    """Write the mark to the disk, and into the file itself, before anything else is written."""
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(
         "UPDATE state SET expired_through = ?, trials_through = ?, opened = ?",
         (state.expired_through, state.trials_through, opened),
     )
     free, pages = (connection.execute(f"PRAGMA {name}_count").fetchone()[0] for name in ("freelist", "page"))
-    if free > pages // 2:  # The bounds have been lowered, or a burst of long ones has gone.
+    if free > pages // 2:  # The bounds were lowered, or a burst of long notifications has expired.
         connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -1,4 +1,4 @@
-"""One server per history: a lock that the kernel releases when its holder is gone, however it ended."""
+"""A lock that admits one server per history. The kernel releases it when its holder ends, however that happens."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ POLL_S = 0.05
 class LockFile:
     """`<history>.lock`, held until `release` or the end of the process.
 
-    A file beside the history: SQLite's own locks are on the history, and a descriptor on it that is closed would
-    take those away (POSIX locks belong to a process and a file, not to a descriptor). The file stays: whoever deleted
-    it could delete one that another server has just locked.
+    It is a separate file because SQLite's own locks are on the history: closing another descriptor of that file would
+    release them (POSIX locks belong to a process and a file, not to a descriptor). The file is never deleted:
+    deleting it could remove one that another server has just locked.
     """
 
     def __init__(self, history: Path, *, wait_s: float) -> None:
-        """Take it, waiting for a predecessor that is leaving. Raises `Unfit` in words."""
+        """Take the lock, waiting for a predecessor that is about to end. Raises `Unfit` with a message for people."""
         path = history.with_name(history.name + ".lock")
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -45,6 +45,6 @@ class LockFile:
         )
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock."""
         with contextlib.suppress(OSError):
             os.close(self._fd)

@@ -101,11 +101,9 @@ class SocketIoChannel(DetachedWebSocket):
 
     __slots__ = ("_transport", "subscription")
 
-    def __init__(
-        self, transport: Sink, broadcaster: Flusher, taken: Taken, attempt: WebSocketAttempt
-    ) -> None:
+    def __init__(self, transport: Sink, flusher: Flusher, taken: Taken, attempt: WebSocketAttempt) -> None:
         super().__init__(
-            broadcaster, taken, attempt, message_bytes_max=attempt.session.server.limits.packet_bytes_max
+            flusher, taken, attempt, message_bytes_max=attempt.session.server.limits.packet_bytes_max
         )
         self._transport = transport
         self.subscription: SocketIoConnection | None = None
@@ -131,7 +129,7 @@ class SocketIoChannel(DetachedWebSocket):
         gap = b""
         if replay.gap is not None:
             gap = event_frame(EVENT_GAP, encode_json(replay.gap.wire()), str(replay.gap.position), form=form)
-        self.write(gap, later=replay_frames(replay.notifications, form) if replay.notifications else None)
+        self.write(gap, replay=replay_frames(replay.notifications, form) if replay.notifications else None)
 
     def end(self, reason: Closed) -> None:
         """Close the connection; a slow consumer is cut off at once."""

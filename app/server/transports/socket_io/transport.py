@@ -77,7 +77,7 @@ class SocketIoTransport:
         websocket = stock_websocket(compresses=compresses, options=socket_options)
         if direct:
             websocket = direct_websocket(
-                lambda taken, attempt: SocketIoChannel(self, fanout.broadcaster, taken, attempt),
+                lambda taken, attempt: SocketIoChannel(self, fanout.flusher, taken, attempt),
                 compresses=compresses,
                 options=socket_options,
                 otherwise=websocket,

@@ -44,7 +44,7 @@ def version() -> flask.Response:
         version=VERSION,
         async_mode=mode.current(),
         fanout="direct" if services().takes_over(flask.request.environ) else "stock",
-        writes=services().fanout.broadcaster.sender.way,
+        writes=services().fanout.flusher.sender.way,
         broker=", ".join(
             filter(None, [parse_broker_url(settings.broker).kind, services().broker.durability])
         ),

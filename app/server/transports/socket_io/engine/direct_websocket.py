@@ -59,9 +59,9 @@ class DetachedWebSocket(DetachedConnection):
     __slots__ = ("_attempt", "_decoder", "_inbox", "_is_gone", "is_deflated")
 
     def __init__(
-        self, broadcaster: Flusher, taken: Taken, attempt: WebSocketAttempt, *, message_bytes_max: int
+        self, flusher: Flusher, taken: Taken, attempt: WebSocketAttempt, *, message_bytes_max: int
     ) -> None:
-        super().__init__(broadcaster, taken.sock)
+        super().__init__(flusher, taken.sock)
         self._attempt = attempt
         self._decoder = ClientFrameDecoder(message_bytes_max=message_bytes_max)
         self._inbox: deque[Message] | None = None
@@ -190,7 +190,7 @@ class DetachedWebSocket(DetachedConnection):
     def _process_inbox(self) -> None:
         """Pass the inbox to the session, message by message, until it is empty; at the end, end the session."""
         while True:
-            with self.broadcaster.lock:
+            with self.flusher.lock:
                 inbox = self._inbox
                 assert inbox is not None
                 if not inbox:
@@ -229,7 +229,7 @@ def direct_websocket(
         channel.write(answer)
         attempt.begin(channel)
         if taken.rest:
-            with channel.broadcaster.lock:
+            with channel.flusher.lock:
                 channel.on_data(taken.rest)
         return DETACHED
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from app.core.network_of import network_of
 from app.server.wsgi.admission import Admission, TooManyConnections
 from app.server.wsgi.connection_limiter import (
-    AT_ONCE_S,
+    BURST_S,
     PENALTY_S_MAX,
-    REQUESTS_PER_S_OF_A_PLACE,
+    REQUESTS_PER_S_PER_PLACE,
     ConnectionLimiter,
 )
 from app.server.wsgi.worker import PLACES_OF_A_CONNECTION, make_door
@@ -33,7 +33,7 @@ class Stopped:
         return self.now_us
 
 
-def door_of(
+def limiter_of(
     count_max: int = 100, per_address_max: int = 2, now_us: Stopped | None = None
 ) -> ConnectionLimiter:
     return ConnectionLimiter(
@@ -64,113 +64,113 @@ def is_ended(peer: socket.socket) -> bool:
 def test_of_an_address_that_has_all_its_places_the_longest_idle_connection_makes_room(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
-    door = door_of()
+    limiter = limiter_of()
     for number in range(2):
-        assert door.enter(STRANGER)
-        door.begin_idle(STRANGER, number, pairs[number][0])
+        assert limiter.enter(STRANGER)
+        limiter.begin_idle(STRANGER, number, pairs[number][0])
 
-    assert door.enter(STRANGER)
+    assert limiter.enter(STRANGER)
 
     assert [is_ended(peer) for _, peer in pairs[:2]] == [True, False]
 
 
 def test_of_an_address_whose_connections_are_all_busy_a_further_one_is_refused() -> None:
-    door = door_of()
+    limiter = limiter_of()
 
-    assert [door.enter(STRANGER) for _ in range(3)] == [True, True, False]
-    assert door.enter(OTHER)
-    door.leave(STRANGER)
-    assert door.enter(STRANGER)
+    assert [limiter.enter(STRANGER) for _ in range(3)] == [True, True, False]
+    assert limiter.enter(OTHER)
+    limiter.leave(STRANGER)
+    assert limiter.enter(STRANGER)
 
 
 def test_when_all_places_are_taken_whoever_is_idle_longest_makes_room(
     pairs: list[tuple[socket.socket, socket.socket]],
 ) -> None:
-    door = door_of(count_max=2)
+    limiter = limiter_of(count_max=2)
     for number, address in enumerate((STRANGER, OTHER)):
-        assert door.enter(address)
-        door.begin_idle(address, number, pairs[number][0])
-    door.end_idle(0)
+        assert limiter.enter(address)
+        limiter.begin_idle(address, number, pairs[number][0])
+    limiter.end_idle(0)
 
-    assert door.enter("192.0.2.3")
+    assert limiter.enter("192.0.2.3")
 
     assert [is_ended(peer) for _, peer in pairs[:2]] == [False, True]
-    assert not door.enter("192.0.2.4"), "nobody is idle any more"
+    assert not limiter.enter("192.0.2.4"), "nobody is idle any more"
 
 
 def test_a_drain_finds_everybody_who_waits(pairs: list[tuple[socket.socket, socket.socket]]) -> None:
-    door = door_of(per_address_max=4)
+    limiter = limiter_of(per_address_max=4)
     for number in range(3):
-        door.enter(STRANGER)
-        door.begin_idle(STRANGER, number, pairs[number][0])
-    door.end_idle(1)
+        limiter.enter(STRANGER)
+        limiter.begin_idle(STRANGER, number, pairs[number][0])
+    limiter.end_idle(1)
 
-    assert door.idle_sockets() == [pairs[0][0], pairs[2][0]]
+    assert limiter.idle_sockets() == [pairs[0][0], pairs[2][0]]
 
 
 def test_this_machine_is_neither_counted_nor_slowed_down() -> None:
-    door = door_of(per_address_max=1)
+    limiter = limiter_of(per_address_max=1)
 
-    assert all(door.enter(FREE) for _ in range(50))
-    assert {door.wait_s(FREE) for _ in range(10_000)} == {0.0}
+    assert all(limiter.enter(FREE) for _ in range(50))
+    assert {limiter.wait_s(FREE) for _ in range(10_000)} == {0.0}
 
 
 @given(st.lists(st.integers(0, 200_000), min_size=1, max_size=200))
 def test_an_address_never_has_more_than_its_share_of_requests(pauses_us: list[int]) -> None:
     now = Stopped()
-    door = door_of(per_address_max=1, now_us=now)
-    per_s = REQUESTS_PER_S_OF_A_PLACE
+    limiter = limiter_of(per_address_max=1, now_us=now)
+    per_s = REQUESTS_PER_S_PER_PLACE
     begun_s = []
     for pause_us in pauses_us:
         now.now_us += pause_us
-        begun_s.append(now.now_us / 1e6 + door.wait_s(STRANGER))
+        begun_s.append(now.now_us / 1e6 + limiter.wait_s(STRANGER))
 
     begun_s.sort()
     for first, start_s in enumerate(begun_s):
         for count, end_s in enumerate(begun_s[first:], start=1):
-            assert count <= per_s * (AT_ONCE_S + end_s - start_s) + 1 + 1e-6
+            assert count <= per_s * (BURST_S + end_s - start_s) + 1 + 1e-6
 
 
 def test_one_address_that_asks_without_end_does_not_slow_another_down() -> None:
-    door = door_of(per_address_max=10)
-    waits_s = [door.wait_s(STRANGER) for _ in range(1000)]
+    limiter = limiter_of(per_address_max=10)
+    waits_s = [limiter.wait_s(STRANGER) for _ in range(1000)]
 
     assert max(waits_s) > 10
-    assert door.wait_s(OTHER) == 0.0
+    assert limiter.wait_s(OTHER) == 0.0
 
 
 def test_an_operators_requests_count_for_nothing_and_pay_for_nobody_else() -> None:
-    door = door_of(per_address_max=1)
+    limiter = limiter_of(per_address_max=1)
     for _ in range(10_000):
-        assert door.wait_s(STRANGER) == 0.0
-        door.credit(STRANGER)
+        assert limiter.wait_s(STRANGER) == 0.0
+        limiter.credit(STRANGER)
 
-    waits_s = [door.wait_s(STRANGER) for _ in range(50)]
+    waits_s = [limiter.wait_s(STRANGER) for _ in range(50)]
 
     assert max(waits_s) > 10
-    door.credit(OTHER)  # Never seen, as behind a proxy: nothing to give back.
+    limiter.credit(OTHER)  # Never seen, as behind a proxy: nothing to give back.
 
 
 def test_whoever_breaks_the_protocol_again_and_again_waits_but_not_for_ever() -> None:
-    door = door_of(per_address_max=100)
+    limiter = limiter_of(per_address_max=100)
     for _ in range(1_000):
-        door.penalise(STRANGER)
+        limiter.penalise(STRANGER)
 
-    assert 5 < door.wait_s(STRANGER) <= PENALTY_S_MAX
-    assert door.wait_s(OTHER) == 0.0
+    assert 5 < limiter.wait_s(STRANGER) <= PENALTY_S_MAX
+    assert limiter.wait_s(OTHER) == 0.0
 
 
 def test_addresses_that_have_left_are_forgotten() -> None:
     now = Stopped()
-    door = door_of(now_us=now)
+    limiter = limiter_of(now_us=now)
     for number in range(6_000):
         address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
-        assert door.enter(address)
-        door.wait_s(address)
-        door.leave(address)
+        assert limiter.enter(address)
+        limiter.wait_s(address)
+        limiter.leave(address)
         now.now_us += 1_000_000
 
-    assert len(door._guests) < 5000
+    assert len(limiter._clients) < 5000
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_one_customer_of_ipv6_cannot_take_everybodys_subscriptions_address_by_ad
 def test_loopback_is_free_unless_proxies_are_named_who_then_are(
     proxies: tuple[str, ...], address: str, is_free: bool
 ) -> None:
-    door = make_door(Settings(trusted_proxies=proxies, connections_per_address_max=1), count_max=100)
+    limiter = make_door(Settings(trusted_proxies=proxies, connections_per_address_max=1), count_max=100)
 
-    assert all(door.enter(address) for _ in range(PLACES_OF_A_CONNECTION))
-    assert door.enter(address) is is_free
+    assert all(limiter.enter(address) for _ in range(PLACES_OF_A_CONNECTION))
+    assert limiter.enter(address) is is_free

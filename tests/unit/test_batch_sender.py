@@ -18,9 +18,9 @@ from app import clock
 from app.server.fanout import batch_sender
 from app.server.fanout.batch_sender import (
     AT_ONCE,
+    BUFFER_BYTES,
     ONE_BY_ONE,
-    ROOM_BYTES,
-    ROW_MAX,
+    SENDS_MAX,
     STAMPED_LOT,
     Pause,
     Sender,
@@ -32,24 +32,24 @@ from app.server.fanout.flusher import Flusher
 from app.server.fanout.recorder import Recorder
 from app.server.fanout.ring import LOT_MAX
 from tests.support.kernel_ring import OFFERED, needs_ring
-from tests.unit.test_outlet import FakeLoop, Probe
+from tests.unit.test_connection import FakeLoop, Probe
 
 WAYS = [pytest.param(True, marks=needs_ring, id=AT_ONCE), pytest.param(False, id=ONE_BY_ONE)]
 
-MEMBERS = ROW_MAX + 2 * LOT_MAX + 5
+MEMBERS = SENDS_MAX + 2 * LOT_MAX + 5
 
 NO_END = Pause(lambda: False)
 
 
 class Room:
-    """Real sockets whose peers the test has, and a broadcaster that writes to them; its turns are the test's."""
+    """Real sockets whose peers the test has, and a flusher that writes to them; its turns are the test's."""
 
     def __init__(self, members: int, *, at_once: bool) -> None:
         self.sender = Sender(at_once=at_once)
-        self.broadcaster = Flusher(
+        self.flusher = Flusher(
             cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000, sender=self.sender
         )
-        self.audience = Channel()
+        self.channel = Channel()
         self.peers: list[socket.socket] = []
         self.members: list[Probe] = []
         for _ in range(members):
@@ -57,16 +57,16 @@ class Room:
             theirs.setblocking(False)
             sock = _socket.socket(fileno=ours.detach())
             sock.setblocking(False)
-            member = Probe(self.broadcaster, cast(Any, sock))
+            member = Probe(self.flusher, cast(Any, sock))
             member.open()
-            member.join(self.audience)
+            member.join(self.channel)
             self.peers.append(theirs)
             self.members.append(member)
 
     def publish(self, frame: bytes) -> None:
-        with self.broadcaster.lock:
-            self.broadcaster.append(self.audience, frame)
-            while self.broadcaster._take_a_turn(NO_END):
+        with self.flusher.lock:
+            self.flusher.append(self.channel, frame)
+            while self.flusher._flush_slice(NO_END):
                 pass
 
     def received(self, index: int) -> bytes:
@@ -114,9 +114,9 @@ FATES = st.sampled_from(["reads", "is full", "is gone", "leaves", "reads"])
 @given(fates=st.lists(FATES, min_size=1, max_size=12), is_recorded=st.booleans())
 def test_who_does_not_take_it_hurts_nobody(at_once: bool, fates: list[str], is_recorded: bool) -> None:
     with room_of(len(fates), at_once=at_once) as room:
-        recording = Recorder(notifications=3, connections=len(fates))
+        recorder = Recorder(notifications=3, connections=len(fates))
         if is_recorded:
-            room.audience.recording = recording
+            room.channel.recorder = recorder
         room.publish(b"<one>")
         filled: dict[int, bytes] = {}
         for index, fate in enumerate(fates):
@@ -142,7 +142,7 @@ def test_who_does_not_take_it_hurts_nobody(at_once: bool, fates: list[str], is_r
             assert member.closed == []
         if is_recorded:
             served = sum(fate == "reads" for fate in fates)
-            assert recording.count == len(fates) + served
+            assert recorder.count == len(fates) + served
 
 
 def _fill(member: Probe) -> bytes:
@@ -258,10 +258,10 @@ def test_a_pause_comes_behind_whole_lots_and_who_was_not_reached_gets_it_later(
 @needs_ring
 def test_what_is_longer_than_the_room_for_it_gets_a_longer_one() -> None:
     with room_of(3, at_once=True) as room:
-        long = bytes(range(256)) * (ROOM_BYTES // 256 + 1)
+        long = bytes(range(256)) * (BUFFER_BYTES // 256 + 1)
         for member in room.members:
             assert member.sock is not None
-            member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * ROOM_BYTES)
+            member.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * BUFFER_BYTES)
         for data in (b"short", long, b"short again"):
             assert room.sender.send(CursorRuns(room.members), 0, 3, data) == (3, None)
 

@@ -19,7 +19,7 @@ from app.server.fanout.cursor_runs import CursorRuns
 from app.server.fanout.flusher import Flusher
 from app.server.fanout.flushing import flush_runs
 from app.server.fanout.recorder import Recorder
-from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
+from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
 FRAMES = (b"<one>", b"<two, which is longer>", b"<three>")
 STREAM = b"".join(FRAMES)
@@ -43,12 +43,12 @@ class Member(Probe):
     def __init__(self, stage: Stage, fate: int | Fate, begins: int) -> None:
         """`fate`: how much its kernel takes, or one of those above; `begins`: where it stands."""
         self.kernel = FakeSocket(len(stage.members))
-        super().__init__(stage.broadcaster, self.kernel)
+        super().__init__(stage.flusher, self.kernel)
         self.kernel.room = fate if isinstance(fate, int) else len(STREAM)
         self.begins = begins
         self.when_closed: Callable[[], None] = lambda: None
         self.open()
-        self.join(stage.audience)
+        self.join(stage.channel)
         self.cursor = begins
         if isinstance(fate, Fate):
             self._meet(fate)
@@ -71,20 +71,20 @@ class Member(Probe):
 
 
 class Stage:
-    """An audience whose stream has three frames, and a lot of it."""
+    """A channel whose stream has three frames, and one lot of members."""
 
     def __init__(self, *fates: tuple[int | Fate, int]) -> None:
-        self.broadcaster = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
-        self.audience = Channel()
+        self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.channel = Channel()
         self.members: list[Member] = []
         for frame in FRAMES:
-            self.audience.stream.append(frame)
+            self.channel.stream.append(frame)
         for fate, begins in fates:
             self.members.append(Member(self, fate, begins))
 
     def write(self) -> None:
-        with self.broadcaster.lock:
-            flush_runs(self.audience, self.broadcaster.sender, CursorRuns(self.members), 0, len(self.members))
+        with self.flusher.lock:
+            flush_runs(self.channel, self.flusher.sender, CursorRuns(self.members), 0, len(self.members))
 
 
 BOUNDARIES = (0, len(FRAMES[0]), len(FRAMES[0] + FRAMES[1]), len(STREAM))
@@ -96,8 +96,8 @@ def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
     fates: list[tuple[int | Fate, int]], is_recorded: bool
 ) -> None:
     stage = Stage(*fates)
-    recording = Recorder(notifications=len(FRAMES), connections=len(fates))
-    stage.audience.recording = recording if is_recorded else None
+    recorder = Recorder(notifications=len(FRAMES), connections=len(fates))
+    stage.channel.recorder = recorder if is_recorded else None
 
     stage.write()
 
@@ -112,7 +112,7 @@ def test_everybody_has_what_their_kernel_takes_and_stands_behind_it(
         else:
             assert member.kernel.taken == b""
     if is_recorded:
-        noted = {(id(outlet), cursor) for outlet, cursor in _rows(recording)}
+        noted = {(id(connection), cursor) for connection, cursor in _rows(recorder)}
         written = {(id(each), each.cursor) for each in stage.members if each.kernel.taken}
         assert noted == written
 
@@ -128,15 +128,15 @@ def test_a_row_whose_members_stand_at_several_places_gets_all_of_it_once_however
 ) -> None:
     stage = Stage(*((len(STREAM), begin) for begin in begins))
     if is_recorded:
-        stage.audience.recording = Recorder(notifications=len(FRAMES), connections=len(begins))
+        stage.channel.recorder = Recorder(notifications=len(FRAMES), connections=len(begins))
     looks = itertools.cycle([*dues, True])
-    row, at = stage.audience.in_turn()
+    row, at = stage.channel.start_round()
 
     while at < len(begins):
-        with stage.broadcaster.lock:
+        with stage.flusher.lock:
             done = flush_runs(
-                stage.audience,
-                stage.broadcaster.sender,
+                stage.channel,
+                stage.flusher.sender,
                 row,
                 at,
                 len(begins) - at,
@@ -150,8 +150,8 @@ def test_a_row_whose_members_stand_at_several_places_gets_all_of_it_once_however
     assert [member.kernel.send_count for member in stage.members] == [begin < len(STREAM) for begin in begins]
 
 
-def _rows(recording: Recorder) -> list[tuple[object, int]]:
-    return [(recording._outlets[row], recording._cursors[row]) for row in range(recording.count)]
+def _rows(recorder: Recorder) -> list[tuple[object, int]]:
+    return [(recorder._connections[row], recorder._cursors[row]) for row in range(recorder.count)]
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -162,7 +162,7 @@ def test_whoever_is_told_of_an_end_amid_a_lot_may_publish_and_end_others(at: int
     others = [each for each in stage.members if each is not stage.members[at]]
 
     def publish_and_end_the_last() -> None:
-        stage.audience.stream.append(b"<four>")
+        stage.channel.stream.append(b"<four>")
         others[-1].drop(CLOSED_BY_SERVER)
 
     stage.members[at].when_closed = publish_and_end_the_last
@@ -182,14 +182,14 @@ def test_all_who_take_everything_share_the_number_that_says_where_they_stand() -
 
     stage.write()
 
-    assert {id(each.cursor) for each in stage.members} == {id(stage.audience.stream.end)}
+    assert {id(each.cursor) for each in stage.members} == {id(stage.channel.stream.end)}
 
 
 def test_what_is_too_much_for_one_write_waits_with_everybody_for_the_loop() -> None:
     stage = Stage((10 * WRITE_BYTES_MAX, len(STREAM)), (10 * WRITE_BYTES_MAX, len(STREAM)))
     large = bytes(WRITE_BYTES_MAX)
-    stage.audience.stream.append(large)
-    stage.audience.stream.append(large)
+    stage.channel.stream.append(large)
+    stage.channel.stream.append(large)
 
     stage.write()
 

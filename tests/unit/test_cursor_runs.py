@@ -16,7 +16,7 @@ MEMBERS = 12
 @dataclass
 class Reader:
     fd: int
-    stands_at: int
+    stored_cursor: int
 
 
 MOVES = st.lists(st.tuples(st.integers(0, MEMBERS - 1), st.integers(1, MEMBERS), st.integers(0, 3)))
@@ -36,12 +36,12 @@ def test_a_row_knows_what_its_members_would(
         expected[begin:end] = [cursor] * (end - begin)
         if number in caught_up:
             row.catch_up()
-            assert [each.stands_at for each in readers] == expected
-            readers[begin].stands_at = expected[begin] = 4  # By itself, as one whose buffer was full.
+            assert [each.stored_cursor for each in readers] == expected
+            readers[begin].stored_cursor = expected[begin] = 4  # By itself, as one whose buffer was full.
         assert _told(row) == expected
 
     row.catch_up()
-    assert [each.stands_at for each in readers] == expected
+    assert [each.stored_cursor for each in readers] == expected
 
 
 def _told(row: CursorRuns) -> list[int]:

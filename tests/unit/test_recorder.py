@@ -12,7 +12,7 @@ from app.server.fanout.batch_sender import Pause
 from app.server.fanout.channel import Channel
 from app.server.fanout.flusher import Flusher
 from app.server.fanout.recorder import ROWS_SPARE, Recorder
-from tests.unit.test_outlet import FakeLoop, FakeSocket, Probe
+from tests.unit.test_connection import FakeLoop, FakeSocket, Probe
 
 
 class LoggedSocket(FakeSocket):
@@ -40,40 +40,40 @@ class LoggedSocket(FakeSocket):
 
 
 class Stage:
-    """An audience that is recorded."""
+    """A channel with a recorder."""
 
     def __init__(self, *, notifications: int, members: int) -> None:
-        self.broadcaster = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
-        self.audience = Channel()
+        self.flusher = Flusher(cast(Any, FakeLoop()), frames_max=10_000, bytes_max=10_000_000)
+        self.channel = Channel()
         self.sockets: list[LoggedSocket] = []
-        self.outlets: list[Probe] = []
-        self.recording = Recorder(notifications=notifications, connections=members)
+        self.connections: list[Probe] = []
+        self.recorder = Recorder(notifications=notifications, connections=members)
         for _ in range(members):
             self.join()
-        for outlet in self.outlets:
-            self.recording.joined(self.audience, outlet)
-        self.audience.recording = self.recording
+        for connection in self.connections:
+            self.recorder.joined(self.channel, connection)
+        self.channel.recorder = self.recorder
 
     def join(self) -> Probe:
         sock = LoggedSocket(len(self.sockets))
-        outlet = Probe(self.broadcaster, sock)
+        connection = Probe(self.flusher, sock)
         self.sockets.append(sock)
-        self.outlets.append(outlet)
-        outlet.open()
-        outlet.join(self.audience)
-        return outlet
+        self.connections.append(connection)
+        connection.open()
+        connection.join(self.channel)
+        return connection
 
     def publish(self, offset: int) -> None:
-        with self.broadcaster.lock:
-            self.broadcaster.append(self.audience, b"<%d>" % offset * 5)
-            self.recording.mark(self.audience, offset)
+        with self.flusher.lock:
+            self.flusher.append(self.channel, b"<%d>" % offset * 5)
+            self.recorder.mark(self.channel, offset)
 
     def write(self) -> None:
-        while self.broadcaster._take_a_turn(Pause(lambda: False)):
+        while self.flusher._flush_slice(Pause(lambda: False)):
             pass
 
     def accepted(self) -> dict[Any, dict[int, int]]:
-        return {outlet: dict(times) for outlet, times in self.recording.accepted()}
+        return {connection: dict(times) for connection, times in self.recorder.accepted()}
 
 
 STEPS = st.lists(
@@ -96,7 +96,7 @@ CUT_AMID_A_PING = [("publish", 0), *[("room", 1)] * 2, ("room", 7), ("ping", 0),
 @settings(deadline=None, max_examples=150)
 def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[str, int]]) -> None:
     stage = Stage(notifications=50, members=1)
-    sock, outlet = stage.sockets[0], stage.outlets[0]
+    sock, connection = stage.sockets[0], stage.connections[0]
     published = 0
 
     for step, amount in steps:
@@ -106,17 +106,17 @@ def test_the_time_is_that_of_the_call_that_took_the_last_byte(steps: list[tuple[
         elif step == "write":
             stage.write()
         elif step == "ping":
-            outlet.write(b"!")
+            connection.write(b"!")
         else:
             sock.room += amount
-            outlet.on_events(4)
+            connection.on_events(4)
     sock.room = 1_000_000
-    outlet.on_events(4)
-    while outlet.is_blocked:  # A push ends with its time, which on a busy machine is after any call.
-        outlet.on_events(4)
+    connection.on_events(4)
+    while connection.is_blocked:  # A push ends with its time, which on a busy machine is after any call.
+        connection.on_events(4)
     stage.write()
 
-    accepted = stage.accepted()[outlet]
+    accepted = stage.accepted()[connection]
     assert list(accepted) == list(range(published))
     for offset, accepted_us in accepted.items():
         end = sock.taken.replace(b"!", b"").find(b"<%d>" % offset * 5) + len(b"<%d>" % offset * 5)
@@ -136,10 +136,10 @@ def test_what_is_merged_into_one_write_has_one_time() -> None:
 
     stage.write()
 
-    times = stage.accepted()[stage.outlets[0]]
+    times = stage.accepted()[stage.connections[0]]
     assert list(times) == [0, 1, 2]
     assert len(set(times.values())) == 1
-    assert stage.recording.count == 1
+    assert stage.recorder.count == 1
 
 
 def test_who_joins_later_has_no_time_for_what_was_before() -> None:
@@ -153,9 +153,9 @@ def test_who_joins_later_has_no_time_for_what_was_before() -> None:
     stage.write()
 
     accepted = stage.accepted()
-    assert list(accepted[stage.outlets[0]]) == [0, 1]
+    assert list(accepted[stage.connections[0]]) == [0, 1]
     assert list(accepted[late]) == [1]
-    assert stage.recording.readers[late].peer == ("127.0.0.1", 5001)
+    assert stage.recorder.readers[late].peer == ("127.0.0.1", 5001)
 
 
 def test_the_order_of_writing_is_the_order_of_times() -> None:
@@ -167,8 +167,8 @@ def test_the_order_of_writing_is_the_order_of_times() -> None:
     stage.write()
 
     accepted = stage.accepted()
-    by_time = sorted(stage.outlets, key=lambda outlet: accepted[outlet][0])
-    by_writing = sorted(stage.outlets, key=lambda outlet: stage.sockets[outlet.fd].log[0][0])
+    by_time = sorted(stage.connections, key=lambda connection: accepted[connection][0])
+    by_writing = sorted(stage.connections, key=lambda connection: stage.sockets[connection.fd].log[0][0])
     assert [accepted[each][0] for each in by_time] == [accepted[each][0] for each in by_writing]
 
 
@@ -179,5 +179,5 @@ def test_what_finds_no_room_is_counted() -> None:
         stage.publish(offset)
         stage.write()
 
-    assert (stage.recording.count, stage.recording.dropped_count) == (ROWS_SPARE, 5)
-    assert stage.accepted() == {stage.outlets[0]: {}}
+    assert (stage.recorder.count, stage.recorder.dropped_count) == (ROWS_SPARE, 5)
+    assert stage.accepted() == {stage.connections[0]: {}}

@@ -33,38 +33,38 @@ def test_of_processes_that_ended_only_their_counters_stay() -> None:
 
 
 def test_what_one_puts_up_another_reads_the_newest_of() -> None:
-    board = SharedCounters(2)
+    counters = SharedCounters(2)
 
     for count in range(5):
-        board.write(1, {"siar_deliveries": [[["sse"], count]]})
-        board.write(2, {"siar_deliveries": [[["sse"], 10 * count]]})
+        counters.write(1, {"siar_deliveries": [[["sse"], count]]})
+        counters.write(2, {"siar_deliveries": [[["sse"], 10 * count]]})
 
-    assert board.read_all() == [{"siar_deliveries": [[["sse"], 4]]}, {"siar_deliveries": [[["sse"], 40]]}]
+    assert counters.read_all() == [{"siar_deliveries": [[["sse"], 4]]}, {"siar_deliveries": [[["sse"], 40]]}]
 
 
 def test_a_worker_that_ended_leaves_its_counters_and_its_place() -> None:
-    board = SharedCounters(1)
+    counters = SharedCounters(1)
     for count in (3, 4):
-        slot = board.free_slot([])
-        board.write(slot, {"siar_deliveries": [[["sse"], count]], "siar_connections": [[["sse"], 1]]})
-        board.end(slot, lambda counted: of_the_ended(total(counted)))
+        slot = counters.free_slot([])
+        counters.write(slot, {"siar_deliveries": [[["sse"], count]], "siar_connections": [[["sse"], 1]]})
+        counters.end(slot, lambda counted: of_the_ended(total(counted)))
 
-    assert board.read_all() == [{"siar_deliveries": [[["sse"], 7]]}]
+    assert counters.read_all() == [{"siar_deliveries": [[["sse"], 7]]}]
 
 
 def test_two_workers_never_share_a_place() -> None:
-    board = SharedCounters(2)
+    counters = SharedCounters(2)
 
-    first = board.free_slot([])
+    first = counters.free_slot([])
 
-    assert board.free_slot([first]) != first
-    assert 0 not in (first, board.free_slot([first]))
+    assert counters.free_slot([first]) != first
+    assert 0 not in (first, counters.free_slot([first]))
 
 
 def test_what_does_not_fit_leaves_what_was_there() -> None:
-    board = SharedCounters(1)
-    board.write(1, {"short": []})
+    counters = SharedCounters(1)
+    counters.write(1, {"short": []})
 
-    board.write(1, {"long": ["x" * HALF_BYTES]})
+    counters.write(1, {"long": ["x" * HALF_BYTES]})
 
-    assert board.read(1) == {"short": []}
+    assert counters.read(1) == {"short": []}

@@ -82,12 +82,12 @@ class FakeLoop:
 
 
 class Probe(DetachedConnection):
-    """An outlet that notes what it is told."""
+    """A connection that records its callbacks."""
 
     __slots__ = ("closed", "received")
 
-    def __init__(self, broadcaster: Flusher, sock: FakeSocket) -> None:
-        super().__init__(broadcaster, cast(Any, sock))
+    def __init__(self, flusher: Flusher, sock: FakeSocket) -> None:
+        super().__init__(flusher, cast(Any, sock))
         self.closed: list[str] = []
         self.received = b""
 
@@ -99,28 +99,28 @@ class Probe(DetachedConnection):
 
 
 class Bench:
-    """One outlet in an audience, on a kernel of ours."""
+    """One connection in a channel, on a kernel of ours."""
 
     def __init__(self, *, frames_max: int = 1000, bytes_max: int = 10**6, room: int = 0) -> None:
         self.loop = FakeLoop()
-        self.broadcaster = Flusher(cast(Loop, self.loop), frames_max=frames_max, bytes_max=bytes_max)
-        self.audience = Channel()
+        self.flusher = Flusher(cast(Loop, self.loop), frames_max=frames_max, bytes_max=bytes_max)
+        self.channel = Channel()
         self.sock = FakeSocket()
         self.sock.room = room
-        self.outlet = Probe(self.broadcaster, self.sock)
-        self.outlet.open()
-        self.outlet.join(self.audience)
+        self.connection = Probe(self.flusher, self.sock)
+        self.connection.open()
+        self.connection.join(self.channel)
 
     def publish(self, frame: bytes) -> None:
-        with self.broadcaster.lock:
-            self.broadcaster.append(self.audience, frame)
-        while self.broadcaster._take_a_turn(Pause(lambda: False)):
+        with self.flusher.lock:
+            self.flusher.append(self.channel, frame)
+        while self.flusher._flush_slice(Pause(lambda: False)):
             pass
 
     def kernel_takes(self, count: int) -> None:
         self.sock.room += count
         if self.loop.wants_write.get(self.sock.fd):
-            self.outlet.on_events(epoll.OUT)
+            self.connection.on_events(epoll.OUT)
 
     def drain(self) -> None:
         for _ in range(10_000):
@@ -147,7 +147,7 @@ def test_every_frame_arrives_whole_and_in_its_order(
     """Own frames may overtake what was not begun of the stream; frames in order may not; nothing is cut in two."""
     bench = Bench()
     missed = [b"<missed %d>" % number for number in range(missed_count)]
-    bench.outlet.write(b"<head>", later=iter(missed))
+    bench.connection.write(b"<head>", replay=iter(missed))
     sequence: list[tuple[str, bytes]] = []
     for number, (kind, size) in enumerate(operations):
         frame = b"<%s %d %s>" % (kind.encode(), number, b"x" * size)
@@ -158,9 +158,9 @@ def test_every_frame_arrives_whole_and_in_its_order(
         if kind == "publish":
             bench.publish(frame)
         elif kind == "own":
-            bench.outlet.write(frame)
+            bench.connection.write(frame)
         else:
-            bench.outlet.write_in_order(frame)
+            bench.connection.write_in_order(frame)
 
     bench.drain()
 
@@ -177,11 +177,11 @@ def test_every_frame_arrives_whole_and_in_its_order(
 
 def test_what_is_published_while_a_write_is_due_is_one_write() -> None:
     bench = Bench(room=10**6)
-    with bench.broadcaster.lock:
+    with bench.flusher.lock:
         for number in range(50):
-            bench.broadcaster.append(bench.audience, b"<%d>" % number)
+            bench.flusher.append(bench.channel, b"<%d>" % number)
 
-    bench.broadcaster._take_a_turn(Pause(lambda: False))
+    bench.flusher._flush_slice(Pause(lambda: False))
 
     assert bench.sock.send_count == 1
     assert bench.sock.taken == b"".join(b"<%d>" % number for number in range(50))
@@ -189,10 +189,10 @@ def test_what_is_published_while_a_write_is_due_is_one_write() -> None:
 
 def test_a_single_notification_leaves_in_the_call_that_publishes_it() -> None:
     bench = Bench(room=10**6)
-    with bench.broadcaster.lock:
-        bench.broadcaster.append(bench.audience, b"<at once>")
+    with bench.flusher.lock:
+        bench.flusher.append(bench.channel, b"<at once>")
 
-    bench.broadcaster.write()
+    bench.flusher.write()
 
     assert bench.sock.taken == b"<at once>"
 
@@ -200,19 +200,19 @@ def test_a_single_notification_leaves_in_the_call_that_publishes_it() -> None:
 @pytest.mark.parametrize(("frames_max", "bytes_max"), [(3, 10**6), (1000, 40)])
 def test_who_is_too_far_behind_is_cut_off_and_the_others_are_not(frames_max: int, bytes_max: int) -> None:
     bench = Bench(frames_max=frames_max, bytes_max=bytes_max)
-    reader = Probe(bench.broadcaster, reads := FakeSocket(8))
+    reader = Probe(bench.flusher, reads := FakeSocket(8))
     reads.room = 10**6
     reader.open()
-    reader.join(bench.audience)
+    reader.join(bench.channel)
 
     for number in range(6):
         bench.publish(b"<frame %04d>" % number)
 
-    assert bench.outlet.closed == [CLOSED_SLOW]
+    assert bench.connection.closed == [CLOSED_SLOW]
     assert bench.sock.is_closed
     assert reader.closed == []
     assert reads.taken == b"".join(b"<frame %04d>" % number for number in range(6))
-    assert bench.audience.stream.frame_count == 0, "nobody needs them any more"
+    assert bench.channel.stream.frame_count == 0, "nobody needs them any more"
 
 
 def test_a_stalled_client_holds_the_stream_and_no_copy_of_it() -> None:
@@ -220,28 +220,28 @@ def test_a_stalled_client_holds_the_stream_and_no_copy_of_it() -> None:
     for _ in range(100):
         bench.publish(b"x" * 1000)
 
-    assert bench.audience.stream.frame_count == 100
-    assert bench.outlet.waiting_bytes == 100_000
-    assert bench.outlet._own == b""
+    assert bench.channel.stream.frame_count == 100
+    assert bench.connection.waiting_bytes == 100_000
+    assert bench.connection._own == b""
 
 
 def test_the_peers_end_is_noticed_at_once() -> None:
     bench = Bench()
     bench.sock.incoming = [b""]
 
-    bench.outlet.on_events(epoll.IN | epoll.PEER_CLOSED)
+    bench.connection.on_events(epoll.IN | epoll.PEER_CLOSED)
 
-    assert bench.outlet.closed == [CLOSED_BY_CLIENT]
-    assert not bench.audience.members
+    assert bench.connection.closed == [CLOSED_BY_CLIENT]
+    assert not bench.channel.members
 
 
 def test_an_event_that_belonged_to_an_earlier_descriptor_is_nothing() -> None:
     """The kernel reuses numbers: a hang-up may be that of the connection before."""
     bench = Bench()
 
-    bench.outlet.on_events(epoll.HANG_UP | epoll.ERROR)
+    bench.connection.on_events(epoll.HANG_UP | epoll.ERROR)
 
-    assert bench.outlet.closed == []
+    assert bench.connection.closed == []
 
 
 def test_a_goodbye_comes_behind_everything_and_then_our_end_does() -> None:
@@ -249,40 +249,40 @@ def test_a_goodbye_comes_behind_everything_and_then_our_end_does() -> None:
     bench.publish(b"<one>")
     bench.publish(b"<two>")
 
-    bench.outlet.finish(b"<bye>", "server_drain")
+    bench.connection.finish(b"<bye>", "server_drain")
     bench.publish(b"<three>")
-    assert bench.broadcaster.ending == {bench.outlet}
+    assert bench.flusher.ending == {bench.connection}
     bench.drain()
 
     assert bench.sock.taken == b"<one><two><bye>"
     assert bench.sock.is_shut_down
-    assert bench.outlet.closed == ["server_drain"]
-    assert not bench.broadcaster.ending
+    assert bench.connection.closed == ["server_drain"]
+    assert not bench.flusher.ending
     bench.sock.incoming = [b""]
-    bench.outlet.on_events(epoll.IN)
+    bench.connection.on_events(epoll.IN)
     assert bench.sock.is_closed
-    assert bench.outlet.closed == ["server_drain"]
+    assert bench.connection.closed == ["server_drain"]
 
 
 def test_a_peer_that_does_not_take_the_goodbye_is_cut_off() -> None:
     bench = Bench()
     bench.publish(b"<one>")
-    bench.outlet.finish(b"<bye>", "server_drain")
+    bench.connection.finish(b"<bye>", "server_drain")
 
     for later in bench.loop.later:
         later()
 
     assert bench.sock.is_closed
-    assert not bench.broadcaster.ending
+    assert not bench.flusher.ending
 
 
 def test_a_broken_connection_ends_alone() -> None:
     bench = Bench(room=10**6)
     sock = FakeSocket(9)
     sock.failure = ConnectionResetError()
-    broken = Probe(bench.broadcaster, sock)
+    broken = Probe(bench.flusher, sock)
     broken.open()
-    broken.join(bench.audience)
+    broken.join(bench.channel)
 
     bench.publish(b"<frame>")
 
@@ -300,7 +300,7 @@ def test_what_was_missed_is_made_piece_by_piece() -> None:
             yield b"x" * 1000
 
     bench = Bench()
-    bench.outlet.write(b"<head>", later=pieces())
+    bench.connection.write(b"<head>", replay=pieces())
 
     assert made == []
     bench.kernel_takes(2500)
@@ -313,15 +313,15 @@ def test_a_frame_in_order_comes_behind_all_that_waits_however_much_that_is() -> 
     """More waits than one write takes, and somebody who stood at the same place has just read as much as one takes."""
     frames = [b"<%d %s>" % (number, b"x" * 60_000) for number in range(4)]
     bench = Bench()
-    other = Probe(bench.broadcaster, FakeSocket(8))
+    other = Probe(bench.flusher, FakeSocket(8))
     other.open()
-    other.join(bench.audience)
-    with bench.broadcaster.lock:
+    other.join(bench.channel)
+    with bench.flusher.lock:
         for frame in frames:
-            bench.broadcaster.append(bench.audience, frame)
-    bench.broadcaster._take_a_turn(Pause(lambda: False))
+            bench.flusher.append(bench.channel, frame)
+    bench.flusher._flush_slice(Pause(lambda: False))
 
-    bench.outlet.write_in_order(b"<in order>")
+    bench.connection.write_in_order(b"<in order>")
     bench.drain()
 
     assert bench.sock.taken == b"".join(frames) + b"<in order>"
@@ -332,21 +332,21 @@ def test_what_waits_for_one_client_alone_is_bounded_too(kind: str) -> None:
     """A client that does not read is sent pongs, or what is for its device alone: nothing of that is in the stream."""
     bench = Bench(bytes_max=100_000)
     if kind == "in_order_behind_what_was_missed":
-        bench.outlet.write(b"<head>", later=iter([b"<missed>"]))
-    write = bench.outlet.write if kind == "own" else bench.outlet.write_in_order
+        bench.connection.write(b"<head>", replay=iter([b"<missed>"]))
+    write = bench.connection.write if kind == "own" else bench.connection.write_in_order
 
     for _ in range(200):
         write(b"x" * 1000)
-        assert bench.outlet.waiting_bytes <= 101_000
+        assert bench.connection.waiting_bytes <= 101_000
 
-    assert bench.outlet.closed == [CLOSED_SLOW]
+    assert bench.connection.closed == [CLOSED_SLOW]
 
 
 def test_thousands_of_frames_in_order_come_behind_what_was_missed() -> None:
     bench = Bench()
-    bench.outlet.write(b"<head>", later=iter([b"<missed>"]))
+    bench.connection.write(b"<head>", replay=iter([b"<missed>"]))
     for number in range(3000):
-        bench.outlet.write_in_order(b"<%d>" % number)
+        bench.connection.write_in_order(b"<%d>" % number)
 
     bench.drain()
 
@@ -358,9 +358,9 @@ def test_who_leaves_the_stream_amid_a_frame_gets_the_rest_of_it_before_anything_
     bench = Bench(room=3)
     bench.publish(b"a whole frame ")
 
-    bench.outlet.leave()
+    bench.connection.leave()
     bench.publish(b"not for it ")
-    bench.outlet.write(b"ping")
+    bench.connection.write(b"ping")
     bench.drain()
 
     assert bench.sock.taken == b"a whole frame ping"
@@ -376,19 +376,19 @@ def test_an_end_that_fails_is_nobody_elses() -> None:
     bench = Bench()
     broken = FakeSocket(8)
     broken.failure = ConnectionResetError()
-    faulty = Faulty(bench.broadcaster, broken)
+    faulty = Faulty(bench.flusher, broken)
     faulty.open()
-    faulty.join(bench.audience)
-    last = Probe(bench.broadcaster, reads := FakeSocket(9))
+    faulty.join(bench.channel)
+    last = Probe(bench.flusher, reads := FakeSocket(9))
     reads.room = 10**6
     last.open()
-    last.join(bench.audience)
+    last.join(bench.channel)
 
     bench.publish(b"<one>")
     bench.publish(b"<two>")
 
     assert reads.taken == b"<one><two>"
-    assert faulty not in bench.audience.members
+    assert faulty not in bench.channel.members
 
 
 def test_ten_thousand_writes_to_a_peer_that_does_not_read_cost_no_copy_of_all_each() -> None:
@@ -398,7 +398,7 @@ def test_ten_thousand_writes_to_a_peer_that_does_not_read_cost_no_copy_of_all_ea
 
     started_s = time.process_time()
     for frame in frames:
-        bench.outlet.write(frame)
+        bench.connection.write(frame)
     cpu_s = time.process_time() - started_s
 
     assert cpu_s < 3, "with a copy each it was a minute"
@@ -417,16 +417,16 @@ class SlowSocket(FakeSocket):
 
 def test_others_have_their_turn_amid_what_one_peer_missed() -> None:
     bench = Bench()
-    sock = bench.outlet.sock = cast(Any, SlowSocket())
+    sock = bench.connection.sock = cast(Any, SlowSocket())
     sock.room = 10**6
     pieces = [b"one", b"two", b"three"]
 
-    bench.outlet.write(b"head", later=iter(pieces))
+    bench.connection.write(b"head", replay=iter(pieces))
     assert sock.taken == b"head"
     assert bench.loop.wants_write[sock.fd], "the loop goes on with it"
     taken = []
     for _ in range(4):
-        bench.outlet.on_events(epoll.OUT)
+        bench.connection.on_events(epoll.OUT)
         taken.append(sock.taken)
 
     assert taken == [b"headone", b"headonetwo", b"headonetwothree", b"headonetwothree"]

@@ -27,18 +27,18 @@ class Framing:
 
     def __init__(self) -> None:
         self.framed: list[tuple[int, str]] = []
-        """Offset and form of every frame that was made."""
+        """Offset and encoding of every frame that was made."""
         self.handed: list[tuple[int, list[Connection]]] = []
         self.noticed: list[tuple[str, str, list[Connection]]] = []
 
-    def frame(self, notification: Notification, form: str) -> bytes:
-        self.framed.append((notification.offset, form))
-        return f"{form}{notification.body}".encode() + END
+    def frame(self, notification: Notification, encoding: str) -> bytes:
+        self.framed.append((notification.offset, encoding))
+        return f"{encoding}{notification.body}".encode() + END
 
     def send(self, notification: Notification, connections: Sequence[Connection]) -> None:
         self.handed.append((notification.offset, list(connections)))
 
-    def frame_notice(self, event: str, json: str, form: str) -> bytes:
+    def frame_notice(self, event: str, json: str, encoding: str) -> bytes:
         return f"{event}{json}".encode() + END
 
     def send_notice(self, event: str, json: str, connections: Sequence[Connection]) -> None:
@@ -69,7 +69,7 @@ class Direct(DetachedConnection):
         ours, self.peer = socket.socketpair()
         self.peer.settimeout(PATIENCE_S)
         ours.setblocking(False)
-        super().__init__(fanout.broadcaster, RawSocket(fileno=ours.detach()))
+        super().__init__(fanout.flusher, RawSocket(fileno=ours.detach()))
         self._fanout = fanout
         self._read = b""
         self.wanted = wanted
@@ -114,11 +114,11 @@ class Stage:
         self.fanout.register("socketio", self.socketio)
         self._made: list[Direct] = []
 
-    def direct(self, wanted: Filter = BY_SSE, form: str = "", **more: bool) -> Direct:
+    def direct(self, wanted: Filter = BY_SSE, encoding: str = "", **more: bool) -> Direct:
         """A connection of our own kind, subscribed."""
         made = Direct(self.fanout, wanted, **more)
         self._made.append(made)
-        self.fanout.subscribe(made, None, form)
+        self.fanout.subscribe(made, None, encoding)
         return made
 
     def stock(self, wanted: Filter = BY_SSE) -> Stock:
