@@ -182,7 +182,7 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
     """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
     os.environ["SIAR_FIRST_LINK"] = "0"
     if _board is not None:
-        _board.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
+        _board.end(worker.siar_slot, lambda counted: totals.counters_only(totals.total(counted)))
 
 
 def _say_where() -> None:

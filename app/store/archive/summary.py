@@ -10,7 +10,7 @@ import msgspec
 
 from app.core.errors import SiarError, StoreError
 from app.core.plan.scenario import LIVE_PROFILE
-from app.core.sentence import words_of
+from app.core.sentence import message_of
 from app.i18n import refusal
 from app.store import database
 from app.store.archive.folders import LIVE_PREFIX, read_file
@@ -101,7 +101,7 @@ def summarise(folder: Path) -> RunSummary:
             return _finished(folder)
         return _unfinished(folder)
     except SiarError as error:
-        return _line(folder, state="damaged", problem=words_of(error))
+        return _line(folder, state="damaged", problem=message_of(error))
 
 
 def plan_of(folder: Path) -> dict[str, Any] | None:
