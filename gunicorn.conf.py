@@ -184,7 +184,7 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
     """After a worker has ended: the one that takes its place cannot know whether the first link was used."""
     os.environ["SIAR_FIRST_LINK"] = "0"
     if _counters is not None:
-        _counters.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
+        _counters.end(worker.siar_slot, lambda counted: totals.counters_only(totals.total(counted)))
 
 
 def _say_where() -> None:

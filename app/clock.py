@@ -1,8 +1,8 @@
-"""The only reader of time in the server, its clock process and the runner.
+"""The only module that reads the time in the server, its clock process and the runner.
 
-Every `_us` stamp is `monotonic_us + anchor_us`. The anchor is fixed once, at start, by the process that starts the
-others, and handed down; the wall clock is not read again, so a step of it moves no stamp. CLOCK_MONOTONIC is one
-for the whole machine, which is why several processes may stamp and their stamps may be compared.
+Every `_us` stamp is `monotonic_us + anchor_us`. The process that starts the others fixes the anchor once, at start, and
+passes it to them. The wall clock is not read again, so a clock step changes no stamp. CLOCK_MONOTONIC is the same for
+all processes of a machine, so stamps taken by different processes can be compared.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
-from time import monotonic_ns as monotonic_ns  # As it is: a call of ours would cost as much again.
+from time import monotonic_ns as monotonic_ns  # Re-exported: a wrapper would double the cost of a call.
 
 from app.core.units import MonotonicUs, ServerUs
 
@@ -19,40 +19,40 @@ _timebase = secrets.token_hex(8)
 
 
 def fix(*, anchor_us: int, timebase: str) -> None:
-    """Take over the anchor of the process that started this one."""
+    """Adopt the anchor and time base of the process that started this one."""
     global _anchor_us, _timebase
     _anchor_us, _timebase = anchor_us, timebase
 
 
 def anchor_us() -> int:
-    """What is added to the monotonic clock, microseconds."""
+    """Return the offset that is added to the monotonic clock, microseconds."""
     return _anchor_us
 
 
 def timebase() -> str:
-    """Names this anchor: random per start. Stamps of two time bases must not be compared."""
+    """Return the name of this anchor, random per start. Stamps of two time bases must not be compared."""
     return _timebase
 
 
 def now_us() -> ServerUs:
-    """Now in the server's time base, microseconds since the Unix epoch as it was believed at start."""
+    """Return the present moment in the server's time base: microseconds since the Unix epoch as known at start."""
     return ServerUs(time.monotonic_ns() // 1000 + _anchor_us)
 
 
 def stamp_us(moment_ns: int) -> ServerUs:
-    """A moment of `monotonic_ns` in the server's time base."""
+    """Convert a reading of `monotonic_ns` to the server's time base."""
     return ServerUs(moment_ns // 1000 + _anchor_us)
 
 
 def monotonic_us() -> MonotonicUs:
-    """Now on CLOCK_MONOTONIC alone, microseconds: what a built-in client stamps with."""
+    """Return CLOCK_MONOTONIC in microseconds, the clock with which built-in clients stamp."""
     return MonotonicUs(time.monotonic_ns() // 1000)
 
 
 def kernel_offset_us() -> float:
-    """CLOCK_MONOTONIC - CLOCK_REALTIME, microseconds: turns a kernel receive stamp into a monotonic one.
+    """Return CLOCK_MONOTONIC - CLOCK_REALTIME, microseconds, which converts a kernel receive stamp to a monotonic one.
 
-    The narrowest of five readings: a switch away between the two clocks would widen it.
+    The narrowest of five readings is used, because a context switch between the two clocks widens a reading.
     """
     best_width_ns, best_us = None, 0.0
     for _ in range(5):
@@ -67,16 +67,16 @@ def kernel_offset_us() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """This machine's clocks at one moment, each with an origin of its own."""
+    """This machine's clocks at one moment; each clock has its own origin."""
 
     monotonic_us: float
     wall_us: float
     raw_us: float | None
-    """CLOCK_MONOTONIC_RAW, whose rate no time synchronisation bends; `None` where there is none."""
+    """CLOCK_MONOTONIC_RAW, whose rate time synchronisation does not adjust; `None` on platforms without it."""
 
 
 def readings() -> Readings:
-    """The clocks read together: the narrowest of five readings, as a switch away in between would part them."""
+    """Read all clocks together: the narrowest of five readings, because a context switch in between separates them."""
     best: tuple[int, Readings] | None = None
     for _ in range(5):
         before_ns = time.monotonic_ns()
@@ -94,5 +94,5 @@ def readings() -> Readings:
 
 
 def timestamp(stamp_us: ServerUs) -> str:
-    """A server stamp as UTC text that sorts and may stand in a file name: `2026-11-21T10-40-07`."""
+    """Format a server stamp as UTC text that sorts by time and is valid in a file name: `2026-11-21T10-40-07`."""
     return time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(stamp_us // 1_000_000))

@@ -1,4 +1,7 @@
-"""The words of pages and terminal: flat catalogues in static/i18n/<language>/<part>.json, which the pages' scripts read too."""
+"""Translated texts of pages and terminal, from flat catalogues in static/i18n/<language>/<part>.json.
+
+The pages' scripts read the same catalogues.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +15,26 @@ from app.core.sentence import Sentence
 from app.paths import STATIC
 
 LANGUAGES = ("en", "id")
-"""The first is what everybody else gets."""
+"""Supported languages; the first is the fallback for all others."""
 
 CATALOGUES = STATIC / "i18n"
 
 _LOCALES = {"id": "id", "in": "id", "en": "en"}
-"""By the first letters of a locale; `in` is what Java and old systems call Indonesian."""
+"""Language by the first letters of a locale; `in` is the code of Indonesian in Java and old systems."""
 
 
 @functools.cache
 def catalogue(language: str, part: str) -> dict[str, str]:
-    """The texts of one part by key. Raises `OSError` for a part that there is not."""
+    """Return the texts of one part by key. Raises `OSError` for a part that does not exist."""
     texts: dict[str, str] = json.loads((CATALOGUES / language / f"{part}.json").read_text(encoding="utf-8"))
     return texts
 
 
 def terminal_language(environment: Mapping[str, str], asked: str | None = None) -> str:
-    """The language of a terminal's reader: the one asked for by a flag, else the locale's, else English.
+    """Choose the terminal's language: `asked` (a flag), else the locale's, else English.
 
-    `LC_ALL` wins over `LC_MESSAGES`, and that over `LANG` (POSIX, Base Definitions, section 8.2); an empty one counts as unset.
+    `LC_ALL` takes precedence over `LC_MESSAGES`, and that over `LANG` (POSIX, Base Definitions, section 8.2). An empty
+    variable counts as unset.
     """
     if asked:
         return asked
@@ -40,7 +44,7 @@ def terminal_language(environment: Mapping[str, str], asked: str | None = None) 
 
 
 SERVER = "server"
-"""The part with what the server says by a code: why it refused something, what a runner noted, and how it ended."""
+"""The catalogue of server messages that have a code: refusals, a runner's remarks, and the ends of runs."""
 
 REFUSAL = "refusal."
 REMARK = "remark."
@@ -48,22 +52,22 @@ ENDING = "ending."
 
 
 def refusal(code: str, /, **places: object) -> Sentence:
-    """Why something is refused. Raises `KeyError` for a code that there is not."""
+    """Return the sentence for a refusal. Raises `KeyError` for an unknown code."""
     return _sentence(REFUSAL + code, places)
 
 
 def remark(code: str, /, **places: object) -> Sentence:
-    """What a runner lets people know. Raises `KeyError` for a code that there is not."""
+    """Return the sentence for a runner's remark. Raises `KeyError` for an unknown code."""
     return _sentence(REMARK + code, places)
 
 
 def ending(code: str, /, **places: object) -> Sentence:
-    """Why a runner ended before its plan was done. Raises `KeyError` for a code that there is not."""
+    """Return the sentence that says why a runner ended before its plan was done. Raises `KeyError` for an unknown code."""
     return _sentence(ENDING + code, places)
 
 
 def is_remark(code: str) -> bool:
-    """Whether there is a remark of that code."""
+    """Return True if a remark with this code exists."""
     return REMARK + code in catalogue(LANGUAGES[0], SERVER)
 
 
@@ -74,13 +78,16 @@ def _codes_by_text() -> dict[str, str]:
 
 
 def recognised(text: str) -> Sentence | None:
-    """A refusal by its English text, for what is said where no catalogue can be read (app/core); `None` for any other."""
+    """Find a refusal by its English text; `None` for any other text.
+
+    This is for errors raised in app/core, which cannot read a catalogue.
+    """
     key = _codes_by_text().get(text)
     return None if key is None else Sentence(text, key, {})
 
 
 def in_language(language: str, sentence: Sentence) -> str:
-    """The same sentence in another language; a place may hold a word that is in the catalogue too (`phase.closed`)."""
+    """Translate a sentence; the value of a placeholder is translated too where the catalogue has it (`phase.closed`)."""
     words = catalogue(language, SERVER)
     places = {
         name: in_language(language, value)
@@ -91,15 +98,15 @@ def in_language(language: str, sentence: Sentence) -> str:
     return words[sentence.code].format(**places)
 
 
-def from_json(said: Mapping[str, Any]) -> str:
-    """What `app.core.sentence.to_json` made in another process. Raises `KeyError`, `TypeError`, `ValueError`."""
-    if "code" not in said:
-        return str(said["text"])
+def from_json(encoded: Mapping[str, Any]) -> str:
+    """Decode what `app.core.sentence.to_json` made in another process. Raises `KeyError`, `TypeError`, `ValueError`."""
+    if "code" not in encoded:
+        return str(encoded["text"])
     places = {
         name: from_json(value) if isinstance(value, Mapping) else value
-        for name, value in dict(said["parameters"]).items()
+        for name, value in dict(encoded["parameters"]).items()
     }
-    return _sentence(said["code"], places)
+    return _sentence(encoded["code"], places)
 
 
 def _sentence(key: str, places: Mapping[str, object]) -> Sentence:
@@ -108,11 +115,11 @@ def _sentence(key: str, places: Mapping[str, object]) -> Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One part's texts in one language."""
+    """The texts of one catalogue part in one language."""
 
     language: str
     part: str = "terminal"
 
     def say(self, key: str, /, **places: object) -> str:
-        """The text with its places filled in. Raises `KeyError` for a key that there is not."""
+        """Return the text with its placeholders filled in. Raises `KeyError` for an unknown key."""
         return catalogue(self.language, self.part)[key].format(**places)

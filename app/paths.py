@@ -1,9 +1,9 @@
-"""Where the files next to the code are."""
+"""Paths of the folders that are shipped next to the code."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-"""The folder that holds `app`; child processes start there."""
+"""The folder that contains `app`; child processes use it as their working directory."""
 
 STATIC = ROOT / "static"
 

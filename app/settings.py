@@ -1,4 +1,4 @@
-"""Every knob: its unit, its default and the reason for it; read once at start from `SIAR_*`, then frozen."""
+"""Every setting with its unit, its default and the reason for it; read once at start from `SIAR_*`, then frozen."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from app.core.prefix import clean_prefix
 PREFIX = "SIAR_"
 
 NOT_SETTINGS = frozenset({"SIAR_TEST_STRICT", "SIAR_PYTHON"})
-"""Names that the wrapper and the test suite read; the service passes them by."""
+"""Environment names that the wrapper and the test suite read; the service ignores them."""
 
-_OF_OTHER_TOOLS = (
+_OTHER_TOOLS_PREFIXES = (
     "GUNICORN_",
     "FLASK_",
     "WERKZEUG_",
@@ -30,12 +30,12 @@ _OF_OTHER_TOOLS = (
     "EVENTLET_HUB",
     "PYTHONOPTIMIZE",
 )
-"""With which names begin that change what a child of ours does: workers, addresses, the loop, checks left out."""
+"""Prefixes of other tools' variables that would change a child process: its workers, addresses, event loop or checks."""
 
 _TOKEN = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 
 PRACTICE_PREFIX = "practice-"
-"""With which app/server/practice.py names its rounds; a test holds the two together, since settings stand below it."""
+"""Prefix of the ids of practice rounds, as in app/server/practice.py, which settings may not import; a test compares them."""
 
 _LINK_URL = r"(tcp|udp|sctp)://.*"
 _LINK_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
@@ -52,9 +52,10 @@ _SERVICE_LINKS = tuple(
         (r"PORT_\d+_(TCP|UDP|SCTP)_PROTO", "tcp|udp|sctp"),
     )
 )
-"""Names and values that Docker links and Kubernetes put into the environment of every container beside a service
-called "siar", or "siar-" and more. The value counts too: `SIAR_CLOK_PORT=9000` is a misspelt setting, and
-`SIAR_CLOCK_PORT=tcp://10.0.0.7:80` is the link of a service "siar-clock"."""
+"""Names and values of the variables that Docker links and Kubernetes set for a service called "siar" or "siar-...".
+
+They appear in the environment of every container next to that service. The value is checked too:
+`SIAR_CLOK_PORT=9000` is a misspelt setting, but `SIAR_CLOCK_PORT=tcp://10.0.0.7:80` is the link of "siar-clock"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,120 +63,123 @@ class Settings:
     """The service's settings. The environment name of a field is `SIAR_` and the field's name in capitals."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Loopback: nobody on the LAN reaches a service that was not asked to be reachable."""
+    """Address to listen on. The default is loopback: the LAN reaches the service only if the operator asks for it."""
     port: int = 8080
     """TCP port of the service."""
     admin_token: str = field(default="", repr=False)
-    """The operator's token. Empty: a random one is made at start and printed by `serve`."""
+    """The operator's token. Empty: a random one is generated at start and printed by `serve`."""
     runs_dir: Path = Path("runs")
-    """Folder of the runs; the live run of `serve` is one of them."""
+    """Folder that holds the runs, the live run of `serve` included."""
     run: str = ""
-    """Id of the live run, to which a phone's deliveries outside an experiment belong. Empty: made at start."""
+    """Id of the live run, which takes phones' deliveries outside of experiments. Empty: generated at start."""
     recorder: bool = True
-    """Whether a recorder process puts posted deliveries into the live run's store. `demo` has its runner do it."""
+    """Run a recorder process that writes posted deliveries to the live run's store. In `demo` the runner does it."""
     clock_port: int = 0
-    """Port of the clock channel. 0: any free one."""
+    """Port of the clock channel. 0: any free port."""
     anchor_us: int | None = None
-    """What is added to the monotonic clock; handed down by the parent process, never set by hand."""
+    """Offset that is added to the monotonic clock; set by the parent process, never by hand."""
     timebase: str = ""
-    """Name of that anchor; handed down likewise."""
+    """Name of that anchor; set by the parent process."""
     parent_pipe_fd: int | None = None
-    """A pipe whose end of file means that the process which started this one is gone; handed down likewise."""
+    """A pipe whose end of file means that the parent process is gone; set by the parent process."""
     broker: str = "memory://"
-    """Where order and history live: `memory://`; a file that outlives the server, `sqlite:///history.db`; or what several
-    servers share, `redis://127.0.0.1:6379`."""
+    """Where order and history are kept: `memory://`, a durable file (`sqlite:///history.db`), or a Redis that several
+    servers share (`redis://127.0.0.1:6379`)."""
     broker_ca: str = ""
-    """PEM file with who vouches for a `rediss://` broker. Empty: whom the system trusts."""
+    """PEM file of the certificate authority for a `rediss://` broker. Empty: the system's trust store."""
     workers: int = 1
-    """Server processes behind the one port. Several need a shared broker, and leave out what one process remembers."""
+    """Server processes on the one port. Several need a shared broker, and lack features that need one process's memory."""
     history_count: int = 10_000
-    """Notifications kept for resume; at 1/s nearly three hours."""
+    """Notifications kept for resume; at 1/s this covers nearly three hours."""
     history_bytes: int = 16 * 1024 * 1024
-    """Their encoded size in all; bounds memory whatever the bodies."""
+    """Total encoded size of the kept notifications; bounds memory for any size of body."""
     history_age_s: int = 24 * 3600
-    """Older ones are dropped: a phone that comes back after a day wants today's."""
+    """Age at which a notification is dropped from history: a phone that returns after a day wants today's."""
     history_cache_ttl_s: float = 0
-    """How long Redis may keep an answer to who asks for history, which the next publish ends anyway. 0: none is kept,
-    since every server has the history in its memory."""
+    """How long Redis may cache an answer to a request for history; the next publish invalidates it earlier.
+    0: no cache, because every server holds the history in its memory."""
     heartbeat_s: float = 15.0
-    """Pause after which an idle event stream gets a comment; below the 30-60 s after which proxies cut it."""
+    """Interval after which an idle event stream gets a comment; below the 30-60 s after which proxies close it."""
     retry_ms: int = 1000
-    """What EventSource waits before it reconnects, on average: each is told another time, and a longer one at our own end."""
+    """Mean time that EventSource waits before it reconnects. Each client gets a different value, and a longer one when
+    the server itself shuts down."""
     ping_interval_s: float = 25
-    """Engine.IO's ping; the protocol's default."""
+    """Interval between Engine.IO pings; the protocol's default."""
     ping_timeout_s: float = 20
-    """How long a pong may take; the protocol's default."""
+    """Time limit for a pong; the protocol's default."""
     green_threads: str = "eventlet"
-    """The library behind gunicorn's worker: `eventlet`, or `gevent` for the day on which eventlet is no more."""
+    """Green-thread library of gunicorn's worker: `eventlet`, or `gevent` in case eventlet is discontinued."""
     fanout: str = "direct"
-    """How bytes reach the clients: `direct`, written by us on connections taken over from the WSGI server, or `stock`,
-    a queue and a green thread for each client, as libraries do it: to see what that costs."""
+    """How bytes reach the clients. `direct`: our code writes to sockets that it detached from the WSGI server. `stock`: a
+    queue and a green thread per client, as libraries do it, to measure what that costs."""
     io_uring: bool = True
-    """Whether a broadcast hands the kernel the writes to many connections by one call, where it has `io_uring` and lets us
-    (Linux 5.18; most containers do not); else, and with `0`, each has a `send` of its own."""
+    """Submit a broadcast's writes to many connections in one `io_uring` call where the kernel permits it (Linux 5.18; most
+    containers do not). Otherwise, and with `0`, each connection gets its own `send`."""
     queue_notifications_max: int = 1000
-    """Notifications that may wait for one slow connection; beyond it the connection is closed and resumes."""
+    """Notifications queued for one slow consumer; beyond the limit its connection is closed, and the client resumes."""
     queue_bytes_max: int = 1024 * 1024
-    """Bytes that may wait for it, beside what the kernel's send buffer holds."""
+    """Bytes queued for one slow consumer, in addition to what the kernel's send buffer holds."""
     send_buffer_bytes: int = 65_536
-    """SO_SNDBUF of every subscriber's connection (Linux doubles it); unset, the kernel takes 4 MB for a slow one."""
+    """SO_SNDBUF of every subscriber's connection (Linux doubles it). Unset, the kernel uses up to 4 MB for a slow one."""
     peer_timeout_s: float = 20.0
-    """TCP_USER_TIMEOUT: a peer that acknowledges nothing for that long has gone. About a heartbeat's pause."""
+    """TCP_USER_TIMEOUT: a peer that acknowledges nothing for this long is gone. About one heartbeat interval."""
     connections_max: int = 20_000
-    """Open connections of this process, both transports together; beyond it 503. Fewer where the kernel allows fewer open files."""
+    """Open connections of this process, both transports together; beyond it 503. The limit on open files can lower it."""
     packet_bytes_max: int = 65_536
-    """A packet from a Socket.IO client, who has little more to say than hello; beyond it the connection is closed."""
+    """Size of a packet from a Socket.IO client, which sends little after the handshake; beyond it the connection is closed."""
     packets_per_s_max: int = 200
-    """From one Socket.IO client on average, ten times that at once; beyond it the connection is closed."""
+    """Mean packet rate from one Socket.IO client, with bursts of ten times as many; beyond it the connection is closed."""
     topics_per_client_max: int = 32
-    """Topics that one client may name; beyond it 400, or a refused CONNECT."""
+    """Topics that one client may subscribe to; beyond it 400, or a refused CONNECT."""
     publish_body_bytes_max: int = 262_144
-    """The JSON of a publish; beyond it 413. A client that escapes all but ASCII sends three times what is kept."""
+    """Size of a publish request's JSON; beyond it 413. A client that escapes non-ASCII sends three times what is kept."""
     publish_per_s_max: int = 2000
-    """Notifications by HTTP on average, and as many at once; beyond it 429 with the time to wait."""
+    """Mean rate of notifications published by HTTP, with bursts of as many; beyond it 429 with the time to wait."""
     header_bytes_max: int = 8190
-    """One header line of a request; beyond it 400."""
+    """Length of one header line of a request; beyond it 400."""
     connections_per_address_max: int = 256
-    """From one address, loopback excepted: a room behind one router, and no single phone that takes everybody's."""
+    """Connections from one address, except loopback: enough for a room behind one router, too few for one phone to take
+    all of them."""
     compression: bool = False
-    """For everyone who offers it; else only for phones in a trial that is about it."""
+    """Compress for every client that offers it; otherwise only for phones in a trial that compares compression."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names accepted in `Host` beside IP literals, dotless names and `*.local` (DNS rebinding)."""
+    """Names accepted in `Host` in addition to IP literals, dotless names and `*.local` (against DNS rebinding)."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses or networks whose `X-Forwarded-*` and `Forwarded` are believed; with any, loopback is no exception."""
+    """Addresses or networks whose `X-Forwarded-*` and `Forwarded` are trusted; with any, loopback is not exempt from
+    limits per address."""
     prefix: str = ""
-    """Path below which a proxy shows the service, as in `/siar`, whether it takes that away or not. Empty: at the root."""
+    """Path under which a proxy publishes the service, as in `/siar`, whether or not the proxy strips it. Empty: the root."""
     admin_over_http: bool = False
-    """Whether an operator may sign in from another machine over plain HTTP, where the network can read the session."""
+    """Allow operators to sign in from another machine over plain HTTP, where the network can read the session."""
     operator_key: str = field(default="", repr=False)
-    """Key of the first one-time link; made and printed by `serve`, never set by hand."""
+    """Key of the first one-time link; generated and printed by `serve`, never set by hand."""
     first_link: bool = True
-    """Whether that link has not been open before; handed down by the server's master, never set by hand."""
+    """True if that link has not been opened before; set by the server's master, never by hand."""
     join_code: bool = False
-    """Whether a phone needs the room's code to join, beside its address."""
+    """Require the room's code, in addition to its address, from a phone that joins."""
     runner_silence_s: float = 60.0
-    """After so long without a word of it a runner counts as gone and its room closes: between trials it asks twice a
-    second, and a laptop that was shut does not come back within a minute."""
+    """Silence after which a runner counts as gone and its room closes. Between trials a runner polls twice a second, and a
+    laptop that was closed does not return within a minute."""
     retention_days: int = 30
-    """After so many days live runs go into the trash and participants' names are deleted. 0: never."""
+    """Age at which live runs are moved to the trash and participants' names are deleted. 0: never."""
     tls_cert: str = ""
-    """PEM file of a certificate: HTTPS. Empty: plain HTTP, since a LAN's address has no certificate that browsers know."""
+    """PEM file of a certificate, which enables HTTPS. Empty: plain HTTP, since browsers trust no certificate of a LAN address."""
     tls_key: str = ""
-    """PEM file of the key to it."""
+    """PEM file of the certificate's key."""
     tls_authority: str = ""
-    """Certificate that phones may install and trust, offered at `/ca.crt`; `serve --https ca` makes it."""
+    """Authority certificate that phones may install and trust, served at `/ca.crt`; `serve --https ca` creates it."""
     self_check: bool = False
-    """Whether the server, once ready, looks at itself as a client would, and says what is wrong. `serve` asks for it."""
+    """Check the ready server from a client's point of view and report problems. `serve` enables it."""
     language: str = ""
-    """Of what is then said in the terminal: `en` or `id`. Empty: the locale's."""
+    """Language of that report in the terminal: `en` or `id`. Empty: the locale's."""
     publish_age_max_s: float = 60.0
-    """How far in the past a publisher's `due_us` may lie."""
+    """Greatest age of a publisher's `due_us`."""
     spool_bytes_max: int = 256 * 1024 * 1024
     """Size of a run's spool of posted deliveries; beyond it batches are refused with 507."""
     spool_device_bytes_max: int = 32 * 1024 * 1024
-    """What one device may post to a run, about 100,000 arrivals; beyond it 413. One alone must not fill it for the others."""
+    """Size of one device's posts to a run, about 100,000 arrivals; beyond it 413, so that one device cannot fill the spool."""
     log_level: str = "warning"
-    """Of the server's own log: debug, info, warning, error."""
+    """Level of the server's own log: debug, info, warning, error."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -236,7 +240,7 @@ class Settings:
             raise SettingError(
                 f'SIAR_LOG_LEVEL is "{self.log_level}"; it must be debug, info, warning or error.'
             )
-        # As `RUN_ID` in store/archive/folders.py: a run of another name would neither be listed, nor forgotten for a device.
+        # Same as `RUN_ID` in store/archive/folders.py: a run with another name is neither listed nor searched on deletion.
         if self.run and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.run):
             raise SettingError(
                 "SIAR_RUN may hold letters, digits, dot, dash and underscore only, at most 64, "
@@ -271,15 +275,15 @@ class Settings:
 
 
 def environment_name(field_name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return PREFIX + field_name.upper()
 
 
 def read(environment: Mapping[str, str], **given: Any) -> Settings:
-    """Settings from `SIAR_*`, with `given` (flags) over them. Raises `SettingError` in words.
+    """Build the settings from `SIAR_*`, overridden by `given` (flags). Raises `SettingError` with a readable sentence.
 
-    An unknown `SIAR_*` name is an error, because a misspelt limit would otherwise be no limit. `SCRIPT_NAME`, by which
-    gunicorn and others are told of a prefix, counts where `SIAR_PREFIX` is not set.
+    An unknown `SIAR_*` name is an error, because a misspelt limit would otherwise have no effect. `SCRIPT_NAME`, the
+    variable with which gunicorn and others configure a prefix, is used where `SIAR_PREFIX` is not set.
     """
     known = {environment_name(each.name): each for each in fields(Settings)}
     values: dict[str, Any] = {}
@@ -299,14 +303,16 @@ def read(environment: Mapping[str, str], **given: Any) -> Settings:
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Environment of a child process: without our settings, which it is given, and without other tools'."""
+    """Return a child process's environment: without our settings, which are passed to it, and without other tools'."""
     return {
-        name: value for name, value in environment.items() if not name.startswith((PREFIX, *_OF_OTHER_TOOLS))
+        name: value
+        for name, value in environment.items()
+        if not name.startswith((PREFIX, *_OTHER_TOOLS_PREFIXES))
     }
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` names this machine only."""
+    """Return True if `host` names only this machine."""
     if is_localhost(host.lower().rstrip(".")):
         return True
     try:

@@ -52,7 +52,7 @@ class EncryptedSocket:
 
     def sendall(self, data: bytes) -> None:
         """Send."""
-        self._sock.sendall(self._encryption.say(data))
+        self._sock.sendall(self._encryption.encrypt(data))
 
     def close(self) -> None:
         """Let it go."""

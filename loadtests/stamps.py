@@ -23,7 +23,7 @@ def dial(host: str, port: int, *, is_encrypted: bool = False) -> Any:
     sock = socket.socket(_family(host), socket_names.SOCK_STREAM)
     try:
         sock.setsockopt(socket_names.IPPROTO_TCP, socket_names.TCP_NODELAY, 1)
-        kernel_stamps.ask_for(sock)
+        kernel_stamps.enable(sock)
         sock.connect((host, port))
         return EncryptedSocket(sock, host) if is_encrypted else sock
     except BaseException:
@@ -47,7 +47,7 @@ def kernel_offset_ns() -> int:
 def keep_stamping() -> Any:
     """A socket that asks for stamps and is kept for the run: the kernel is then switched on before the first read."""
     sock = socket_names.socket(socket_names.AF_INET, socket_names.SOCK_DGRAM)
-    kernel_stamps.ask_for(sock)
+    kernel_stamps.enable(sock)
     return sock
 
 

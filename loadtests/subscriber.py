@@ -102,7 +102,7 @@ class Subscriber:
                     heard = self._decode(data, read_ns, ancillary, was_at_rest=is_idle)
                     is_idle = protocol.is_idle
                 if heard.notifications:
-                    session.keep(member, heard, read_ns, kernel_stamps.told_ns(ancillary))
+                    session.keep(member, heard, read_ns, kernel_stamps.stamp_ns(ancillary))
 
     def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_at_rest: bool) -> Heard:
         protocol, session = self._protocol, self._session
@@ -112,7 +112,7 @@ class Subscriber:
         if protocol.ended:
             raise Lost(ENDED)
         if session.on_notification is not None:
-            self._tell(notifications, read_ns, kernel_stamps.told_ns(ancillary))
+            self._tell(notifications, read_ns, kernel_stamps.stamp_ns(ancillary))
             return session.heard(notifications)  # Nothing is remembered: each one is to be seen.
         heard = session.heard(notifications) if notifications else NOTHING
         if was_at_rest and is_plain and protocol.is_idle:

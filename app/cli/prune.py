@@ -10,7 +10,7 @@ from app.store.archive.sizes import (
     StoredRun,
     bytes_from_text,
     folder_bytes,
-    in_the_way,
+    runs_to_remove,
     size_text,
     stored_runs,
 )
@@ -68,7 +68,9 @@ def _going(
     """What either rule takes, oldest first."""
     old = {run.id for run in runs if days is not None and run.age_s > days * DAY_S and run.id != stays}
     over = (
-        set() if bytes_max is None else {run.id for run in in_the_way(runs, bytes_max=bytes_max, keep=stays)}
+        set()
+        if bytes_max is None
+        else {run.id for run in runs_to_remove(runs, bytes_max=bytes_max, keep=stays)}
     )
     return [run for run in runs if run.id in old | over]
 
@@ -78,7 +80,7 @@ def _throw(runs_dir: Path, going: list[StoredRun]) -> int:
     trash, moved = Trash(runs_dir), 0
     for run in going:
         try:
-            trash.throw(run.id)
+            trash.add(run.id)
         except SiarError as error:
             print(f"{run.id}  stays: {error}")
             continue

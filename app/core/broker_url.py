@@ -1,10 +1,10 @@
-"""Where order and history live, as a URL.
+"""URL of a broker, which keeps the order and history of notifications.
 
 memory://                                            in the process
 sqlite:///relative.db  sqlite:////absolute.db        in a file of one server
 redis://[USER:PASSWORD@]HOST[:PORT][/DB]             in Redis or Valkey, for several servers
-redis+sentinel://[...@]HOST[:PORT],HOST.../SERVICE[/DB]   the same, found by its sentinels
-rediss://  rediss+sentinel://                        both over TLS, sentinels too; the certificate is always checked
+redis+sentinel://[...@]HOST[:PORT],HOST.../SERVICE[/DB]   the same, found through sentinels
+rediss://  rediss+sentinel://                        both over TLS, sentinels included; the certificate is always checked
 """
 
 from __future__ import annotations
@@ -34,45 +34,45 @@ _REDIS = ("redis", "redis+sentinel", "rediss", "rediss+sentinel")
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVICE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _CREDENTIALS = re.compile(r"://.*@")
-"""Greedy: a password that should have been percent-encoded may hold an @ of its own."""
+"""Greedy, because a password that should have been percent-encoded may contain an @."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """Which Redis, and which of the histories in it."""
+    """Address of a Redis and of one of the histories in it."""
 
     hosts: tuple[tuple[str, int], ...]
-    """Of Redis itself (one), or of its sentinels."""
+    """Host and port of Redis itself (exactly one), or of its sentinels."""
     service: str | None = None
-    """The name under which sentinels know the master; `None`: the host is Redis."""
+    """Name under which sentinels know the master; `None`: the host is Redis itself."""
     db: int = 0
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     prefix: str = DEFAULT_PREFIX
-    """Begins every key: who shares it shares one order and one history."""
+    """Prefix of every key: servers with the same prefix share one order and one history."""
     tls: bool = False
-    """Whether the way there is encrypted, and who answers there is checked."""
+    """True: the connection is encrypted, and the server's certificate is checked."""
 
     def __str__(self) -> str:
-        """For people and logs: without user and password."""
+        """Describe the address for people and logs, without user and password."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return f"{self.service} of the sentinels {hosts}" if self.service else hosts
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerUrl:
-    """What the URL says."""
+    """A parsed broker URL."""
 
     path: Path | None = None
-    """The file of the durable history; `None`: there is none."""
+    """File of the durable history; `None` for the other kinds of broker."""
     synchronous: str = "normal"
-    """`"normal"`: flushed to the disk within about a second. `"full"`: before a publish is answered."""
+    """`"normal"`: flushed to the disk within about a second. `"full"`: flushed before a publish request is answered."""
     redis: RedisAddress | None = None
-    """Where several servers share order and history."""
+    """Redis in which several servers share order and history; `None` for the other kinds of broker."""
 
     @property
     def kind(self) -> str:
-        """What a stranger may know of it, and a run records: neither path nor address."""
+        """Describe the kind of broker for strangers and for a run's record, without path or address."""
         if self.redis is not None:
             return ", ".join(
                 (
@@ -85,12 +85,12 @@ class BrokerUrl:
 
     @property
     def is_shared(self) -> bool:
-        """Whether several processes may serve from it at once."""
+        """True if several processes may use it at the same time."""
         return self.redis is not None
 
 
 def parse_broker_url(text: str) -> BrokerUrl:
-    """What `text` says. Raises `SettingError` in words; neither disk nor network is looked at."""
+    """Parse a broker URL without access to disk or network. Raises `SettingError` with a readable sentence."""
     if text == "memory://":
         return BrokerUrl()
     try:
@@ -168,5 +168,5 @@ def _wrong(text: str, what: str) -> SettingError:
 
 
 def without_password(text: str) -> str:
-    """A URL as it may be shown: without user and password."""
+    """Mask user and password of a URL, so that it can be shown."""
     return _CREDENTIALS.sub("://...@", text)

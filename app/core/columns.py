@@ -1,8 +1,8 @@
-"""The deliveries of a trial as columns: 90 bytes a row in place of some 700, and to a reader still a sequence of rows.
+"""Deliveries of a trial stored as columns: 90 bytes per row instead of about 700, with the interface of a sequence.
 
-Three thousand clients and six hundred notifications are 1.8 million rows. As objects they would fill a machine; as
-columns they fit, and the analysis computes on them as a whole (`app/lab/analysis/columns.py`). Whoever wants a row gets one:
-it is made when it is asked for. Columns come from the standard library's arrays, so that reading a store needs nothing else.
+Three thousand clients and six hundred notifications make 1.8 million rows. As objects they would exceed a machine's
+memory. As columns they fit, and the analysis computes on whole columns (`app/lab/analysis/columns.py`). A row object is
+created when it is accessed. Columns are arrays of the standard library, so that reading a store needs no dependency.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, overload
 from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 
 NAMES = tuple(each.name for each in fields(Delivery))
-"""The columns, in the order of a row."""
+"""Names of the columns, in the order of a row."""
 
 NO_INTEGER = -(2**63)
-"""Stands for `None` in a column of integers: the one value that no clock and no counter reaches."""
+"""Represents `None` in a column of integers; no clock and no counter reaches this value."""
 
 STATES, OUTCOMES, LIFECYCLES = tuple(SampleState), tuple(Outcome), tuple(Lifecycle)
-"""What the codes of these columns mean: a code is a place in here."""
+"""Values of the three coded columns; a code is an index into the tuple."""
 
 _WORDS: Mapping[str, Sequence[StrEnum]] = {"state": STATES, "outcome": OUTCOMES, "lifecycle": LIFECYCLES}
 _CODES = {name: {word.value: code for code, word in enumerate(words)} for name, words in _WORDS.items()}
@@ -35,43 +35,43 @@ _OPTIONAL_INTEGERS = ("offset", "sent_us")
 _FLOATS = ("received_client_us", "clock_offset_us", "clock_bound_us", "kernel_received_us")
 
 _ROWS_AT_ONCE = 500
-"""Turned from rows into columns together: few enough to stay in the processor's cache (ten thousand take a third longer)."""
+"""Rows that are converted to columns together; few enough for the processor's cache (ten thousand take a third longer)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeliveryColumns(Sequence[Delivery]):
-    """Deliveries in their order, one array for each field of `Delivery`. Never changed once they are filled."""
+    """Deliveries in their order, with one array for each field of `Delivery`. Immutable once filled."""
 
     client: array[int]
     seq: array[int]
     warmup: array[int]
     offset: array[int]
-    """`NO_INTEGER` for none; likewise `sent_us`."""
+    """`NO_INTEGER` represents `None`, also in `sent_us`."""
     due_us: array[int]
     sent_us: array[int]
     received_client_us: array[float]
-    """NaN for none; likewise the three below."""
+    """NaN represents `None`, also in the three columns below."""
     clock_offset_us: array[float]
     clock_bound_us: array[float]
     kernel_received_us: array[float]
     state: array[int]
-    """A place in `STATES`; likewise the two others."""
+    """Index into `STATES`; `outcome` and `lifecycle` index their tuples likewise."""
     outcome: array[int]
     visible: array[int]
     lifecycle: array[int]
 
     @classmethod
     def of(cls, deliveries: Iterable[Delivery]) -> DeliveryColumns:
-        """The same deliveries; themselves, when they are columns already."""
+        """Convert deliveries to columns; columns are returned unchanged."""
         if isinstance(deliveries, DeliveryColumns):
             return deliveries
         return cls.of_rows(map(attrgetter(*NAMES), deliveries))
 
     @classmethod
     def of_rows(cls, rows: Iterable[tuple[Any, ...]]) -> DeliveryColumns:
-        """From rows of plain values in the order of `NAMES`, as a database gives them.
+        """Build columns from rows of plain values in the order of `NAMES`, as a database returns them.
 
-        Raises `KeyError` for a state, outcome or lifecycle that there is not, and `TypeError` for what is no number.
+        Raises `KeyError` for an unknown state, outcome or lifecycle, and `TypeError` for a value that is no number.
         """
         columns: dict[str, array[Any]] = {name: array(_type_code(name)) for name in NAMES}
         iterator = iter(rows)
@@ -96,11 +96,11 @@ class DeliveryColumns(Sequence[Delivery]):
         return _delivery(*(values[place] for values in self._arrays()))
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of plain values in the order of `NAMES`, as `of_rows` takes them."""
+        """Iterate over rows of plain values in the order of `NAMES`, the input of `of_rows`."""
         return zip(*(_decoded(name, getattr(self, name)) for name in NAMES), strict=True)
 
     def at(self, places: Iterable[int]) -> tuple[Delivery, ...]:
-        """The rows at these places."""
+        """Return the rows at these indices."""
         chosen = list(places)
         columns = ([values[place] for place in chosen] for values in self._arrays())
         return tuple(map(_delivery, *columns))
@@ -123,7 +123,7 @@ def _type_code(name: str) -> str:
 
 
 def _encoded(name: str, values: Sequence[Any]) -> Iterable[Any]:
-    """Values as the column keeps them."""
+    """Encode values as the column stores them."""
     if name in _CODES:
         return map(_CODES[name].__getitem__, values)
     if name in _FLAGS:
@@ -135,7 +135,7 @@ def _encoded(name: str, values: Sequence[Any]) -> Iterable[Any]:
 
 
 def _decoded(name: str, values: array[Any]) -> Iterable[Any]:
-    """What `_encoded` was given."""
+    """Invert `_encoded`."""
     if name in _WORDS:
         return map([word.value for word in _WORDS[name]].__getitem__, values)
     if name in _FLOATS:

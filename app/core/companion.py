@@ -1,6 +1,6 @@
-"""The mark on the command line of what a server runs beside itself: by it who measures the server leaves it out."""
+"""Marker on the command line of a server's helper processes, by which CPU measurements exclude them."""
 
 from __future__ import annotations
 
 COMPANION = ("-X", "siar-companion")
-"""An option of the interpreter that changes nothing."""
+"""An option of the interpreter that has no effect."""

@@ -1,7 +1,7 @@
-"""One expected delivery of one notification to one client, and what became of it.
+"""One expected delivery of one notification to one client, and its outcome.
 
-The record is made by whoever received (a phone, a built-in client), stored by the runner and read by the analysis.
-Times are microseconds in the server's time base (`monotonic_us + anchor_us`), except where a name says `client`.
+The receiver (a phone or a built-in client) makes the record, the runner stores it, and the analysis reads it.
+Times are microseconds in the server's time base (`monotonic_us + anchor_us`), except where a name contains `client`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of an expected delivery; each has exactly one."""
+    """Outcome of an expected delivery; each has exactly one."""
 
     ON_TIME = "on_time"
     LATE = "late"
-    """Arrived after the drain limit, or after a freeze."""
+    """The notification arrived after the drain limit, or after a freeze."""
     REPLAYED = "replayed"
-    """Came from history after a reconnect."""
+    """The notification was replayed from history after a reconnect."""
     LOST = "lost"
-    """Was not there when the trial closed, resume included."""
+    """The notification had not arrived when the trial closed, not even by resume."""
     DUPLICATE = "duplicate"
-    """A second arrival of the same notification; an extra row beside the first."""
+    """A second arrival of the same notification; it is an extra row in addition to the first."""
 
 
 class SampleState(StrEnum):
-    """Whether an arrival's delay may be used; anything but OK is kept, counted and left out."""
+    """Usability of an arrival's delay; any state but OK is stored and counted, and excluded from delays."""
 
     OK = "ok"
     NO_CLOCK = "no_clock"
@@ -38,36 +38,36 @@ class SampleState(StrEnum):
 
 
 class Lifecycle(StrEnum):
-    """What the client's page was doing when it stamped an arrival; a built-in client is always visible."""
+    """State of the client's page when it stamped an arrival; a built-in client is always visible."""
 
     VISIBLE = "visible"
     HIDDEN = "hidden"
     FROZEN = "frozen"
     RESUMED = "resumed"
-    """Just thawed: what comes now waited for it."""
+    """The page was just unfrozen; what arrives now waited for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A row of the store's table of deliveries, and of `deliveries.csv`."""
+    """One row of the store's table `delivery` and of `deliveries.csv`."""
 
     client: int
-    """0-based index within the trial; of a phone its seat in the run, minus 1."""
+    """0-based index within the trial; for a phone, its seat in the run minus 1."""
     seq: int
     """0-based number of the notification within the trial, warm-up included."""
     warmup: bool
     offset: int | None
-    """Position in the broker's order; `None` when the source never published it."""
+    """Position in the broker's order; `None` if the source never published it."""
     due_us: int
     sent_us: int | None
     received_client_us: float | None
-    """Arrival on the client's own monotonic clock, stamped right after the read; `None` when lost."""
+    """Arrival on the client's own monotonic clock, stamped right after the read; `None` if lost."""
     clock_offset_us: float | None
-    """What added to a client stamp gives server time (theta)."""
+    """Offset to add to a client stamp to get server time (theta)."""
     clock_bound_us: float | None
-    """The hard bound of `clock_offset_us` (u)."""
+    """Hard bound of the error of `clock_offset_us` (u)."""
     kernel_received_us: float | None
-    """The kernel's receive stamp in server time; `None` where there is none or one read held several messages."""
+    """The kernel's receive stamp in server time; `None` without one, or if one read returned several messages."""
     state: SampleState
     outcome: Outcome
     visible: bool = True
@@ -75,20 +75,20 @@ class Delivery:
 
     @property
     def received_us(self) -> float | None:
-        """Arrival in server time, or `None`."""
+        """Arrival in server time; `None` if lost or without a clock offset."""
         if self.received_client_us is None or self.clock_offset_us is None:
             return None
         return self.received_client_us + self.clock_offset_us
 
     @property
     def delay_ms(self) -> float | None:
-        """Delivery delay from when it was due (measurement.md section 6: schedule delay), in ms."""
+        """Delay from the due time (measurement.md section 6: schedule delay), in ms."""
         received_us = self.received_us
         return None if received_us is None else (received_us - self.due_us) / 1000
 
     @property
     def delay_from_sent_ms(self) -> float | None:
-        """Delay from when it was handed to the broker, in ms."""
+        """Delay from the moment at which the broker got it, in ms."""
         received_us = self.received_us
         if received_us is None or self.sent_us is None:
             return None

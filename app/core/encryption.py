@@ -1,9 +1,9 @@
-"""TLS for a client, over bytes that somebody else carries: the socket, its reads and their stamps stay the caller's.
+"""TLS for a client without a socket: the caller reads and writes the encrypted bytes, and keeps their stamps.
 
-    to_send() -> bytes out       bytes in -> hear() -> what they meant       say(data) -> bytes out
+    to_send() -> bytes out       bytes in -> receive_data() -> decrypted bytes       encrypt(data) -> bytes out
 
-The kernel stamps what it received, which is encrypted, and `ssl.SSLSocket` reads without asking for the stamp. Here the
-caller reads, keeps the stamp, and hands the bytes on.
+The kernel stamps the encrypted bytes that it receives, but `ssl.SSLSocket` does not request the stamps when it reads.
+Here the caller reads, keeps the stamp, and passes the bytes on.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ READ_BYTES = 65_536
 
 
 class Encryption:
-    """One connection's TLS. Its methods raise `ssl.SSLError`, a kind of `OSError`, when the peer is not who it should be."""
+    """TLS state of one connection. Methods raise `ssl.SSLError`, an `OSError`, if the peer's certificate is not accepted."""
 
-    def __init__(self, host: str, trust: ssl.SSLContext) -> None:
-        """`host`: the name or address that the certificate must stand for."""
+    def __init__(self, host: str, context: ssl.SSLContext) -> None:
+        """`host`: the name or address that the certificate must be valid for."""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = trust.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         self.is_open = False
-        """Whether the handshake is over: only then may something be said."""
+        """True once the handshake is complete; `encrypt` may be called only then."""
         self.ended = False
-        """Whether the peer said that nothing more will come."""
+        """True if the peer announced the end of the stream."""
         self._shake_hands()
 
     def to_send(self) -> bytes:
-        """What the peer must get next; may be empty."""
+        """Return the bytes to send to the peer next; may be empty."""
         return self._outgoing.read()
 
-    def say(self, data: bytes) -> bytes:
-        """`data` as it goes over the line."""
+    def encrypt(self, data: bytes) -> bytes:
+        """Encrypt `data` and return the bytes to send."""
         self._tls.write(data)
         return self.to_send()
 
     def receive_data(self, data: bytes) -> bytes:
-        """What came over the line, decrypted; empty while nothing is whole. Look into `to_send` afterwards."""
+        """Decrypt received bytes; empty until a record is complete. The caller then sends what `to_send` returns."""
         self._incoming.write(data)
         if not self.is_open:
             self._shake_hands()

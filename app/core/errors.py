@@ -1,37 +1,37 @@
-"""What can go wrong, as one tree. Where a name has a file behind it, the error stands there, beside what raises it.
+"""Tree of all errors. An error with a file after its name is defined in that file, next to the code that raises it.
 
 SiarError
-+-- Malformed             input that does not have the form it must have: a 400, or exit code 2
++-- Malformed             input in a wrong form: a 400, or exit code 2
 |   +-- MalformedPosition   a position that is not "<epoch>.<offset>"
-|   +-- MalformedFrame      bytes from a peer that break their own protocol
-+-- Unknown               a name that does not stand for anything here: a 404, or exit code 2
-+-- Conflict              right in form, but not now: a 409
-+-- Unfit                 the environment cannot do what was asked: exit code 3
+|   +-- MalformedFrame      bytes from a peer that violate its protocol
++-- Unknown               a name of something that does not exist here: a 404, or exit code 2
++-- Conflict              a well-formed request that the present state forbids: a 409
++-- Unfit                 the environment cannot do what was requested: exit code 3
 +-- SettingError          an unknown or impossible setting: exit code 2
 +-- StoreError            a run folder or a history that cannot be read: damaged, foreign or of another version
-+-- NotKept               the durable history could not take a notification, which was not published: a 507
-+-- BrokerAway            the shared broker does not answer; whether it published, a repeat with its key finds out: a 503
-+-- TooManyConnections    app/server/wsgi/admission.py: the server's limit, or that of an address: a 503
-+-- TooManyGuesses        app/server/auth_throttle.py: an address gave too many wrong secrets: a 429
-+-- WrongKey              app/server/operators.py: a one-time link that was used before, is too old, or never was: a 403
-+-- SelfTestsFull         app/store/archive/self_tests.py: as many devices have answered the self-test as are kept: a 507
-+-- SpoolFull             app/server/deliveries.py: a run has taken as many deliveries as it may: a 507
-+-- DeviceFull            app/server/deliveries.py: one device has posted as much of them as one may: a 413
-+-- NetworkFull           app/server/deliveries.py: so have the devices of one network address: a 413
-+-- TooFast               app/server/web/publish/publishing.py: more was published than may be in a second: a 429
-+-- TooLong               app/server/web/publish/publishing.py: a notification would be a longer line than common clients read: a 413
-+-- WouldDisturb          app/server/web/publish/publishing.py: a publish would spoil the trial that is under way: a 409
++-- NotKept               the durable history could not store a notification, which was not published: a 507
++-- BrokerAway            the shared broker does not answer; a repeat with the same key tells whether it published: a 503
++-- TooManyConnections    app/server/wsgi/admission.py: the server's or an address's connection limit is reached: a 503
++-- TooManyGuesses        app/server/auth_throttle.py: an address sent too many wrong secrets: a 429
++-- WrongKey              app/server/operators.py: a one-time link was used before, is too old, or never existed: a 403
++-- SelfTestsFull         app/store/archive/self_tests.py: the limit of stored self-test records is reached: a 507
++-- SpoolFull             app/server/deliveries.py: a run's spool of deliveries is full: a 507
++-- DeviceFull            app/server/deliveries.py: one device's share of the spool is used up: a 413
++-- NetworkFull           app/server/deliveries.py: the share of one network's devices is used up: a 413
++-- TooFast               app/server/web/publish/publishing.py: the rate limit of publishing is exceeded: a 429
++-- TooLong               app/server/web/publish/publishing.py: a notification's line is longer than common clients read: a 413
++-- WouldDisturb          app/server/web/publish/publishing.py: a publish would disturb the running trial: a 409
 
-`str()` of each is a sentence that a person can act on.
+`str()` of each error is a sentence that a person can act on.
 """
 
 
 class SiarError(Exception):
-    """The root: everything that Siar itself reports."""
+    """Base of all errors that Siar itself reports."""
 
 
 class Malformed(SiarError):
-    """Input does not have the form that it must have."""
+    """Input has a wrong form."""
 
 
 class MalformedPosition(Malformed):
@@ -39,24 +39,24 @@ class MalformedPosition(Malformed):
 
 
 class MalformedFrame(Malformed):
-    """A peer sent bytes that break the protocol it speaks."""
+    """A peer sent bytes that violate its protocol."""
 
     def __init__(self, sentence: str, *, close_code: int = 1002) -> None:
         super().__init__(sentence)
         self.close_code = close_code
-        """What a WebSocket's close frame says of it (RFC 6455, section 7.4.1); 1002 is "protocol error"."""
+        """Status code for a WebSocket's close frame (RFC 6455, section 7.4.1); 1002 is "protocol error"."""
 
 
 class Unknown(SiarError):
-    """A name (run, trial, device) stands for nothing here."""
+    """A name (run, trial, device) does not exist here."""
 
 
 class Conflict(SiarError):
-    """The request is right in form but cannot be served in the present state."""
+    """The request is well-formed but cannot be served in the present state."""
 
 
 class Unfit(SiarError):
-    """This machine or its set-up cannot do what was asked."""
+    """This machine or its set-up cannot do what was requested."""
 
 
 class SettingError(SiarError):
@@ -68,8 +68,8 @@ class StoreError(SiarError):
 
 
 class NotKept(SiarError):
-    """The durable history could not take a notification, so it was not published."""
+    """The durable history could not store a notification, so it was not published."""
 
 
 class BrokerAway(SiarError):
-    """The broker that several servers share does not answer. What was asked of it may have been carried out."""
+    """The broker that several servers share does not answer. The last request to it may have been carried out."""

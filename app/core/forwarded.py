@@ -1,8 +1,8 @@
-"""The request that a proxy passes on, as it was before: believed only of proxies that the operator named.
+"""Original request behind a proxy, read from forwarding headers of proxies that the operator named.
 
-Two families of headers say it: `X-Forwarded-For`, `-Host`, `-Port`, `-Proto` and `-Prefix`, and `Forwarded` (RFC 7239).
-A proxy writes one of them and passes the other on as the client sent it. So they are never mixed: where any of the first
-is there, the second is not read.
+Two families of headers describe it: `X-Forwarded-For`, `-Host`, `-Port`, `-Proto` and `-Prefix`, and `Forwarded` (RFC
+7239). A proxy writes one family and passes the other on as the client sent it. Therefore they are never mixed: if any
+header of the first family is present, the second is not read.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 ENTRIES_MAX = 32
-"""Proxies in a row that are looked through; nobody has as many."""
+"""Greatest length of a chain of proxies that is examined; real chains are shorter."""
 
 _WITH_PORT = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<v4>[0-9.]+))(?::(?:[0-9]{1,5}|_[A-Za-z0-9._-]+))?")
-"""`1.2.3.4:567` and `[::1]:567`, as some proxies write it; a port may be hidden (RFC 7239, section 6.3)."""
+"""`1.2.3.4:567` and `[::1]:567`, as some proxies write it; a port may be obfuscated (RFC 7239, section 6.3)."""
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
 _PAIR = re.compile(rf'[ \t]*(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)"))?[ \t]*([;,]|$)')
-"""One `name=value` of `Forwarded` and what separates it from the next one (RFC 7239, section 4)."""
+"""One `name=value` of `Forwarded` and its separator from the next one (RFC 7239, section 4)."""
 
 _DEFAULT_PORTS = ("80", "443")
-"""Nobody writes them into an address, and a proxy behind one that ends TLS gets the wrong one of the two."""
+"""Ports that are left out of an address; a proxy behind one that terminates TLS reports the wrong one of the two."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A request as the client sent it, by the word of trusted proxies; empty where they do not say."""
+class OriginalRequest:
+    """A request as the client sent it, according to trusted proxies; fields that they do not report are empty."""
 
     client: str
-    """Its address; the peer's, where nobody else is named."""
+    """Address of the client; the peer's address, if no other is named."""
     scheme: str = ""
     host: str = ""
     prefix: str = ""
     is_by_proxy: bool = False
-    """True if a trusted proxy sent it."""
+    """True if a trusted proxy passed the request on."""
 
 
 def parse_network(text: str) -> Network:
-    """An address (`10.0.0.7`) or network (`10.0.0.0/24`). Raises `ValueError`."""
+    """Parse an address (`10.0.0.7`) or network (`10.0.0.0/24`). Raises `ValueError`."""
     return ipaddress.ip_network(text)
 
 
 def parse_address(text: str) -> Address | None:
-    """An address, IPv4 in IPv6 clothes undressed; `None` for what is none."""
+    """Parse an address, with or without port; IPv4-mapped IPv6 becomes IPv4. `None` if it is not an address."""
     found = _WITH_PORT.fullmatch(text)
     try:
         address = ipaddress.ip_address((found["v6"] or found["v4"]) if found else text)
@@ -64,7 +64,7 @@ def parse_address(text: str) -> Address | None:
 
 
 class Proxies:
-    """The proxies that are believed."""
+    """The set of trusted proxies."""
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks = tuple(parse_network(each) for each in networks)
@@ -73,14 +73,14 @@ class Proxies:
         return bool(self._networks)
 
     def trusts(self, address: str) -> bool:
-        """Whether what comes from `address` is a proxy's word."""
+        """Return True if `address` belongs to a trusted proxy."""
         return self._has(parse_address(address))
 
     def client(self, peer: str, forwarded_for: str) -> str:
-        """The address of the client: the last one in the row that is no proxy of ours.
+        """Return the client's address: the rightmost one in the chain that is not a trusted proxy.
 
-        Read from the right, where our own proxies wrote; what stands left of the first stranger is that stranger's
-        word, and so is an entry that is no address.
+        Trusted proxies append on the right. Entries to the left of the first untrusted address come from that untrusted
+        host and are ignored, and so is the rest of the chain at an entry that is not an address.
         """
         client = peer
         entries = [each.strip() for each in forwarded_for.split(",")[-ENTRIES_MAX:] if each.strip()]
@@ -91,32 +91,32 @@ class Proxies:
             client = str(address)
         return client
 
-    def seen(self, peer: str, environ: Mapping[str, str]) -> Seen:
-        """The request as the client sent it. `environ`: WSGI's names of the headers."""
+    def original_request(self, peer: str, environ: Mapping[str, str]) -> OriginalRequest:
+        """Return the request as the client sent it. `environ` has the headers under their WSGI names."""
         if not self.trusts(peer):
-            return Seen(peer)
-        of_x = {name: environ[key] for name, key in _X_NAMES.items() if key in environ}
-        if not of_x:
+            return OriginalRequest(peer)
+        x_headers = {name: environ[key] for name, key in _X_NAMES.items() if key in environ}
+        if not x_headers:
             return self._by_forwarded(peer, elements_of(environ.get("HTTP_FORWARDED", "")))
-        return Seen(
-            client=self.client(peer, of_x.get("FOR", "")),
-            scheme=last_scheme(of_x.get("PROTO", "")),
-            host=_with_port(_last(of_x.get("HOST", "")), _last(of_x.get("PORT", ""))),
-            prefix=clean_prefix(_last(of_x.get("PREFIX", ""))) or "",
+        return OriginalRequest(
+            client=self.client(peer, x_headers.get("FOR", "")),
+            scheme=last_scheme(x_headers.get("PROTO", "")),
+            host=_with_port(_last(x_headers.get("HOST", "")), _last(x_headers.get("PORT", ""))),
+            prefix=clean_prefix(_last(x_headers.get("PREFIX", ""))) or "",
             is_by_proxy=True,
         )
 
-    def _by_forwarded(self, peer: str, elements: list[dict[str, str]]) -> Seen:
-        """Each element names whom its writer was asked by: the last one that a trusted proxy wrote tells of the client."""
-        client, told = peer, dict[str, str]()
+    def _by_forwarded(self, peer: str, elements: list[dict[str, str]]) -> OriginalRequest:
+        """Read `Forwarded`. Each element names its writer's peer; the last one written by a trusted proxy has the client."""
+        client, element = peer, dict[str, str]()
         while elements and self.trusts(client):
-            told = elements.pop()
-            address = parse_address(told.get("for", ""))
+            element = elements.pop()
+            address = parse_address(element.get("for", ""))
             if address is None:
                 break
             client = str(address)
-        scheme = last_scheme(told.get("proto", ""))
-        return Seen(client, scheme=scheme, host=told.get("host", ""), is_by_proxy=True)
+        scheme = last_scheme(element.get("proto", ""))
+        return OriginalRequest(client, scheme=scheme, host=element.get("host", ""), is_by_proxy=True)
 
     def _has(self, address: Address | None) -> bool:
         return address is not None and any(address in network for network in self._networks)
@@ -126,7 +126,7 @@ _X_NAMES = {name: f"HTTP_X_FORWARDED_{name}" for name in ("FOR", "HOST", "PORT",
 
 
 def elements_of(forwarded: str) -> list[dict[str, str]]:
-    """The elements of `Forwarded`, the nearest proxy's last; none where a part of it is malformed."""
+    """Parse the elements of `Forwarded`, the nearest proxy's last; an empty list if any part is malformed."""
     elements: list[dict[str, str]] = [{}]
     at = 0
     while at < len(forwarded):
@@ -143,22 +143,22 @@ def elements_of(forwarded: str) -> list[dict[str, str]]:
 
 
 def _last(values: str) -> str:
-    """The nearest proxy's word of a list to which each may have added its own."""
+    """Return the nearest proxy's entry of a list to which each proxy may have appended."""
     return values.rpartition(",")[2].strip()
 
 
 def _with_port(host: str, port: str) -> str:
-    """A host with the port that is told beside it, where it has none of its own."""
+    """Add a separately reported port to a host that has none; default ports are left out."""
     has_port = ":" in host.rpartition("]")[2]
     return (
         f"{host}:{port}" if host and port.isdigit() and port not in _DEFAULT_PORTS and not has_port else host
     )
 
 
-def exempt_from_shares(trusted_proxies: Iterable[str]) -> Callable[[str], bool]:
-    """Tells the peers that no bound by address applies to: this machine, or the proxies, if any were named.
+def exempt_from_limits(trusted_proxies: Iterable[str]) -> Callable[[str], bool]:
+    """Return a predicate for peers that are exempt from limits per address: proxies if any are named, else loopback.
 
-    Behind a proxy is everybody; and where there is one on this machine, loopback is no longer a sign of trust.
+    All clients of a proxy share its address. With a proxy on this machine, a loopback peer is not necessarily local.
     """
     proxies = Proxies(trusted_proxies)
 
@@ -167,12 +167,12 @@ def exempt_from_shares(trusted_proxies: Iterable[str]) -> Callable[[str], bool]:
         if proxies:
             return proxies.trusts(peer)
         address = parse_address(peer)
-        return address is None or address.is_loopback  # A Unix socket's peer has none.
+        return address is None or address.is_loopback  # A Unix socket's peer has no address.
 
     return is_exempt
 
 
 def last_scheme(forwarded_proto: str) -> str:
-    """`http` or `https` by the nearest proxy's word, empty for anything else."""
+    """Return `http` or `https` as the nearest proxy reports it; empty for anything else."""
     scheme = _last(forwarded_proto).lower()
     return scheme if scheme in ("http", "https") else ""

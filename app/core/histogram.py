@@ -1,8 +1,8 @@
-"""Counts of microseconds in buckets that are never wider than a thousandth of their value; merged without loss.
+"""Histogram of microseconds in buckets of at most a thousandth of their value; histograms merge without loss.
 
-HdrHistogram's layout (Tene): every microsecond has a bucket of its own up to 2,047, and from there on each doubling
-is cut into 1,024. Buckets are the same for everybody, so that adding the counts of two histograms gives exactly the
-histogram of both sets of values, whoever counted them, in whatever order. Only what is there is kept.
+The layout is HdrHistogram's (Tene): every microsecond up to 2,047 has its own bucket, and from there on each doubling
+is divided into 1,024. Bucket limits are fixed. Therefore the sum of two histograms' counts is exactly the histogram of
+both sets of values, in any order. Only non-empty buckets are stored.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from app.core.errors import Malformed
 
 _EXACT_BITS = 11
-"""2,048 values are exact: a bucket beyond them is at most 1/1,024 of its value wide."""
+"""The lowest 2,048 values are exact; a bucket above them is at most 1/1,024 of its value wide."""
 
 
 def bucket_us(value_us: int) -> int:
-    """The lowest value of the bucket that holds `value_us`; what is below 0 counts as 0."""
+    """Return the lowest value of the bucket that contains `value_us`; values below 0 count as 0."""
     if value_us <= 0:
         return 0
     shift = max(0, value_us.bit_length() - _EXACT_BITS)
@@ -25,22 +25,22 @@ def bucket_us(value_us: int) -> int:
 
 
 def bucket_width_us(bucket: int) -> int:
-    """How many microseconds share the bucket."""
+    """Return the width of a bucket, microseconds."""
     return 1 << max(0, bucket.bit_length() - _EXACT_BITS)
 
 
 @dataclass(slots=True)
 class Histogram:
-    """How often each bucket was met."""
+    """Number of values in each bucket, with their exact sum and maximum."""
 
     counts: dict[int, int] = field(default_factory=dict)
-    """By the bucket's lowest value."""
+    """Counts by the bucket's lowest value."""
     count: int = 0
     sum_us: int = 0
     max_us: int = 0
 
     def add(self, value_us: float) -> None:
-        """Count one value, rounded to a microsecond; below 0 it counts as 0."""
+        """Count one value, rounded to a microsecond; a value below 0 counts as 0."""
         value = max(0, round(value_us))
         bucket = bucket_us(value)
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
@@ -49,7 +49,7 @@ class Histogram:
         self.max_us = max(self.max_us, value)
 
     def merge(self, other: Histogram) -> None:
-        """Add the counts of another one."""
+        """Add the counts of another histogram."""
         for bucket, count in other.counts.items():
             self.counts[bucket] = self.counts.get(bucket, 0) + count
         self.count += other.count
@@ -57,7 +57,7 @@ class Histogram:
         self.max_us = max(self.max_us, other.max_us)
 
     def quantile_ms(self, share: float) -> float | None:
-        """The middle of the bucket with the value below which `share` of all lie; `None` of nothing."""
+        """Return the quantile `share` (0 to 1) as the middle of its bucket, in ms; `None` for an empty histogram."""
         if self.count == 0:
             return None
         wanted, seen = share * (self.count - 1), 0
@@ -69,15 +69,15 @@ class Histogram:
 
     @property
     def mean_ms(self) -> float | None:
-        """The exact mean of what was counted; `None` of nothing."""
+        """Exact mean of the counted values, in ms; `None` for an empty histogram."""
         return self.sum_us / self.count / 1000 if self.count else None
 
     def count_above(self, limit_us: int) -> int:
-        """How many lie in buckets wholly above a limit."""
+        """Return the number of values in buckets that lie wholly above a limit."""
         return sum(count for bucket, count in self.counts.items() if bucket > limit_us)
 
     def to_json(self) -> dict[str, object]:
-        """As plain values, buckets in order."""
+        """Encode as plain JSON values, buckets in ascending order."""
         return {
             "counts": [[bucket, self.counts[bucket]] for bucket in sorted(self.counts)],
             "sum_us": self.sum_us,
@@ -86,7 +86,7 @@ class Histogram:
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Histogram:
-        """What `to_json` wrote. Raises `Malformed` for anything else."""
+        """Decode what `to_json` returned. Raises `Malformed` for anything else."""
         pairs, sum_us, max_us = value.get("counts"), value.get("sum_us"), value.get("max_us")
         if not (isinstance(pairs, list) and isinstance(sum_us, int) and isinstance(max_us, int)):
             raise Malformed("This is not a histogram.")
@@ -98,7 +98,7 @@ class Histogram:
 
 
 def histogram_of(values_us: Iterable[float]) -> Histogram:
-    """All values counted."""
+    """Count all values in a new histogram."""
     histogram = Histogram()
     for value_us in values_us:
         histogram.add(value_us)
@@ -106,7 +106,7 @@ def histogram_of(values_us: Iterable[float]) -> Histogram:
 
 
 def merged(histograms: Sequence[Histogram]) -> Histogram:
-    """One histogram of everything in several."""
+    """Merge several histograms into a new one."""
     whole = Histogram()
     for each in histograms:
         whole.merge(each)

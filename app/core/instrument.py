@@ -1,4 +1,4 @@
-"""What the server saw of a trial's connections: when the kernel took what, and how TCP fared. Values only."""
+"""Server-side record of a trial's connections: when the kernel accepted each write, and TCP's counters. Values only."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from app.core.units import ServerUs
 
 @dataclass(frozen=True, slots=True)
 class TcpInfo:
-    """A connection as the server's kernel counts it (Linux `TCP_INFO`); `None` where an older kernel has no such count.
+    """Counters of a connection in the server's kernel (Linux `TCP_INFO`); `None` where an older kernel has no such counter.
 
-    Counts run from the connection's beginning.
+    Counters start at the connection's beginning.
     """
 
     at_us: ServerUs
-    """When it was read; server time base."""
+    """Moment of reading; server time base."""
     rtt_us: int
     """Smoothed round trip (RFC 6298)."""
     rttvar_us: int
     min_rtt_us: int | None
     retransmissions: int
-    """Segments."""
+    """Number of retransmitted segments."""
     segments_out: int | None
-    """Acknowledgements and retransmissions included."""
+    """Number of sent segments, acknowledgements and retransmissions included."""
     segments_in: int | None
     data_segments_out: int | None
     bytes_sent: int | None
-    """Payload, retransmissions included."""
+    """Payload bytes, retransmissions included."""
     bytes_acked: int | None
     bytes_received: int | None
     delivered: int | None
-    """Segments that the peer has acknowledged."""
+    """Number of segments that the peer has acknowledged."""
     header_bytes: int
-    """Of each segment, IP and TCP together: by address family, and by whether both ends stamp their segments."""
+    """Header bytes per segment, IP and TCP together; depends on the address family and on TCP timestamps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Writes(Sequence[tuple[int, int]]):
-    """`(seq, accepted_us)` of one connection, as two columns: 16 bytes a write in place of 130."""
+    """Pairs `(seq, accepted_us)` of one connection as two columns: 16 bytes per write instead of 130."""
 
     seq: array[int]
     accepted_us: array[int]
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> Writes:
-        """The same writes; themselves, when they are columns already. Raises `TypeError` for what is no integer."""
+        """Convert pairs to columns; columns are returned unchanged. Raises `TypeError` for a value that is no integer."""
         if isinstance(pairs, Writes):
             return pairs
         seqs, times_us = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
@@ -77,25 +77,25 @@ class ConnectionRecord:
     """One connection of the trial's transport."""
 
     client: int | None
-    """Whose it was, by the address of its socket; `None` for nobody's of the trial."""
+    """The client, identified by its socket's address; `None` if it is no client of the trial."""
     address: str
     port: int
-    """Of the peer."""
+    """Port of the peer."""
     accepted: Sequence[tuple[int, int]] = ()
-    """`(seq, accepted_us)`: when the server handed the kernel the write that completed the notification, server time
-    base. Stamped right before that call, since on loopback the peer has it before the call returns."""
+    """Pairs `(seq, accepted_us)`: moment of the write that completed the notification, server time base. It is stamped
+    right before the call, because on loopback the peer has the data before the call returns."""
     before: TcpInfo | None = None
-    """Before the first notification; `None` when the connection came later."""
+    """Counters before the first notification; `None` if the connection was opened later."""
     after: TcpInfo | None = None
-    """Behind the last; `None` when it had ended by then."""
+    """Counters after the last notification; `None` if the connection had ended by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstrumentRecord:
-    """What the server recorded of a trial for which that was asked."""
+    """Record of a trial for which the instrument was enabled."""
 
     absent: str | None = None
-    """Why there is nothing, as a sentence."""
+    """Sentence that says why nothing was recorded; `None` if something was."""
     dropped: int = 0
-    """Writes and connections that found no room in what was set aside for them."""
+    """Number of writes and connections that did not fit into the preallocated buffers."""
     connections: tuple[ConnectionRecord, ...] = ()

@@ -1,7 +1,6 @@
-"""When the kernel received what is read: it says so with each read of a socket that asks for it (socket(7), SO_TIMESTAMPNS).
+"""Kernel receive stamps of a socket's reads (socket(7), SO_TIMESTAMPNS).
 
-A reader that comes late reads late, but what it reads had arrived when the kernel says. Over loopback that is inside the
-sender's `send`.
+A stamp gives the arrival even if the process reads late. On loopback data arrives within the sender's `send` call.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ import sys
 from collections.abc import Iterable
 
 SO_TIMESTAMPNS = 35
-"""`asm-generic/socket.h`; Python names it from version 3.14 on. The control message has the same number."""
+"""Value from `asm-generic/socket.h`; Python defines it from version 3.14 on. The control message has the same number."""
 
 _TIMESPEC = struct.Struct("@qq")
 
 ROOM_BYTES = 32
-"""Of the control message: CMSG_SPACE of a `struct timespec`, where a pointer has eight bytes."""
+"""Size of the control message: CMSG_SPACE of a `struct timespec` on a 64-bit system."""
 
 
-def ask_for(sock: socket.socket) -> bool:
-    """Have `sock`'s reads tell; whether this system can."""
+def enable(sock: socket.socket) -> bool:
+    """Enable receive stamps for `sock`; return False if this system does not support them."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -30,8 +29,8 @@ def ask_for(sock: socket.socket) -> bool:
     return False
 
 
-def told_ns(ancillary: Iterable[tuple[int, int, bytes]]) -> int | None:
-    """What `recvmsg` gave beside the bytes: when the last of them was received, CLOCK_REALTIME; `None` if it was not told."""
+def stamp_ns(ancillary: Iterable[tuple[int, int, bytes]]) -> int | None:
+    """Extract the receive stamp of the last byte from `recvmsg`'s ancillary data, CLOCK_REALTIME; `None` without one."""
     for level, kind, value in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS and len(value) >= _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack_from(value)

@@ -1,4 +1,4 @@
-"""How a phone behaved in one trial, by its own account: what decides whether the trial may count."""
+"""A phone's own report of its behaviour in one trial, which decides whether the trial is valid."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LifecycleReport:
-    """One participant of one trial. Times are milliseconds of the trial; 0 is how it should be."""
+    """Report of one participant of one trial. Times are milliseconds of the trial; an undisturbed phone has 0."""
 
     client: int
-    """0-based: the participant's seat in the run, minus 1."""
+    """0-based index: the participant's seat in the run minus 1."""
     disconnects: int = 0
-    """How often the transport under test broke."""
+    """Number of times that the transport under test lost its connection."""
     hidden_ms: float = 0.0
     frozen_ms: float = 0.0
     suspended_ms: float = 0.0
-    """How long the whole device slept: its monotonic clock stood while the wall clock went on."""
+    """Time for which the whole device slept: its monotonic clock stopped while the wall clock went on."""
     clock_steps: int = 0
-    """Breaks of its clock that the probes revealed."""
+    """Number of breaks of its clock that the probes revealed."""
     expected_count: int = 0
-    """Notifications of the trial, warm-up included."""
+    """Number of notifications of the trial, warm-up included."""
     received_count: int = 0
-    """Those that came, each once."""
+    """Number of distinct notifications that arrived."""
     events: tuple[tuple[float, str], ...] = ()
-    """Changes of its page's life: when, on its own clock in microseconds, and what. That clock begins anew with a
-    `reload`, behind which the page went on with what the page before it had put down."""
+    """Lifecycle events of its page: moment on its own clock, microseconds, and kind. The clock restarts with a `reload`,
+    after which the page continued from the state that the page before it had saved."""
     wall_ahead_us: float | None = None
-    """How far its wall clock was ahead of its own clock, in microseconds since 1970: what a page that stamps with
-    `Date.now()` would have said of an arrival is its stamp and this. No delay is measured by it."""
+    """Wall clock minus the page's own clock, microseconds since 1970. A stamp plus this is what a page that stamps with
+    `Date.now()` would have recorded. No delay is computed from it."""
 
     @property
     def reload_count(self) -> int:
-        """How often its page was loaded anew."""
+        """Number of times that its page was reloaded."""
         return sum(kind == "reload" for _, kind in self.events)
 
     @property
     def asleep_ms(self) -> float:
-        """How long it did not attend, whatever the reason; the three may overlap, so the longest counts."""
+        """Time for which it was inactive for any reason; the three may overlap, so the longest counts."""
         return max(self.hidden_ms, self.frozen_ms, self.suspended_ms)

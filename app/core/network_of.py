@@ -1,4 +1,4 @@
-"""Who counts as one guest: an address, or of IPv6 its /64, since one customer has that many addresses to come from."""
+"""Networks that count as one client: an IPv4 address, or an IPv6 /64, since one customer owns that many addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ADDRESSES_KEPT_MAX = 4096
 
 @functools.lru_cache(ADDRESSES_KEPT_MAX)
 def network_of(address: str) -> str:
-    """The text by which an address is counted; what is no address (a Unix socket's) as it is."""
+    """Return the key under which an address is counted; text that is no address (a Unix socket's) is returned as it is."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

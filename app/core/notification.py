@@ -1,4 +1,4 @@
-"""One notification, and the one encoder that makes its bytes for every transport and client."""
+"""A notification, and the single encoder that makes its bytes for every transport and client."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from app.core.units import ServerUs
 from app.core.wire import TRANSPORTS
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-"""Made once: `json.dumps` with these options makes one for each call."""
+"""Created once, because `json.dumps` with these options creates an encoder per call."""
 
 _ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
-"""Line ends to readers that split text as `str.splitlines` does, and halves of surrogate pairs, which UTF-8 does not have.
+"""Line ends for readers that split text as `str.splitlines` does, and lone surrogates, which UTF-8 cannot encode.
 All other line ends are control characters, which JSON escapes."""
 
 
 class EncodedJSON(str):
-    """Text that is JSON already: `WireJSON` puts it into an array as it is."""
+    """Text that is already JSON; `WireJSON` inserts it into an array without encoding it again."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Whom a notification is for; never on the wire. Both `None` means everyone."""
+    """Recipients of a notification; never sent on the wire. Both fields `None` means everyone."""
 
     transport: str | None = None
     """`"sse"`, `"socketio"`, or `None` for both."""
@@ -45,37 +45,37 @@ EVERYONE = Targets()
 
 @dataclass(slots=True)
 class Notification:
-    """A notification with its place in the order and its stamps.
+    """A notification with its position in the order and its stamps.
 
-    Nobody changes it. Frozen, it would take twice as long to make, and everybody who is to get it waits for that.
+    It is never changed, but not frozen: creating a frozen one takes twice as long, and every recipient waits for it.
     """
 
     position: Position
     topic: str
     due_us: ServerUs
-    """When it should have been sent (server time base); every delay counts from here."""
+    """Moment at which it should have been sent (server time base); every delay counts from here."""
     sent_us: ServerUs
-    """When it was handed to the broker (server time base)."""
+    """Moment at which the broker got it (server time base)."""
     title: str
     body: str
     data: dict[str, Any] = field(default_factory=dict)
     targets: Targets = EVERYONE
     expires_us: ServerUs | None = None
-    """From then on it is no longer replayed; `None`: as long as history holds it."""
+    """Moment from which it is no longer replayed; `None`: it is replayed as long as history holds it."""
     offset: int = field(init=False, repr=False, compare=False)
     """The position's number."""
     id: str = field(init=False, repr=False, compare=False)
-    """The position as text: the SSE id and the Socket.IO offset."""
+    """The position as text, which is the SSE id and the Socket.IO offset."""
     json: EncodedJSON = field(init=False, repr=False, compare=False)
-    """The wire object, encoded once, when the notification is built."""
+    """The wire object, encoded once, when the notification is created."""
     json_bytes: int = field(init=False, repr=False, compare=False)
-    """Its length in UTF-8."""
+    """Length of `json` in UTF-8."""
 
     def __post_init__(self) -> None:
-        """Raises `Malformed` for data that JSON does not have, and `ValueError` for a stamp that is no integer."""
+        """Encode the wire object. Raises `Malformed` for data that JSON cannot hold, `ValueError` for a non-integer stamp."""
         self.offset = self.position.offset
         self.id = str(self.position)
-        # Of a text the encoder goes straight to C; of an object it makes itself a function first, for each call.
+        # Fields are encoded one by one: for a string the encoder runs in C, for an object it builds a closure per call.
         self.json = EncodedJSON(
             f'{{"id":{encode_json(self.id)},"offset":{self.offset:d},"topic":{encode_json(self.topic)},'
             f'"due_us":{self.due_us:d},"sent_us":{self.sent_us:d},"title":{encode_json(self.title)},'
@@ -85,10 +85,10 @@ class Notification:
 
 
 def encode_json(value: object) -> str:
-    """`value` as compact JSON: the only encoder of what clients receive.
+    """Encode `value` as compact JSON. Everything that clients receive is encoded here.
 
-    It can be encoded in UTF-8 and has no line separators, so that one `data:` line holds it in an event stream.
-    Raises `Malformed` for a number that is not finite, which JSON does not have, and for what is nested too deep.
+    The text can be encoded in UTF-8 and has no line separators, so that one `data:` line of an event stream holds it.
+    Raises `Malformed` for a number that is not finite, which JSON does not have, and for too deep nesting.
     """
     try:
         text = _ENCODER.encode(value)
@@ -100,7 +100,7 @@ def encode_json(value: object) -> str:
 
 
 def utf8_bytes(text: str) -> int:
-    """Length of `text` in UTF-8."""
+    """Return the length of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
 
 
@@ -109,13 +109,13 @@ def _escape(found: re.Match[str]) -> str:
 
 
 class WireJSON:
-    """The encoder in the form that python-socketio asks of a `json` module."""
+    """The encoder with the interface that python-socketio expects of a `json` module."""
 
     @staticmethod
     def dumps(value: object, **_options: object) -> str:
-        """`value` by the one encoder, whatever options the library would set.
+        """Encode `value` with `encode_json`; the library's options are ignored.
 
-        A notification comes as `EncodedJSON` in the array of an event: its bytes are taken, not made again.
+        A notification is an `EncodedJSON` in an event's array and is inserted without encoding it again.
         """
         if isinstance(value, list):
             parts = (each if isinstance(each, EncodedJSON) else encode_json(each) for each in value)
@@ -124,7 +124,7 @@ class WireJSON:
 
     @staticmethod
     def loads(text: str | bytes, **options: Any) -> Any:
-        """The standard decoder; NaN and Infinity, which it would take, are refused."""
+        """Decode with the standard decoder, but refuse NaN and Infinity, which it would accept."""
         return json.loads(text, parse_constant=_refuse_constant, **options)
 
 

@@ -1,4 +1,4 @@
-"""Which names a server goes by, against DNS rebinding: any site can point a name of its own at this machine."""
+"""Check of `Host` and `Origin` against DNS rebinding, in which a foreign site points its own name at this machine."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urllib.parse import urlsplit
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-"""Brackets hold an IPv6 address and nothing else (RFC 3986, section 3.2.2)."""
+"""Brackets contain only an IPv6 address (RFC 3986, section 3.2.2)."""
 
 
 def is_localhost(name: str) -> bool:
-    """Tell whether a name is loopback by definition (RFC 6761, section 6.3), in lower case and without a dot at its end."""
+    """Return True if a name is loopback by definition (RFC 6761, section 6.3). It is in lower case, without a final dot."""
     return name == "localhost" or name.endswith(".localhost")
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Tell whether a page of `origin` was served under `host`: the same name and port (RFC 6454, sections 4 and 5).
+    """Return True if `origin` and `host` have the same name and port (RFC 6454, sections 4 and 5).
 
-    The scheme is the origin's: a proxy may end TLS before us. It decides on the port where none is named.
+    A missing port is the default of the origin's scheme, since a proxy may terminate TLS in front of the server.
     """
     try:
         theirs, ours = urlsplit(origin), urlsplit(f"//{host}")
@@ -33,7 +33,7 @@ def is_same_origin(origin: str, host: str) -> bool:
 
 
 def name_of_origin(origin: str) -> str:
-    """The host's name in an `Origin`, in lower case; empty where there is none."""
+    """Return the host name in an `Origin`, in lower case; empty if there is none."""
     try:
         return urlsplit(origin).hostname or ""
     except ValueError:
@@ -41,10 +41,10 @@ def name_of_origin(origin: str) -> str:
 
 
 def is_our_host(host: str, allowed: Container[str]) -> bool:
-    """Whether a request with this `Host` was meant for us.
+    """Return True if a request with this `Host` is meant for this server.
 
-    IP literals, dotless names, `*.local` and `*.localhost` are nobody's in the public DNS; of others those that the
-    operator allowed, which are given in lower case.
+    IP literals, dotless names, `*.local` and `*.localhost` cannot belong to anybody in the public DNS. Other names must
+    be in `allowed`, which the operator sets, in lower case.
     """
     match = _HOST.fullmatch(host)
     if match is None:

@@ -1,4 +1,4 @@
-"""When each notification of a trial is due, and how its body is padded to the plan's length."""
+"""Due times of a trial's notifications, and padding of their bodies to the plan's payload length."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from app.core.errors import Malformed
 from app.core.notification import encode_json, utf8_bytes
 
 _FILLER = "Siar measures itself. "
-"""Plain ASCII without quotes or backslashes: one character is one byte in JSON."""
+"""Padding text: ASCII without quotes or backslashes, so that one character is one byte in JSON."""
 
 
 def due_us(start_us: int, rate_hz: float, i: int) -> int:
-    """When the notification number `i` is due: `start + i T`, rounded once, so that no error adds up.
+    """Return the due time of notification number `i`: `start + i T`, rounded once, so that errors do not accumulate.
 
-    A fixed schedule, never `sleep(T)`: a source that stalls must not hide its stall (measurement.md section 2).
+    The schedule is fixed, never `sleep(T)`, so that a stalled source cannot hide its stall (measurement.md section 2).
     """
     return start_us + round(i * 1_000_000 / rate_hz)
 
 
 def padded_body(wire: Mapping[str, object], *, payload_bytes: int) -> str:
-    """The body with which the encoded JSON object of `wire` is exactly `payload_bytes` long.
+    """Return the body that makes the encoded JSON object of `wire` exactly `payload_bytes` long.
 
-    `wire` is the notification's object as it will be sent, `id`, `offset` and stamps included; what it has as
-    `body` does not count. Raises `Malformed` when the rest alone is longer.
+    `wire` is the notification's object as it will be sent, `id`, `offset` and stamps included; its own `body` is
+    ignored. Raises `Malformed` if the rest alone is longer.
     """
     missing = payload_bytes - utf8_bytes(encode_json({**wire, "body": ""}))
     if missing < 0:

@@ -1,6 +1,6 @@
-"""A position in the one total order of notifications: `<epoch>.<offset>`, the same on every transport.
+"""Position in the total order of notifications: `<epoch>.<offset>`, the same on every transport.
 
-The epoch changes when history was lost, so that an offset of an old life is never taken for one of the new.
+The epoch changes when history is lost, so that an offset of the old history is never taken for one of the new.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _FORM = re.compile(r"([A-Za-z0-9_-]{1,32})\.(0|[1-9][0-9]{0,15})")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Everything up to and including `offset` has been seen."""
+    """A cursor in the order: everything up to and including `offset` has been seen."""
 
     epoch: str
-    """Names one unbroken life of a history."""
+    """Name of one history, from its creation until it is lost."""
 
     offset: int
-    """Rises by one for each notification over all topics; 0 stands before the first."""
+    """Number that rises by one for each notification over all topics; 0 is before the first."""
 
     def __str__(self) -> str:
         return f"{self.epoch}.{self.offset}"
 
 
 def parse_position(text: str) -> Position:
-    """The position that `text` writes; well-formed but stale or future ones are positions too.
+    """Parse a position. A well-formed position is accepted even if it is stale or in the future.
 
     Raises `MalformedPosition` for anything else.
     """
@@ -40,13 +40,13 @@ def parse_position(text: str) -> Position:
 
 
 UNKNOWN = Position("unknown", 0)
-"""Stands for text that is no position: no history knows it, so it is answered with a gap like any stale one."""
+"""Substitute for text that is no position. No history knows it, so a resume from it reports a gap, as for a stale one."""
 
 
 def position_or_unknown(text: str) -> Position:
-    """The position that a client says it holds; what is not one is `UNKNOWN`, never an error.
+    """Parse the position that a client claims to hold; text that is not one becomes `UNKNOWN`, never an error.
 
-    A 4xx would end an EventSource for good, and its id may come from whatever served this address before.
+    A 4xx would end an EventSource for good, and its id may come from another service that used this address before.
     """
     try:
         return parse_position(text)

@@ -1,4 +1,4 @@
-"""The path below which a proxy shows the service, as in `/siar`: what such a path may be."""
+"""Path prefix under which a proxy publishes the service, as in `/siar`, and the rules for it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ OWN_SEGMENTS = frozenset(
     {"admin", "api", "ca.crt", "events", "healthz", "metrics", "readyz"}
     | {"results", "screen", "selftest", "socket.io", "static", "version"}
 )
-"""First segments of the service's own paths. A prefix that begins with one could not be told from it."""
+"""First segments of the service's own paths. A prefix that begins with one would be ambiguous."""
 
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
-"""Segments that need no escape anywhere; a leading dot would let `..` in."""
+"""Segments that need no escaping anywhere; a leading dot is not allowed, since it would permit `..`."""
 
 CHARS_MAX = 200
 
 
 def clean_prefix(text: str) -> str | None:
-    """The prefix without a slash at its end, empty for the root of a host; `None` for what can be none."""
+    """Return the prefix without a final slash, empty for a host's root; `None` if `text` is not a valid prefix."""
     prefix = text.rstrip("/")
     if not prefix:
         return ""

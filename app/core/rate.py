@@ -1,4 +1,4 @@
-"""A rate that may be exceeded for a moment: the generic cell rate algorithm (ITU-T I.371, Annex A), one integer."""
+"""Rate limit with bursts: the generic cell rate algorithm (ITU-T I.371, Annex A), whose state is one number."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ import threading
 from collections import OrderedDict
 
 NETWORKS_MAX = 1024
-"""Networks whose rates are remembered; beyond it the one that asked longest ago is forgotten."""
+"""Networks whose rates are stored; beyond it the least recently used one is dropped."""
 
 
 class Rate:
-    """Allows `per_s` events in a second on average and `burst` at once. The time is the caller's."""
+    """Limit of `per_s` events per second on average, with bursts of `burst`. The caller passes the time."""
 
-    __slots__ = ("_pause_us", "_tolerance_us", "_would_be_us")
+    __slots__ = ("_interval_us", "_theoretical_us", "_tolerance_us")
 
     def __init__(self, *, per_s: float, burst: float) -> None:
         assert per_s > 0
         assert burst >= 1
-        self._pause_us = 1_000_000 / per_s
-        self._tolerance_us = self._pause_us * (burst - 1)
-        self._would_be_us = 0.0
-        """When the next event would come if all had come evenly."""
+        self._interval_us = 1_000_000 / per_s
+        self._tolerance_us = self._interval_us * (burst - 1)
+        self._theoretical_us = 0.0
+        """Theoretical arrival time: moment of the next event if all events were evenly spaced."""
 
     def wait_us(self, now_us: int) -> int:
-        """Counts an event and answers 0, or does not count it and answers how long to wait for the next try."""
-        ahead_us = self._would_be_us - now_us - self._tolerance_us
+        """Count an event and return 0, or do not count it and return the time to wait before the next try."""
+        ahead_us = self._theoretical_us - now_us - self._tolerance_us
         if ahead_us > 0:
             return int(ahead_us) + 1
-        self._would_be_us = max(self._would_be_us, now_us) + self._pause_us
+        self._theoretical_us = max(self._theoretical_us, now_us) + self._interval_us
         return 0
 
 
 class SharedRate:
-    """A rate for everybody together, and one for each network of addresses: nobody alone uses up what is for all."""
+    """Global rate limit combined with one per network, so that one network cannot use up the global quota."""
 
     def __init__(self, *, per_s: float, burst: float, network_per_s: float, network_burst: float) -> None:
         assert network_per_s < per_s
         assert network_burst < burst
         self._network_per_s = network_per_s
         self._network_burst = network_burst
-        self._everybody = Rate(per_s=per_s, burst=burst)
+        self._global = Rate(per_s=per_s, burst=burst)
         self._by_network: OrderedDict[str, Rate] = OrderedDict()
         self._lock = threading.Lock()
 
     def wait_us(self, network: str | None, now_us: int) -> int:
-        """As `Rate.wait_us`, for one who comes from `network`; `None`: who is not counted by that."""
+        """Same as `Rate.wait_us`, for a client in `network`; `None` applies only the global limit."""
         with self._lock:
-            # Its own first: whoever exceeds that takes nothing from the others.
+            # The network's limit first: a network that exceeds it uses nothing of the global quota.
             wait_us = 0 if network is None else self._rate_of(network).wait_us(now_us)
-            return wait_us or self._everybody.wait_us(now_us)
+            return wait_us or self._global.wait_us(now_us)
 
     def _rate_of(self, network: str) -> Rate:
         found = self._by_network.setdefault(

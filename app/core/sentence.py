@@ -1,4 +1,4 @@
-"""A sentence that can be said in another language too: by its code, and what fills its places."""
+"""A translatable sentence: English text with its catalogue key and the values of its placeholders."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 
 
 class Sentence(str):
-    """English text that knows where it came from: errors and notes carry it wherever they carry text."""
+    """English text with its catalogue key; it is used wherever an error or a note carries text."""
 
     __slots__ = ("code", "places")
 
     code: str
-    """Key of the catalogue, e.g. `refusal.room_full`; stable, for programs."""
+    """Key in the catalogue, e.g. `refusal.room_full`; stable, for programs."""
     places: Mapping[str, object]
-    """What its places are filled with, by name."""
+    """Values of its placeholders, by name."""
 
     def __new__(cls, text: str, code: str, places: Mapping[str, object]) -> Sentence:
-        """The English `text`, and how to say it anew."""
+        """Store the English `text` with the key and values from which it can be formatted in another language."""
         made = super().__new__(cls, text)
         made.code, made.places = code, dict(places)
         return made
 
 
 def parameters(places: Mapping[str, object]) -> dict[str, str | int | float]:
-    """What fills the places, as plain JSON values."""
+    """Return the placeholders' values as plain JSON values; `None` is left out."""
     return {
         name: value if isinstance(value, int | float) else str(value)
         for name, value in places.items()
@@ -32,15 +32,15 @@ def parameters(places: Mapping[str, object]) -> dict[str, str | int | float]:
     }
 
 
-def words_of(error: Exception) -> str:
-    """What an error says: a `Sentence` where it has a code."""
-    said = error.args[0] if error.args else None
-    return said if isinstance(said, Sentence) else str(error)
+def message_of(error: Exception) -> str:
+    """Return an error's message: a `Sentence` if it has a code, else its text."""
+    message = error.args[0] if error.args else None
+    return message if isinstance(message, Sentence) else str(error)
 
 
 def to_json(text: str) -> dict[str, Any]:
-    """What another process needs to say it again: code and places, sentences among them alike; else the text."""
+    """Encode a sentence for another process: its code and values, nested sentences included; else the plain text."""
     if not isinstance(text, Sentence):
         return {"text": text}
-    said = {name: to_json(value) for name, value in text.places.items() if isinstance(value, Sentence)}
-    return {"code": text.code, "parameters": parameters(text.places) | said}
+    nested = {name: to_json(value) for name, value in text.places.items() if isinstance(value, Sentence)}
+    return {"code": text.code, "parameters": parameters(text.places) | nested}

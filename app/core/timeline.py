@@ -1,4 +1,4 @@
-"""How a trial went second by second, beside its deliveries: CPU, connections, and what clients sent up."""
+"""Timeline of a trial in addition to its deliveries: CPU per second, connections, and clients' uploads."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CpuSecond:
-    """What was used in one second of the trial's CPU window, read from outside like the whole."""
+    """CPU use in one second of the trial's CPU window, read from outside of the server."""
 
     second: int
-    """0-based, from the window's beginning."""
+    """0-based number, from the window's beginning."""
     wall_s: float
-    """Its true length: whoever reads may wake late, and the last one may be shorter."""
+    """True length: the reader may wake late, and the last second may be shorter."""
     process_s: float | None
-    """The server's process tree, by its processes' nanosecond clocks; `None` where the platform has none."""
+    """CPU time of the server's process tree, from nanosecond clocks; `None` on platforms without them."""
     kernel_s: float
-    """The whole machine in the kernel: system, irq and softirq of all cores, in ticks of 10 ms."""
+    """CPU time of the whole machine in the kernel: system, irq and softirq of all cores, in ticks of 10 ms."""
     busy_s: float
-    """The whole machine, user time included, in ticks of 10 ms."""
+    """CPU time of the whole machine, user time included, in ticks of 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """One connection of a client's, from the call to connect; stamps on the client's own clock.
+    """One connection of a client, from the call to connect; stamps are on the client's own clock.
 
-    A client that lost its connection and came back has several.
+    A client that lost its connection and reconnected has several.
     """
 
     client: int
     place: int
-    """0 for the first."""
+    """0-based number among the client's connections."""
     began_us: float
     connected_us: float | None
-    """TCP stands; `None` when it never did."""
+    """Moment at which TCP was connected; `None` if it never was."""
     first_byte_us: float | None
-    """The first byte of the server's answer was read."""
+    """Moment at which the first byte of the server's answer was read."""
     ready_us: float | None
-    """The server had let the client in: from here on it is sent what is published."""
+    """Moment at which the server had accepted the client, which receives what is published from then on."""
     lost_us: float | None
-    """`None` when it stood until the end."""
+    """Moment at which the connection broke; `None` if it lasted until the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What a client sent during the trial."""
+    """One write of a client during the trial."""
 
     client: int
     at_us: float
-    """The client's own clock."""
+    """Moment on the client's own clock."""
     payload_bytes: int
-    """What was handed to TCP, headers of TCP and IP not counted."""
+    """Bytes written to TCP, without TCP and IP headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTimeline:
-    """What was recorded of one trial; a part that could not be is empty."""
+    """Timeline of one trial; a part that could not be recorded is empty."""
 
     cpu_seconds: tuple[CpuSecond, ...] = ()
     openings: tuple[Opening, ...] = ()
     uploads: tuple[Upload, ...] = ()
     uploads_known: bool = True
-    """Whether clients said what they sent: phones do not, and then nothing is not 0."""
+    """True if the clients reported their uploads. Phones do not, and then no upload does not mean 0 bytes."""

@@ -1,23 +1,23 @@
-"""Counters of several processes as those of one server."""
+"""Metrics of several processes, combined to those of one server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 Numbers = dict[str, list[tuple[tuple[str, ...], float]]]
-"""By metric: label values and the number."""
+"""Pairs of label values and number, by metric."""
 
 SAME_FOR_ALL = frozenset({"siar_notifications", "siar_uptime_seconds", "siar_file_descriptors_max"})
-"""What every process says of the whole, or of the same thing: the highest holds, not the sum."""
+"""Metrics that every process reports for the whole server; the maximum counts, not the sum."""
 
 GAUGES = frozenset(
     {"siar_connections", "siar_connection_paths", "siar_admitted_connections", "siar_processes"}
 )
-"""What a process takes with it when it ends."""
+"""Metrics of a process's present state, which end with the process."""
 
 
 def total(processes: Iterable[Mapping[str, Iterable[Iterable[object]]]]) -> Numbers:
-    """All processes together. Takes numbers as JSON gives them back, too."""
+    """Combine the metrics of all processes. The input may come from JSON, with lists in place of tuples."""
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for numbers in processes:
         for name, rows in numbers.items():
@@ -29,6 +29,6 @@ def total(processes: Iterable[Mapping[str, Iterable[Iterable[object]]]]) -> Numb
     return {name: sorted(rows.items()) for name, rows in found.items()}
 
 
-def of_the_ended(numbers: Numbers) -> Numbers:
-    """What is left of processes that have ended: what they had counted."""
+def counters_only(numbers: Numbers) -> Numbers:
+    """Keep the counters, which remain valid after their process has ended."""
     return {name: rows for name, rows in numbers.items() if name not in GAUGES | SAME_FOR_ALL}

@@ -1,4 +1,4 @@
-"""What is known of a trial when it is over: the record that the store keeps and the analysis reads."""
+"""Record of a finished trial, which the store keeps and the analysis reads."""
 
 from __future__ import annotations
 
@@ -15,104 +15,104 @@ from app.core.timeline import TrialTimeline
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """What the server's process tree used between two edges of a trial, read from outside."""
+    """CPU use of the server's process tree between two edges of a trial, read from outside of the server."""
 
     wall_s: float
     """Time between the two edges."""
     user_s: float
-    """psutil `cpu_times`, 10 ms ticks; show it, do not test it."""
+    """User time from psutil's `cpu_times`, in 10 ms ticks: fit for display, too coarse for tests."""
     system_s: float
     total_s: float
-    """Sum of the processes' nanosecond CPU clocks; psutil's user + system where there is no such clock."""
+    """Sum of the processes' nanosecond CPU clocks; psutil's user + system on platforms without such clocks."""
     total_is_ns: bool
-    """Whether `total_s` came from the nanosecond clock."""
+    """True if `total_s` comes from nanosecond clocks."""
     machine_busy_s: float
     """User, system, irq and softirq seconds of all cores of the machine (psutil `cpu_times`)."""
     cores: int
     voluntary_switches: int
     involuntary_switches: int
     rss_bytes: int
-    """Resident memory of the tree at the end."""
+    """Resident memory of the process tree at the end."""
     cpu_percent_before: float | None
-    """The machine's `cpu_percent` from the edge before to the first edge: a moment, and no baseline."""
+    """The machine's `cpu_percent` from the previous edge to the first one: a momentary value, not a baseline."""
     cpu_percent_after: float | None
-    """The machine's `cpu_percent` between the two edges, by the published study's meter."""
+    """The machine's `cpu_percent` between the two edges, the meter of the published study."""
 
 
 class Severity(StrEnum):
-    """What a warning does to the figures."""
+    """Effect of a warning on the figures."""
 
     VOID = "void"
-    """The trial is invalid: its block is left out and repeated."""
+    """The trial is invalid: its block is excluded and repeated."""
     NOTE = "note"
-    """To be read; the figures stand."""
+    """The figures remain valid; the reader should know of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialWarning:
-    """A typed warning: what was seen, and what to do about it."""
+    """A typed warning: the observation, and advice on it."""
 
     code: str
     """Stable name, e.g. `source_late`."""
     severity: Severity
     text: str
-    """A sentence with the figure."""
+    """Sentence with the observed figure."""
     advice: str
-    """A sentence with the next step."""
+    """Sentence with the next step."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """A finished trial with everything that was measured in it."""
+    """A finished trial with all its measurements."""
 
     spec: TrialSpec
     started_us: int
     ended_us: int
-    """Server time base; edges of the CPU window."""
+    """Start and end are the edges of the CPU window, in the server's time base."""
     published: int
-    """Notifications that the source published, warm-up included."""
+    """Number of notifications that the source published, warm-up included."""
     source_lag_us: tuple[int, ...] = ()
     """sent - due of each measured notification, in order."""
     deliveries: Sequence[Delivery] = ()
-    """One row per client and expected notification, warm-up included, duplicates as extra rows. From a store they are
-    columns (`columns.py`), which compare equal to a tuple of the same rows."""
+    """One row per client and expected notification, warm-up included; duplicates are extra rows. Loaded from a store they
+    are columns (`columns.py`), which compare equal to a tuple of the same rows."""
     cpu: CpuUse | None = None
     client_loop_lag_ms_p99: float | None = None
-    """How late the clients' own loop was: an error of the instrument."""
+    """Lateness of the clients' event loop, which is an error of the instrument."""
     client_cpu_s: float | None = None
     """CPU seconds of the clients' process in the window."""
     disconnects: int = 0
     disturbances: int = 0
-    """Requests that the server answered during the trial beside the transport under test."""
+    """Number of requests during the trial that did not belong to the transport under test."""
     completed: bool = True
-    """Whether the trial ran to its end."""
+    """True if the trial ran to its end."""
     instrument: InstrumentRecord | None = None
-    """What the server recorded of its connections; `None` when that was not asked for."""
+    """The server's record of its connections; `None` if the instrument was off."""
     course: TrialTimeline | None = None
-    """How it went second by second; `None` where that was not recorded."""
+    """Timeline of the trial; `None` if it was not recorded."""
     participants: tuple[int, ...] = ()
-    """Phones that took part, by `Delivery.client`; empty for built-in clients, which are 0 to the count."""
+    """Phones that took part, by `Delivery.client`; empty for built-in clients, which are numbered from 0."""
     conducts: tuple[LifecycleReport, ...] = ()
-    """What the participants said of themselves, by client; one that said nothing is not there."""
+    """Lifecycle reports of the participants, by client; a participant without a report is missing."""
     display_ms: Sequence[float] = field(default=(), compare=False)
-    """From receipt to paint of each measured arrival that a visible page showed; empty for built-in clients. What phones
-    posted for it lies beside the deliveries, and so it is no part of what makes two records equal."""
+    """Time from receipt to paint of each measured arrival that a visible page showed; empty for built-in clients. It is
+    read from the phones' posts, not from the deliveries, and so it does not count when records are compared."""
     warnings: tuple[TrialWarning, ...] = field(default_factory=tuple)
-    """What the runner saw while it ran; the analysis adds its own."""
+    """Warnings of the runner; the analysis adds its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as the analysis takes it: plan, conditions and trials, from the store or straight from the runner."""
+    """A run as input of the analysis: plan, conditions and trials, from the store or directly from the runner."""
 
     id: str
     started: str
     """ISO 8601, UTC."""
     complete: bool
-    """False when the run was stopped or the runner died."""
+    """False if the run was stopped or the runner died."""
     plan: Plan
     conditions: dict[str, object]
     """Versions, CPU model, governor, kernel, browser, settings, git commit."""
     trials: tuple[TrialRecord, ...]
     simulated: bool = True
-    """Whether the clients were programs: built-in ones, or phones that call themselves simulated."""
+    """True if the clients were programs: built-in ones, or phones that label themselves as simulated."""

@@ -1,7 +1,7 @@
-"""Units of time that a type checker keeps apart: microseconds of two clocks, which have nothing in common but their length.
+"""Types for moments on two clocks in microseconds, so that a type checker prevents mixing them.
 
-A plain number is neither: whoever computes a moment says which clock it is of, as in `ServerUs(now_us + ttl_us)`. A
-duration is a plain `int`, and so is the difference of two moments.
+A computed moment must name its clock, as in `ServerUs(now_us + ttl_us)`. A duration, such as the difference of two
+moments, is a plain `int`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NewType
 
 ServerUs = NewType("ServerUs", int)
-"""A moment in the server's time base (`clock.now_us`): microseconds since the Unix epoch as it was believed at start."""
+"""A moment in the server's time base (`clock.now_us`): microseconds since the Unix epoch as known at start."""
 
 MonotonicUs = NewType("MonotonicUs", int)
-"""A moment of CLOCK_MONOTONIC (`clock.monotonic_us`), microseconds: since this machine started, and of no other machine."""
+"""A moment of CLOCK_MONOTONIC (`clock.monotonic_us`): microseconds since this machine started; not valid on others."""

@@ -1,3 +1,3 @@
-"""The version of Siar, in one place."""
+"""Version of Siar."""
 
 VERSION = "0.1.0"

@@ -43,7 +43,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from app import clock
-from app.core.forwarded import exempt_from_shares
+from app.core.forwarded import exempt_from_limits
 from app.core.network_of import network_of
 from app.core.our_host import is_our_host
 from app.core.units import ServerUs
@@ -159,7 +159,7 @@ class ClockServer:
         """Open connections with their clients' networks."""
         self._held: Counter[str] = Counter()
         """Number of connections by client network."""
-        self._is_exempt = exempt_from_shares(trusted_proxies)
+        self._is_exempt = exempt_from_limits(trusted_proxies)
         self._next_sweep: asyncio.TimerHandle | None = None
 
     def enter(self, connection: ClockConnection, address: str) -> bool:

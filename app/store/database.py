@@ -1,4 +1,4 @@
-"""A connection to a run's SQLite file: how it is opened, how it is written, and how its errors become sentences."""
+"""Connection to a run's SQLite file: opening, transactions, consistent reading, and errors as readable sentences."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from app.i18n import refusal
 T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 10.0
-"""A reader of a WAL database never makes the writer wait longer than a checkpoint."""
+"""Time limit for a lock; a reader of a WAL database blocks the writer no longer than a checkpoint takes."""
 
 READS_MAX = 3
-"""Somebody's deletion writes twice at most."""
+"""Attempts to read a file undisturbed; a deletion writes at most twice."""
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """All of what is done inside, or nothing. Raises `StoreError` when the file cannot be written."""
-    with written(path):
+    """Run the block in a transaction, which is rolled back on any error. Raises `StoreError` if the file cannot be written."""
+    with reporting_write_errors(path):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            # SQLite itself rolls back when the disk is full; then there is nothing left to roll back.
+            # When the disk is full SQLite rolls back itself, and this statement fails.
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
@@ -36,8 +36,8 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def written(path: Path) -> Iterator[None]:
-    """What a full disk makes SQLite say, as a `StoreError` that names the file."""
+def reporting_write_errors(path: Path) -> Iterator[None]:
+    """Convert SQLite's errors in the block, such as a full disk, to a `StoreError` that names the file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -45,15 +45,15 @@ def written(path: Path) -> Iterator[None]:
 
 
 def quoted(columns: Iterable[str]) -> str:
-    """Column names as SQL: quoted, because `offset` is a word of SQL."""
+    """Return column names as SQL, quoted, because `offset` is a keyword."""
     return ", ".join(f'"{name}"' for name in columns)
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """Autocommit; transactions are written out above. A reader where no WAL is looks into none, and takes no lock.
+    """Open the file in autocommit mode. A reader of a file without WAL opens it as immutable and takes no lock.
 
-    Otherwise it could not read from a read-only medium; and elsewhere it would leave a WAL, and make the run younger. What
-    reads for long does so `undisturbed`.
+    Otherwise it could not read from a read-only medium, and elsewhere it would create a WAL, which changes the age of
+    the run. A long read of an immutable file must use `read_consistently`.
     """
     mode = "rwc" if write else "ro"
     if not write and not wal_of(path).exists():
@@ -64,7 +64,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     if write:
         try:
-            # A crash of the runner loses nothing that was committed; a power cut may lose the last trials.
+            # A crash of the runner loses no committed data; a power failure may lose the last trials.
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -72,10 +72,10 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     return connection
 
 
-def undisturbed(path: Path, read: Callable[[], T]) -> T:
-    """What `read` makes of the file, again where somebody wrote into it meanwhile: it takes no lock where no WAL is.
+def read_consistently(path: Path, read: Callable[[], T]) -> T:
+    """Call `read`, and repeat it if another process wrote to the file meanwhile; without a WAL a reader takes no lock.
 
-    Raises `Conflict` when that never ends, and what `read` raises.
+    Raises `Conflict` after `READS_MAX` disturbed attempts, and any error of an undisturbed `read`.
     """
     for _ in range(READS_MAX):
         is_locked, before = wal_of(path).exists(), _mark(path)
@@ -91,9 +91,9 @@ def undisturbed(path: Path, read: Callable[[], T]) -> T:
 
 
 def has_writer(path: Path) -> bool:
-    """Whether a process has it open, which it shares its lock with. One that was left by a dead writer is tidied up."""
+    """Return True if another process has the file open for writing. The WAL of a dead writer is cleaned up."""
     if not wal_of(path).exists():
-        return False  # There is one for as long as a writer is.
+        return False  # A writer keeps a WAL for as long as it has the file open.
     try:
         with contextlib.closing(
             sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
@@ -102,18 +102,21 @@ def has_writer(path: Path) -> bool:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        # What is above the last byte says more of why.
+        # The lowest byte is the primary error code; the rest details it.
         return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
     return False
 
 
 def wal_of(path: Path) -> Path:
-    """Where SQLite writes first while somebody has the file open."""
+    """Return the path of the file's write-ahead log."""
     return path.with_name(path.name + "-wal")
 
 
 def _mark(path: Path) -> tuple[int, int] | None:
-    """What changes with the content; not its time, which `store/archive/trash.py` sets back. `None`: the run was moved away."""
+    """Return a value that changes with the content; `None` if the run was moved away.
+
+    The modification time is not used, because `store/archive/trash.py` sets it back.
+    """
     try:
         found = path.stat()
     except OSError:
@@ -122,7 +125,7 @@ def _mark(path: Path) -> tuple[int, int] | None:
 
 
 def remove(path: Path) -> None:
-    """Delete the file and what SQLite keeps beside it. Raises `OSError`."""
+    """Delete the database with its WAL and shared-memory file. Raises `OSError`."""
     for ending in ("-wal", "-shm", ""):
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
@@ -131,12 +134,12 @@ NOT_AS_WRITTEN = (
     *(sqlite3.Error, ValueError, LookupError, TypeError, AttributeError),
     *(OverflowError, RecursionError, Malformed),
 )
-"""What decoding raises for what no runner wrote."""
+"""Exceptions that decoding raises for content that no runner wrote."""
 
 
 @contextlib.contextmanager
-def in_words(path: Path, *, name: str | None = None) -> Iterator[None]:
-    """What a damaged file makes SQLite or the decoders say, as a `StoreError` that names the file by `name` or path."""
+def reporting_damage(path: Path, *, name: str | None = None) -> Iterator[None]:
+    """Convert errors of SQLite and decoders in the block to a `StoreError` that names the file by `name` or path."""
     try:
         yield
     except NOT_AS_WRITTEN as error:

@@ -1,7 +1,7 @@
-"""Whether the values of a run's tables can be what a runner wrote: SQLite itself lets anything in.
+"""Check of the types and ranges of a run's values, which SQLite itself does not enforce.
 
-Without it a disk's or a stranger's wrong value comes out as a `TypeError` from the middle of the analysis, and the
-two-billionth client as a machine without memory.
+Without it, a wrong value from a faulty disk or a foreign archive would cause a `TypeError` in the middle of the analysis,
+and a client number in the billions would exhaust the memory.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import sqlite3
 from app.core.plan.scenario import CLIENTS_MAX
 from app.store.database import quoted
 
-OF_THEIR_OWN = {"delivery": ("client",), "accepted": ()}
-"""Tables of millions of rows, whose readers (delivery_rows.py, instrument_rows.py) take them into arrays of one type; and
-which of their columns are looked at all the same."""
+CHECKED_COLUMNS = {"delivery": ("client",), "accepted": ()}
+"""Columns to check of tables with millions of rows. Their other columns are read into typed arrays (`rows.py`), which
+check the types; all columns of other tables are checked."""
 
 KINDS = {"INTEGER": ("integer",), "REAL": ("real", "integer"), "TEXT": ("text",)}
+"""Storage classes of SQLite that a declared type allows."""
 
 RANGES = {
     "client": (0, CLIENTS_MAX - 1),
@@ -23,20 +24,20 @@ RANGES = {
     "cores": (1, 100_000),
     "wall_s": (1e-9, 1e9),
 }
-"""By the column's name: things are counted up to these numbers, or divided by them."""
+"""Allowed range by column name, for values that size arrays or divide."""
 
 REAL_MAX = 1e300
-"""Beyond it a number is infinite, or is so after the first sum."""
+"""Largest allowed number; a larger one is infinite, or becomes so in the first sum."""
 
 
 def check(database: sqlite3.Connection) -> None:
-    """Raises `ValueError` that names the first table and column with a value of another type or out of its range."""
+    """Raise `ValueError`, which names table and column, for the first value of a wrong type or out of its range."""
     names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
     for (table,) in names:
         columns = {
             row["name"]: _wrong(row)
             for row in database.execute(f"PRAGMA table_info({quoted([table])})")
-            if row["name"] in OF_THEIR_OWN.get(table, (row["name"],))
+            if row["name"] in CHECKED_COLUMNS.get(table, (row["name"],))
         }
         if table.startswith("sqlite_") or not columns:
             continue
@@ -49,7 +50,7 @@ def check(database: sqlite3.Connection) -> None:
 
 
 def _wrong(column: sqlite3.Row) -> str:
-    """An expression that is 1 for a value that the column may not have."""
+    """Return an SQL expression that is 1 for a value that the column may not have."""
     name, kind = quoted([column["name"]]), column["type"]
     kinds = [*KINDS[kind], *(() if column["notnull"] or column["pk"] else ("null",))]
     wrong = f"typeof({name}) NOT IN ({', '.join(repr(each) for each in kinds)})"

@@ -1,7 +1,7 @@
-"""Which folders are runs that Siar made: only these are ever moved, swept or edited.
+"""Recognition of run folders that Siar made; only these are ever moved, swept or edited.
 
-A run is told by its database, whose header carries our application id; before that is there, by a mark that is written
-when the folder is made. A folder of which neither is so is somebody else's, whatever its name.
+A run is recognised by its database, whose header contains our application id, or, before that exists, by a mark that
+is written when the folder is made. A folder without either is foreign, whatever its name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _HEAD_BYTES = 4096
 _WAL_FRAME_AT = 32
 _FRAME_HEAD_BYTES = 24
 _ID_AT = slice(68, 72)
-"""The application id in a database's first page."""
+"""Position of the application id in a database's first page."""
 _ID = schema.APPLICATION_ID.to_bytes(4, "big")
 
 
 def make_folder(folder: Path) -> None:
-    """The folder of a run, marked as ours when it was made here; one that is there stays whose it was. Raises `OSError`."""
+    """Make and mark the folder of a run; an existing folder is left unmarked. Raises `OSError`."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -34,14 +34,14 @@ def make_folder(folder: Path) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """A file that is not there yet. Raises `OSError`, `FileExistsError` for one that is."""
+    """Write a new file. Raises `OSError`, and `FileExistsError` if it exists."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
 
 
 def is_run(folder: Path) -> bool:
-    """Tell whether Siar made this folder. A link and a folder that cannot be read are not ours."""
+    """Return True if Siar made this folder. A link and an unreadable folder count as foreign."""
     if folder.is_symlink():
         return False
     database = _head(folder / FILE_NAME)
@@ -53,19 +53,19 @@ def is_run(folder: Path) -> bool:
 
 
 def holds(path: Path, content: bytes) -> bool:
-    """Tell whether the path is a regular file with exactly this content."""
+    """Return True if the path is a regular file with exactly this content."""
     return _head(path) == content
 
 
 def _first_page_in_log(path: Path) -> bytes:
-    """The first page that a write-ahead log has: a runner that was killed may have left its database there alone."""
+    """Return the first page in a write-ahead log; a killed runner may have left its database only there."""
     log = _head(path)
     page = log[_WAL_FRAME_AT + _FRAME_HEAD_BYTES :]
     return page if log[_WAL_FRAME_AT : _WAL_FRAME_AT + 4] == (1).to_bytes(4, "big") else b""
 
 
 def _head(path: Path) -> bytes:
-    """A regular file's beginning; nothing of a link, a pipe, or what cannot be read."""
+    """Read the beginning of a regular file; empty for a link, a pipe or an unreadable file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

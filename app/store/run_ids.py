@@ -1,4 +1,4 @@
-"""How runs are named and dated."""
+"""Ids and start times of new runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from app import clock
 
 
 def new_run_id() -> str:
-    """An id that sorts by time and that two runs in one second do not share: `2026-11-21T10-40-07-a1b2`."""
+    """Create an id that sorts by time and differs for two runs in the same second: `2026-11-21T10-40-07-a1b2`."""
     return f"{clock.timestamp(clock.now_us())}-{secrets.token_hex(2)}"
 
 
 def utc_now() -> str:
-    """Now as ISO 8601, UTC, whole seconds."""
+    """Return the present moment as ISO 8601, UTC, whole seconds."""
     date, _, time = clock.timestamp(clock.now_us()).partition("T")
     return f"{date}T{time.replace('-', ':')}Z"

@@ -1,24 +1,24 @@
-"""The schema of a run's database, with its history.
+"""Schema of a run's database, with its version history.
 
-Tables are append-only, and triggers hold everyone to it: what was measured is never changed, and deleted only when
-the phone that measured it asks (`forget.py`). Times are
-microseconds; a column has the name of the field that it keeps (`app/core/delivery.py`, `app/core/trial.py`).
+Tables are append-only, which triggers enforce: measurements are never changed, and deleted only on request of the
+owner of the phone that made them (`device_rows.py`). Times are microseconds. A column has the name of the field that
+it stores (`app/core/delivery.py`, `app/core/trial.py`).
 
     version 1   run, ending, trial, published, delivery, cpu, clock_probe, client_batch, client_sample, spool_read
-    version 2   and instrument, connection, accepted, tcp_info: what the server recorded of its connections
-    version 3   and participant, conduct: which phones took part in a trial and how they behaved; delivery and
-                client_sample have `lifecycle`, client_batch has `conduct` as it was posted
-    version 4   and course, cpu_second, opening, upload: how a trial went second by second
-    version 5   conduct has `wall_ahead_us`: where a phone's wall clock stood, by which the published study measured
+    version 2   adds instrument, connection, accepted, tcp_info: the server's record of its connections
+    version 3   adds participant, conduct: the phones of a trial and their lifecycle reports; `lifecycle` in delivery
+                and client_sample; `conduct` in client_batch, as it was posted
+    version 4   adds course, cpu_second, opening, upload: the timeline of a trial
+    version 5   adds `wall_ahead_us` in conduct: a phone's wall clock, with which the published study measured
 """
 
 from __future__ import annotations
 
 APPLICATION_ID = 0x53494152
-"""`PRAGMA application_id`, "SIAR": tells a run's database from any other SQLite file."""
+"""`PRAGMA application_id`, "SIAR": distinguishes a run's database from other SQLite files."""
 
 VERSION = 5
-"""`PRAGMA user_version`. A reader knows all versions up to its own and refuses newer ones; a writer brings the file up to it."""
+"""`PRAGMA user_version`. A reader supports all versions up to its own and refuses newer ones; a writer upgrades the file."""
 
 TABLES = {
     "run": """
@@ -220,7 +220,7 @@ SINCE = {
     **dict.fromkeys(("participant", "conduct"), 3),
     **dict.fromkeys(("course", "cpu_second", "opening", "upload"), 4),
 }
-"""The version that brought a table; the others were there from the first."""
+"""Version that added a table; the others exist since version 1."""
 
 ADDED = {
     "delivery": {"lifecycle TEXT NOT NULL DEFAULT 'visible'": 3},
@@ -228,7 +228,7 @@ ADDED = {
     "client_batch": {"conduct TEXT": 3},
     "conduct": {"wall_ahead_us REAL": 5},
 }
-"""Columns that came to a table later, with the version that brought them: last, or where `<added>` stands."""
+"""Columns that were added to a table later, with their version; they are last, or at the place of `<added>`."""
 
 INSTRUMENT_SINCE = 2
 CONDUCT_SINCE = 3
@@ -242,19 +242,19 @@ INDEXES = (
 
 
 def statements(version: int = VERSION) -> list[str]:
-    """What makes an empty database one of this version."""
+    """Return the statements that create the schema of a version in an empty database."""
     return [f"PRAGMA application_id = {APPLICATION_ID}", *_step(0, version), *INDEXES, _is(version)]
 
 
 def upgrade(version: int) -> list[str]:
-    """What makes a database of an older version one of the newest; nothing that is there changes."""
+    """Return the statements that upgrade an older database to the newest version; existing rows do not change."""
     return [*_step(version, VERSION), _is(VERSION)] if version < VERSION else []
 
 
 def _step(older: int, newer: int) -> list[str]:
-    """The tables that came between two versions, with their guards, and the columns that came to older ones."""
+    """Return the statements for tables added between two versions, their triggers, and columns added to older tables."""
     names = [name for name in TABLES if older < SINCE.get(name, 1) <= newer]
-    # Written as ALTER TABLE leaves it, so that an upgraded file and a new one say the same.
+    # The text equals the result of ALTER TABLE, so that upgraded and new files have the same schema.
     created = [f"CREATE TABLE {name} ({_columns(name, newer)})" for name in names]
     widened = [
         f"ALTER TABLE {name} ADD COLUMN {column}"
@@ -262,13 +262,13 @@ def _step(older: int, newer: int) -> list[str]:
         if name not in names
         for column in _added(name, older, newer)
     ]
-    guards = [
+    triggers = [
         f"CREATE TRIGGER {name}_no_{verb.lower()} BEFORE {verb} ON {name} "
         "BEGIN SELECT RAISE(ABORT, 'the tables of a run are append-only'); END"
         for name in names
         for verb in ("UPDATE", "DELETE")
     ]
-    return [*created, *widened, *guards]
+    return [*created, *widened, *triggers]
 
 
 def _columns(table: str, newer: int) -> str:

@@ -1,7 +1,7 @@
-"""From the spool that the server writes into the store: each batch once, whatever is read twice.
+"""Import of the server's spool of posted batches into the store, each batch exactly once.
 
-The server appends one JSON line per accepted batch to `spool.jsonl`. How far it was read is kept in the store, in
-the same transaction as what was read. A last line without its end is still being written: it waits.
+The server appends one JSON line per accepted batch to `spool.jsonl`. The position up to which it was read is stored in
+the same transaction as the batches. A last line without its end is still being written and is left for the next import.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from app.store.store import ClientBatch, StampedProbe, Store
 FILE_NAME = "spool.jsonl"
 
 READ_BYTES_MAX = 4 * 1024 * 1024
-"""Taken in at once; a line is at most a delivery batch of 32 KB with its envelope."""
+"""Bytes to read at once; a line is at most a batch of 32 KB with its envelope."""
 
 
 def ingest(store: Store) -> int:
-    """Take in what the spool of the store's folder holds by now; how many batches were new."""
+    """Import the unread part of the spool in the store's folder; return how many batches were new."""
     path = store.folder / FILE_NAME
     count = 0
     while (read := _next_lines(path, store.spool_position_bytes())) is not None:
@@ -34,7 +34,7 @@ def ingest(store: Store) -> int:
 
 
 def batch_of(line: bytes) -> ClientBatch | None:
-    """The batch of one line; `None` for a line that is none (the server checks before it writes)."""
+    """Parse the batch of one line; `None` if the line is malformed (the server validates before it writes)."""
     try:
         entry = msgspec.json.decode(line)
         batch = entry["batch"]
@@ -58,13 +58,13 @@ def batch_of(line: bytes) -> ClientBatch | None:
 
 
 def _probes(device: str, batch: dict[str, Any]) -> Iterator[StampedProbe]:
-    """A clock that a phone began anew is another timebase to whoever reads it, as one of a server started anew is."""
-    for begun_count, *stamps in batch.get("probes") or ():
-        yield StampedProbe(device, f"{batch.get('timebase')}.{begun_count}", Probe(*map(float, stamps)))
+    """Parse a batch's probes. Each restart of a phone's clock counts as a new time base, as a restart of the server does."""
+    for restart_count, *stamps in batch.get("probes") or ():
+        yield StampedProbe(device, f"{batch.get('timebase')}.{restart_count}", Probe(*map(float, stamps)))
 
 
 def _next_lines(path: Path, position_bytes: int) -> tuple[list[bytes], int] | None:
-    """Whole lines behind the position, and the position behind them; `None` when there are none."""
+    """Read complete lines from the position on, and return them with the next position; `None` if there are none."""
     try:
         with path.open("rb") as spool:
             spool.seek(position_bytes)

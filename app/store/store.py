@@ -1,7 +1,7 @@
-"""A run's folder and its database: one writer, append-only, readable at any moment.
+"""Store of a run: a folder with an append-only database that one process writes and any number read at any time.
 
-A trial is written in one transaction when it is over, so that a runner which dies loses the trial in progress and
-nothing else. A run is complete only once `finish` was called. WAL lets readers look on while it is written.
+A finished trial is written in one transaction, so that a runner that dies loses only the trial in progress. A run is
+complete only after `finish`. WAL mode permits reading during writing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,10 @@ from typing import Any, Self
 from app.core.clocksync.sync import Probe
 from app.core.errors import Conflict, StoreError
 from app.core.plan.scenario import plan_from_json, plan_sha256, plan_to_json
-from app.core.trial import CpuUse, RunRecord, TrialRecord
+from app.core.trial import RunRecord, TrialRecord
 from app.i18n import refusal
-from app.store import (
-    database,
-    delivery_rows,
-    display_rows,
-    instrument_rows,
-    integrity,
-    lifecycle_rows,
-    rows,
-    schema,
-    timeline_rows,
-)
-from app.store.stored import (
+from app.store import database, integrity, rows, schema
+from app.store.records import (
     BATCH_COLUMNS,
     SAMPLE_COLUMNS,
     ClientBatch,
@@ -47,16 +37,16 @@ FILE_NAME = "run.sqlite"
 
 @dataclass(slots=True)
 class Store:
-    """A run's database. One process writes; any number read."""
+    """Open database of a run. One process writes; any number read."""
 
     folder: Path
     _database: sqlite3.Connection = field(repr=False)
 
     @classmethod
     def create(cls, folder: Path, head: RunHead, *, folder_exists: bool = False) -> Self:
-        """A new run in a new folder. Raises `Conflict` when the folder exists already, `StoreError` without room for it.
+        """Create a run. Raises `Conflict` if the folder exists already, `StoreError` if it cannot be made.
 
-        `folder_exists`: somebody else made the folder for this run, and only a database in it is a conflict.
+        `folder_exists`: the folder was already made for this run, and only a database in it is a conflict.
         """
         path = folder / FILE_NAME
         with contextlib.ExitStack() as on_failure:
@@ -70,9 +60,9 @@ class Store:
                 raise Conflict(f"The run folder {folder} exists already.") from None
             except OSError as error:
                 raise StoreError(f"The run folder {folder} cannot be made: {error.strerror}.") from error
-            # Half a store would be found later, and taken for a damaged run.
+            # On failure everything is removed; half a store would later be taken for a damaged run.
             on_failure.callback(database.remove, path)
-            with database.written(path):
+            with database.reporting_write_errors(path):
                 connection = database.connect(path, write=True)
                 on_failure.callback(connection.close)
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -83,14 +73,17 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, *, write: bool = False) -> Self:
-        """The run in `folder`. Raises `StoreError` when it is damaged, foreign, or of a newer version."""
+        """Open the run in `folder`. Raises `StoreError` if it is damaged, foreign, or of a newer version.
+
+        With `write` an older file is upgraded to the present version.
+        """
         path = folder / FILE_NAME
         if not path.is_file():
             raise StoreError(refusal("run_database_missing", folder=folder, file=FILE_NAME))
         with contextlib.ExitStack() as on_failure:
-            with database.in_words(path):
+            with database.reporting_damage(path):
                 connection = database.connect(path, write=write)
-                # What is refused is let go of at once, not when the memory is next tidied up.
+                # A refused file is closed at once, not at the next garbage collection.
                 on_failure.callback(connection.close)
                 application, version = (
                     connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -111,31 +104,34 @@ class Store:
         return store
 
     def add_trial(self, record: TrialRecord, *, published: Sequence[Published] = ()) -> None:
-        """Append a finished trial, all of it or nothing."""
+        """Append a finished trial in one transaction."""
         trial = record.spec.index
         values = rows.trial_values(record)
         with self._transaction():
             self._insert("trial", [tuple(values.values())], tuple(values))
             self._insert("published", [(trial, *astuple(each)) for each in published])
-            self._insert("delivery", delivery_rows.values(trial, record.deliveries))
+            self._insert("delivery", rows.delivery_values(trial, record.deliveries))
             if record.cpu is not None:
                 self._insert("cpu", [(trial, *astuple(record.cpu))])
             if record.instrument is not None:
-                for table, found in instrument_rows.values(trial, record.instrument):
+                for table, found in rows.instrument_values(trial, record.instrument):
                     self._insert(table, found)
             if record.course is not None:
-                for table, found in timeline_rows.values(trial, record.course):
+                for table, found in rows.timeline_values(trial, record.course):
                     self._insert(table, found)
             self._insert("participant", [(trial, client) for client in record.participants])
-            self._insert("conduct", (lifecycle_rows.values(trial, each) for each in record.conducts))
+            self._insert("conduct", (rows.lifecycle_values(trial, each) for each in record.conducts))
 
     def add_probes(self, probes: Iterable[StampedProbe]) -> None:
-        """Append clock probes, as they were taken."""
+        """Append clock probes in the order in which they were taken."""
         with self._transaction():
             self._insert("clock_probe", map(_probe_values, probes))
 
     def add_batches(self, batches: Iterable[ClientBatch], *, spool_position_bytes: int | None = None) -> int:
-        """Append posted arrivals, each batch once however often it comes; how many were new."""
+        """Append posted batches of arrivals and return how many were new; a repeated batch is ignored.
+
+        `spool_position_bytes`: how far the spool was read, recorded in the same transaction.
+        """
         count = 0
         with self._transaction():
             for batch in batches:
@@ -145,21 +141,21 @@ class Store:
         return count
 
     def spool_position_bytes(self) -> int:
-        """How far the run's spool has been taken in."""
+        """Return how far the run's spool has been read into the store."""
         row = self._database.execute("SELECT max(position_bytes) FROM spool_read").fetchone()
         return row[0] or 0
 
     def finish(self, *, ended: str, conditions: Mapping[str, object] | None = None) -> None:
-        """Mark the run as complete: every trial of its plan ran to its end."""
+        """Mark the run as complete: all trials of its plan were run."""
         self._end("finished", ended, conditions)
 
     def stop(self, *, ended: str, conditions: Mapping[str, object] | None = None) -> None:
-        """Note that the run ended before its plan was done, on request or by what went wrong. It stays incomplete."""
+        """Record that the run ended before its plan was done, on request or after an error. It stays incomplete."""
         self._end("stopped", ended, conditions)
 
     def load(self) -> RunRecord:
-        """Everything the analysis takes. Raises `StoreError` when the database is damaged."""
-        with database.in_words(self.folder / FILE_NAME):
+        """Load everything that the analysis needs. Raises `StoreError` if the database is damaged."""
+        with database.reporting_damage(self.folder / FILE_NAME):
             integrity.check(self._database)
             head = self._database.execute("SELECT * FROM run").fetchone()
             if head is None:
@@ -179,39 +175,38 @@ class Store:
             )
 
     def published(self, trial: int) -> list[Published]:
-        """What the source of a trial published, in order."""
+        """Load a trial's notifications as its source recorded them, in order."""
         found = self._database.execute(
             'SELECT seq, "offset", due_us, sent_us FROM published WHERE trial = ? ORDER BY seq', (trial,)
         )
         return [Published(*row) for row in found]
 
     def probes(self) -> list[StampedProbe]:
-        """All clock probes, in the order in which they were added."""
+        """Load all clock probes, in the order in which they were added."""
         found = self._database.execute("SELECT * FROM clock_probe ORDER BY rowid")
         return [StampedProbe(row[0], row[1], Probe(*row[2:])) for row in found]
 
     def samples(self) -> list[dict[str, Any]]:
-        """Posted arrivals, each with what its batch says."""
+        """Load all posted arrivals, each with the columns of its batch."""
         return list(self.each_sample())
 
     def each_sample(self) -> Iterator[dict[str, Any]]:
-        """The same one by one: of a large run, all of them would fill the memory."""
+        """Iterate over posted arrivals as in `samples`; those of a large run would fill the memory."""
         found = self._database.execute(
             "SELECT * FROM client_sample JOIN client_batch USING (batch) ORDER BY batch, client_sample.rowid"
         )
         return map(dict, found)
 
     def batches(self, trial: int) -> list[dict[str, Any]]:
-        """Posted batches of a trial, in the order in which they came; `conduct` is still JSON."""
+        """Load a trial's posted batches in the order in which they arrived; `conduct` is still JSON."""
         found = self._database.execute("SELECT * FROM client_batch WHERE trial = ? ORDER BY batch", (trial,))
         return [dict(row) for row in found]
 
     def samples_of(self, run: str, trial: int, device: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """These columns of the arrivals of one trial that one device posted, in the order in which they came."""
+        """Load the given columns of one device's posted arrivals in one trial, in the order in which they arrived."""
         cursor = self._database.cursor()
-        cursor.row_factory = (
-            None  # Plain tuples: to look a column up by its name takes as long as to read it.
-        )
+        # Plain tuples, because a lookup by column name takes as long as reading the column.
+        cursor.row_factory = None
         return cursor.execute(
             f"SELECT {database.quoted(columns)} FROM client_batch JOIN client_sample USING (batch) "
             "WHERE device = ? AND run = ? AND trial = ? ORDER BY batch, client_sample.rowid",
@@ -219,7 +214,7 @@ class Store:
         ).fetchall()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -238,22 +233,17 @@ class Store:
     def _trials(self) -> Iterator[TrialRecord]:
         for row in self._database.execute("SELECT * FROM trial ORDER BY trial").fetchall():
             trial = row["trial"]
-            record = rows.trial_record(row, delivery_rows.read(self._database, trial), self._cpu(trial))
-            participants, conducts = lifecycle_rows.read(self._database, trial)
+            deliveries = rows.read_deliveries(self._database, trial)
+            record = rows.read_trial(row, deliveries, rows.read_cpu(self._database, trial))
+            participants, conducts = rows.read_lifecycle(self._database, trial)
             yield replace(
                 record,
-                instrument=instrument_rows.read(self._database, trial),
+                instrument=rows.read_instrument(self._database, trial),
                 participants=participants,
                 conducts=conducts,
-                course=timeline_rows.read(self._database, trial),
-                display_ms=display_rows.read(self._database, trial),
+                course=rows.read_timeline(self._database, trial),
+                display_ms=rows.read_display_ms(self._database, trial),
             )
-
-    def _cpu(self, trial: int) -> CpuUse | None:
-        row = self._database.execute(
-            f"SELECT {database.quoted(rows.CPU_COLUMNS)} FROM cpu WHERE trial = ?", (trial,)
-        ).fetchone()
-        return rows.cpu_use(tuple(row)) if row else None
 
     def _add_batch(self, batch: ClientBatch) -> int:
         marks = ", ".join("?" * len(BATCH_COLUMNS))
@@ -289,7 +279,9 @@ class Store:
 
 
 def _remove_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # Somebody has put something into it meanwhile.
+    with contextlib.suppress(
+        OSError
+    ):  # It is not empty: another process has put something into it meanwhile.
         folder.rmdir()
 
 

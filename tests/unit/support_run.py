@@ -12,8 +12,8 @@ from app.core.plan.scenario import Arm, BlockSpec, Plan, TrialSpec, arms_from_na
 from app.core.trial import CpuUse, RunRecord, TrialRecord, TrialWarning
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
+from app.store.records import RunHead
 from app.store.store import Store
-from app.store.stored import RunHead
 
 EPOCH_US = 1_800_000_000_000_000
 """Server time base of synthetic stamps; a multiple of 1/4 us, so that doubles hold it exactly."""

@@ -164,7 +164,7 @@ def test_links_pipes_and_strange_names_are_no_runs(tmp_path: Path) -> None:
     "run", ["", ".", "..", "../runs", "a/b", "/etc", ".trash", "a\0b", "x" * 65, "-rf", "a\n"]
 )
 def test_no_id_leads_anywhere_else(tmp_path: Path, run: str) -> None:
-    for use in (Trash(tmp_path).throw, Trash(tmp_path).restore, RunIndex(tmp_path).one):
+    for use in (Trash(tmp_path).add, Trash(tmp_path).restore, RunIndex(tmp_path).one):
         with pytest.raises(Unknown):
             use(run)
 
@@ -198,10 +198,10 @@ def test_a_deleted_run_can_be_brought_back_whole(tmp_path: Path) -> None:
     before = sorted(path.name for path in folder.rglob("*"))
     trash, shelf = Trash(tmp_path), RunIndex(tmp_path)
 
-    trash.throw(RUN)
+    trash.add(RUN)
     assert shelf.newest() == []
     with pytest.raises(Unknown):
-        trash.throw(RUN)
+        trash.add(RUN)
 
     trash.restore(RUN)
     assert [each.id for each in shelf.newest()] == [RUN]
@@ -213,13 +213,13 @@ def test_a_deleted_run_can_be_brought_back_whole(tmp_path: Path) -> None:
 def test_neither_deleting_nor_bringing_back_overwrites_a_run(tmp_path: Path) -> None:
     trash = Trash(tmp_path)
     store_run(tmp_path, RUN)
-    trash.throw(RUN)
+    trash.add(RUN)
     store_run(tmp_path, RUN)
 
     with pytest.raises(Conflict):
         trash.restore(RUN)
     with pytest.raises(Conflict):
-        trash.throw(RUN)
+        trash.add(RUN)
 
 
 def test_a_run_that_is_being_written_is_not_deleted(tmp_path: Path) -> None:
@@ -227,9 +227,9 @@ def test_a_run_that_is_being_written_is_not_deleted(tmp_path: Path) -> None:
     (folder / "result.json").unlink()
 
     with pytest.raises(Conflict, match="being written"):
-        Trash(tmp_path).throw(RUN)
+        Trash(tmp_path).add(RUN)
     make_old(folder, days=1)
-    Trash(tmp_path).throw(RUN)
+    Trash(tmp_path).add(RUN)
 
 
 def test_a_run_whose_runner_holds_it_open_is_not_deleted_however_long_its_trials_take(tmp_path: Path) -> None:
@@ -238,10 +238,10 @@ def test_a_run_whose_runner_holds_it_open_is_not_deleted_however_long_its_trials
         make_old(tmp_path / RUN, days=1)
 
         with pytest.raises(Conflict, match="being written"):
-            Trash(tmp_path).throw(RUN)
+            Trash(tmp_path).add(RUN)
 
     make_old(tmp_path / RUN, days=1)
-    Trash(tmp_path).throw(RUN)
+    Trash(tmp_path).add(RUN)
 
 
 def test_a_run_whose_runner_died_is_deleted(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_run_whose_runner_died_is_deleted(tmp_path: Path) -> None:
     assert (dead / "run.sqlite-wal").exists()
     make_old(dead, days=1)
 
-    Trash(tmp_path).throw(RUN)
+    Trash(tmp_path).add(RUN)
 
     Trash(tmp_path).restore(RUN)
     with Store.open(dead) as store:
@@ -262,7 +262,7 @@ def test_a_run_whose_runner_died_is_deleted(tmp_path: Path) -> None:
 def test_the_trash_is_emptied_after_a_week_and_not_before(tmp_path: Path) -> None:
     trash = Trash(tmp_path)
     make_old(store_run(tmp_path, RUN), days=400)
-    trash.throw(RUN)
+    trash.add(RUN)
     assert trash.purge() == [], "its days count from when it was thrown away"
 
     make_old(tmp_path / ".trash" / RUN, days=KEPT_DAYS + 1)
@@ -285,7 +285,7 @@ def test_after_its_days_live_runs_go_and_experiments_lose_their_names_only(tmp_p
 
     swept = retention.sweep(tmp_path, days=30, keep=now)
 
-    assert (swept.thrown, swept.nameless, swept.purged) == ((live,), (RUN,), ())
+    assert (swept.trashed, swept.nameless, swept.purged) == ((live,), (RUN,), ())
     assert not [name for name in NAMES if name in (experiment / "participants.json").read_text()]
     assert (tmp_path / fresh / "participants.json").exists()
     assert RunIndex(tmp_path).one(RUN).complete
@@ -309,7 +309,7 @@ def test_a_clock_a_month_ahead_costs_names_but_what_is_thrown_outlives_the_sweep
     finally:
         clock.fix(anchor_us=anchor_us, timebase=timebase)
 
-    assert (swept.thrown, swept.nameless, swept.purged) == ((live,), (RUN,), ())
+    assert (swept.trashed, swept.nameless, swept.purged) == ((live,), (RUN,), ())
     Trash(tmp_path).restore(live)
     assert (tmp_path / live).is_dir()
 

@@ -13,7 +13,7 @@ from app.store.archive.sizes import (
     StoredRun,
     bytes_from_text,
     folder_bytes,
-    in_the_way,
+    runs_to_remove,
     size_text,
     stored_runs,
 )
@@ -30,11 +30,11 @@ HEAD = b"SQLite format 3\0".ljust(68) + APPLICATION_ID.to_bytes(4, "big")
     [(10, []), (9, ["c"]), (5, ["c"]), (4, ["c", "a"]), (1, ["c", "a", "b"]), (0, ["c", "a", "b"])],
 )
 def test_no_more_of_the_oldest_go_than_have_to(bytes_max: int, going: list[str]) -> None:
-    assert [run.id for run in in_the_way(OLDEST_FIRST, bytes_max=bytes_max)] == going
+    assert [run.id for run in runs_to_remove(OLDEST_FIRST, bytes_max=bytes_max)] == going
 
 
 def test_a_run_that_is_written_now_stays_and_the_next_one_goes_in_its_place() -> None:
-    assert [run.id for run in in_the_way(OLDEST_FIRST, bytes_max=7, keep="c")] == ["a"]
+    assert [run.id for run in runs_to_remove(OLDEST_FIRST, bytes_max=7, keep="c")] == ["a"]
 
 
 def test_runs_come_oldest_first_with_the_bytes_of_all_their_files_and_of_nothing_else(tmp_path: Path) -> None:

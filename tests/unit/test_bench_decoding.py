@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import MalformedFrame
-from app.core.protocol.chunks import LAST_CHUNK, chunk
 from app.core.protocol.event_stream import encode_comment, encode_prelude
+from app.core.protocol.http_response import LAST_CHUNK, chunk
 from app.core.protocol.websocket import Opcode, encode_frame
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
 from app.tools.bench import decoding, wire

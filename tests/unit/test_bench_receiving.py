@@ -104,7 +104,7 @@ def subscribers(count: int, *, stamped: bool = True) -> Iterator[tuple[list[Any]
             sock = stack.enter_context(socket.create_connection(listener.getsockname()))
             sock.setblocking(False)
             if stamped:
-                assert kernel_stamps.ask_for(sock)
+                assert kernel_stamps.enable(sock)
             ours.append(SimpleNamespace(sock=sock, fd=sock.fileno()))
             theirs.append(stack.enter_context(listener.accept()[0]))
         yield ours, theirs

@@ -61,7 +61,7 @@ def opened(files: keep.Files) -> tuple[Encryption, Peer]:
 def test_what_is_said_is_heard_in_both_directions(files: keep.Files) -> None:
     client, peer = opened(files)
 
-    assert peer.receive_data(client.say(b"GET")) == b"GET"
+    assert peer.receive_data(client.encrypt(b"GET")) == b"GET"
     assert client.receive_data(peer.say(b"data")) == b"data"
     assert not client.ended
 

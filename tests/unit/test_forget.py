@@ -17,9 +17,9 @@ from app.core.lifecycle import LifecycleReport
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.store.archive import retention
-from app.store.archive.forget import OF_CLIENTS, forget_device, removed_count
+from app.store.archive.forget import CLIENT_TABLES, forget_device, removed_count
 from app.store.archive.trash import THROWN, THROWN_FILE
-from app.store.forget_device import Forgotten, forget
+from app.store.device_rows import DeletedRows, delete_device_rows
 from app.store.store import FILE_NAME, ClientBatch, RunHead, Store
 from tests.support import records
 from tests.unit.test_archive import make_old
@@ -62,7 +62,7 @@ def an_experiment(runs_dir: Path, run: str = RUN) -> Path:
     (folder / "results").mkdir()
     for seat, key in ((1, "mine"), (2, "other")):
         (folder / "results" / f"{key}.json").write_text(json.dumps({"seat": seat}))
-    for name in OF_CLIENTS:
+    for name in CLIENT_TABLES:
         (folder / name).write_text("run,client,seq\r\nr,0,0\r\nr,1,0\r\nr,10,0\r\n")
     lines = [json.dumps({"device": each, "batch": {}}, separators=(",", ":")) for each in (MINE, OTHER)]
     (folder / "spool.jsonl").write_text("\n".join(lines) + "\n")
@@ -86,7 +86,7 @@ def test_everything_of_the_device_is_gone_and_nothing_of_the_others(tmp_path: Pa
 
     removal = forget_device(tmp_path, MINE)
 
-    assert removal.rows == Forgotten(batches=1, samples=1, deliveries=2)
+    assert removal.rows == DeletedRows(batches=1, samples=1, deliveries=2)
     assert (removal.runs, removal.results, removal.spooled, removal.failed) == ([RUN], 1, 1, [])
     assert not [
         path.name for path in folder.rglob("*") if path.is_file() and MINE.encode() in path.read_bytes()
@@ -111,7 +111,7 @@ def test_who_asks_when_the_names_are_gone_has_everything_deleted_all_the_same(tm
 
     removal = forget_device(tmp_path, MINE)
 
-    assert removal.rows == Forgotten(batches=1, samples=1, deliveries=2)
+    assert removal.rows == DeletedRows(batches=1, samples=1, deliveries=2)
     assert (removal.runs, removal.results, removal.failed) == ([RUN], 1, [])
     assert rows(folder, "SELECT DISTINCT client FROM delivery") == [(1,)]
     assert rows(folder, "SELECT client FROM conduct") == [(1,)]
@@ -166,7 +166,7 @@ def test_a_stranger_changes_nothing(tmp_path: Path) -> None:
 
     removal = forget_device(tmp_path, "d-00000000000000cc")
 
-    assert (removal.runs, removal.rows) == ([], Forgotten())
+    assert (removal.runs, removal.rows) == ([], DeletedRows())
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -239,7 +239,7 @@ def test_a_store_that_is_no_store_is_an_error_and_not_a_silence(tmp_path: Path) 
     (tmp_path / FILE_NAME).write_bytes(b"no database at all, and long enough to tell" * 10)
 
     with pytest.raises(StoreError):
-        forget(tmp_path / FILE_NAME, MINE, None)
+        delete_device_rows(tmp_path / FILE_NAME, MINE, None)
 
 
 def test_a_class_that_leaves_at_once_is_forgotten_to_the_last_phone(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.core.forwarded import Proxies, Seen, last_scheme
+from app.core.forwarded import OriginalRequest, Proxies, last_scheme
 
 TRUSTED = ("10.0.0.7", "192.168.1.0/24", "::1")
 
@@ -55,61 +55,79 @@ def test_the_scheme_is_the_nearest_proxys_word(text: str, scheme: str) -> None:
 @pytest.mark.parametrize(
     ("headers", "seen"),
     [
-        ({"X_FORWARDED_HOST": "siar.example"}, Seen("10.0.0.7", host="siar.example", is_by_proxy=True)),
-        ({"X_FORWARDED_HOST": "evil, siar.example"}, Seen("10.0.0.7", host="siar.example", is_by_proxy=True)),
+        (
+            {"X_FORWARDED_HOST": "siar.example"},
+            OriginalRequest("10.0.0.7", host="siar.example", is_by_proxy=True),
+        ),
+        (
+            {"X_FORWARDED_HOST": "evil, siar.example"},
+            OriginalRequest("10.0.0.7", host="siar.example", is_by_proxy=True),
+        ),
         (
             {"X_FORWARDED_HOST": "siar.example", "X_FORWARDED_PORT": "8443", "X_FORWARDED_PROTO": "https"},
-            Seen("10.0.0.7", "https", "siar.example:8443", is_by_proxy=True),
+            OriginalRequest("10.0.0.7", "https", "siar.example:8443", is_by_proxy=True),
         ),
         (
             {"X_FORWARDED_HOST": "[::1]", "X_FORWARDED_PORT": "8443"},
-            Seen("10.0.0.7", host="[::1]:8443", is_by_proxy=True),
+            OriginalRequest("10.0.0.7", host="[::1]:8443", is_by_proxy=True),
         ),
         (
             {"X_FORWARDED_HOST": "siar.example:9000", "X_FORWARDED_PORT": "80"},
-            Seen("10.0.0.7", host="siar.example:9000", is_by_proxy=True),
+            OriginalRequest("10.0.0.7", host="siar.example:9000", is_by_proxy=True),
         ),
-        ({"X_FORWARDED_HOST": "h", "X_FORWARDED_PORT": "443"}, Seen("10.0.0.7", host="h", is_by_proxy=True)),
-        ({"X_FORWARDED_PREFIX": "/siar/"}, Seen("10.0.0.7", prefix="/siar", is_by_proxy=True)),
-        ({"X_FORWARDED_PREFIX": "/../x"}, Seen("10.0.0.7", is_by_proxy=True)),
-        ({"X_FORWARDED_PREFIX": "//evil.example"}, Seen("10.0.0.7", is_by_proxy=True)),
+        (
+            {"X_FORWARDED_HOST": "h", "X_FORWARDED_PORT": "443"},
+            OriginalRequest("10.0.0.7", host="h", is_by_proxy=True),
+        ),
+        ({"X_FORWARDED_PREFIX": "/siar/"}, OriginalRequest("10.0.0.7", prefix="/siar", is_by_proxy=True)),
+        ({"X_FORWARDED_PREFIX": "/../x"}, OriginalRequest("10.0.0.7", is_by_proxy=True)),
+        ({"X_FORWARDED_PREFIX": "//evil.example"}, OriginalRequest("10.0.0.7", is_by_proxy=True)),
         (
             {"FORWARDED": 'for="[2001:db8::1]:4711";proto=https;host="siar.example:8443"'},
-            Seen("2001:db8::1", "https", "siar.example:8443", is_by_proxy=True),
+            OriginalRequest("2001:db8::1", "https", "siar.example:8443", is_by_proxy=True),
         ),
         (
             {"FORWARDED": "For=203.0.113.9;Host=siar.example, for=192.168.1.20;host=inner"},
-            Seen("203.0.113.9", host="siar.example", is_by_proxy=True),  # Two proxies of ours in a row.
+            OriginalRequest(
+                "203.0.113.9", host="siar.example", is_by_proxy=True
+            ),  # Two proxies of ours in a row.
         ),
         (
             {"FORWARDED": "for=1.2.3.4;host=evil, for=203.0.113.9;host=siar.example"},
-            Seen(
+            OriginalRequest(
                 "203.0.113.9", host="siar.example", is_by_proxy=True
             ),  # The client wrote the first by itself.
         ),
         (
             {"FORWARDED": 'for="_hidden";host=siar.example'},
-            Seen("10.0.0.7", host="siar.example", is_by_proxy=True),
+            OriginalRequest("10.0.0.7", host="siar.example", is_by_proxy=True),
         ),
-        ({"FORWARDED": 'for="203.0.113.9:_p"'}, Seen("203.0.113.9", is_by_proxy=True)),
-        ({"FORWARDED": r'host="a\"b"'}, Seen("10.0.0.7", host='a"b', is_by_proxy=True)),
-        ({"FORWARDED": 'for="1.2.3.4, for=203.0.113.9'}, Seen("10.0.0.7", is_by_proxy=True)),
-        ({"FORWARDED": ", ;for=203.0.113.9 ;; proto=https,"}, Seen("203.0.113.9", "https", is_by_proxy=True)),
-        ({"FORWARDED": ""}, Seen("10.0.0.7", is_by_proxy=True)),
+        ({"FORWARDED": 'for="203.0.113.9:_p"'}, OriginalRequest("203.0.113.9", is_by_proxy=True)),
+        ({"FORWARDED": r'host="a\"b"'}, OriginalRequest("10.0.0.7", host='a"b', is_by_proxy=True)),
+        ({"FORWARDED": 'for="1.2.3.4, for=203.0.113.9'}, OriginalRequest("10.0.0.7", is_by_proxy=True)),
+        (
+            {"FORWARDED": ", ;for=203.0.113.9 ;; proto=https,"},
+            OriginalRequest("203.0.113.9", "https", is_by_proxy=True),
+        ),
+        ({"FORWARDED": ""}, OriginalRequest("10.0.0.7", is_by_proxy=True)),
         (
             {"FORWARDED": "for=1.2.3.4;host=evil", "X_FORWARDED_FOR": "203.0.113.9"},
-            Seen("203.0.113.9", is_by_proxy=True),  # A proxy that writes the one passes the other on.
+            OriginalRequest(
+                "203.0.113.9", is_by_proxy=True
+            ),  # A proxy that writes the one passes the other on.
         ),
     ],
 )
-def test_a_trusted_proxy_tells_host_scheme_and_prefix(headers: dict[str, str], seen: Seen) -> None:
+def test_a_trusted_proxy_tells_host_scheme_and_prefix(headers: dict[str, str], seen: OriginalRequest) -> None:
     environ = {f"HTTP_{name}": value for name, value in headers.items()}
 
-    assert Proxies(TRUSTED).seen("10.0.0.7", environ) == seen
+    assert Proxies(TRUSTED).original_request("10.0.0.7", environ) == seen
 
 
 @pytest.mark.parametrize("name", ["X_FORWARDED_HOST", "X_FORWARDED_PREFIX", "X_FORWARDED_PROTO", "FORWARDED"])
 def test_a_stranger_tells_nothing(name: str) -> None:
     value = "for=1.2.3.4;host=evil;proto=https" if name == "FORWARDED" else "https"
 
-    assert Proxies(TRUSTED).seen("10.0.0.8", {f"HTTP_{name}": value}) == Seen("10.0.0.8")
+    assert Proxies(TRUSTED).original_request("10.0.0.8", {f"HTTP_{name}": value}) == OriginalRequest(
+        "10.0.0.8"
+    )

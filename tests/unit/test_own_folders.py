@@ -71,7 +71,7 @@ def test_days_of_sweeps_and_every_deletion_leave_what_is_foreign(
     prune(foreign, older_than=None, keep="0", retention_days=1, wanted=True)
     for name in os.listdir(foreign):
         with pytest.raises(SiarError):
-            Trash(foreign).throw(name)
+            Trash(foreign).add(name)
         with pytest.raises(SiarError):
             Trash(foreign).restore(name)
     for device in DEVICES:
@@ -94,7 +94,7 @@ def test_a_run_that_somebody_put_into_the_trash_by_hand_is_not_purged(tmp_path: 
 def test_a_trash_that_is_a_link_is_neither_filled_nor_emptied(tmp_path: Path) -> None:
     runs, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
     store_run(elsewhere, "old")
-    Trash(elsewhere).throw("old")
+    Trash(elsewhere).add("old")
     (elsewhere / TRASH).rename(tmp_path / "target")
     os.utime(tmp_path / "target" / "old", (1, 1))
     store_run(runs, RUN)
@@ -103,7 +103,7 @@ def test_a_trash_that_is_a_link_is_neither_filled_nor_emptied(tmp_path: Path) ->
 
     assert Trash(runs).purge() == []
     with pytest.raises(StoreError):
-        Trash(runs).throw(RUN)
+        Trash(runs).add(RUN)
     with pytest.raises(SiarError):
         Trash(runs).restore("old")
 
@@ -129,7 +129,7 @@ def test_a_sweep_says_what_it_removed(
     make_folder(tmp_path / LIVE)
     for path in (tmp_path / LIVE / MARK_FILE, tmp_path / LIVE, store_run(tmp_path, RUN)):
         os.utime(path, (1, 1))
-    Trash(tmp_path).throw(RUN)
+    Trash(tmp_path).add(RUN)
     os.utime(tmp_path / TRASH / RUN, (1, clock.now_us() / 1e6 - (KEPT_DAYS + 1) * 86_400))
     monkeypatch.setattr("sys.argv", ["sweep", "--runs-dir", str(tmp_path), "--days", "30"])
 

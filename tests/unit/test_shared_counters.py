@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.totals import of_the_ended, total
+from app.core.totals import counters_only, total
 from app.server.wsgi.shared_counters import HALF_BYTES, SharedCounters
 
 
@@ -29,7 +29,7 @@ def test_of_processes_that_ended_only_their_counters_stay() -> None:
         "siar_processes": [((), 1.0)],
     }
 
-    assert of_the_ended(counted) == {"siar_deliveries": [(("sse",), 3.0)]}
+    assert counters_only(counted) == {"siar_deliveries": [(("sse",), 3.0)]}
 
 
 def test_what_one_puts_up_another_reads_the_newest_of() -> None:
@@ -47,7 +47,7 @@ def test_a_worker_that_ended_leaves_its_counters_and_its_place() -> None:
     for count in (3, 4):
         slot = counters.free_slot([])
         counters.write(slot, {"siar_deliveries": [[["sse"], count]], "siar_connections": [[["sse"], 1]]})
-        counters.end(slot, lambda counted: of_the_ended(total(counted)))
+        counters.end(slot, lambda counted: counters_only(total(counted)))
 
     assert counters.read_all() == [{"siar_deliveries": [[["sse"], 7]]}]
 

@@ -50,20 +50,20 @@ class Reader:
 def test_what_was_read_while_somebody_wrote_is_read_again(path: Path, disturbed: int) -> None:
     reader = Reader(path, disturbed=disturbed)
 
-    assert database.undisturbed(path, reader) == disturbed
+    assert database.read_consistently(path, reader) == disturbed
     assert reader.count == disturbed + 1
 
 
 def test_what_is_written_without_end_is_not_read(path: Path) -> None:
     with pytest.raises(Conflict, match="being written"):
-        database.undisturbed(path, Reader(path, disturbed=9))
+        database.read_consistently(path, Reader(path, disturbed=9))
 
 
 def test_a_damage_that_nobody_made_meanwhile_is_told(path: Path) -> None:
     path.write_bytes(b"no database")
 
     with pytest.raises(sqlite3.DatabaseError):
-        database.undisturbed(path, Reader(path, disturbed=0))
+        database.read_consistently(path, Reader(path, disturbed=0))
 
 
 def test_a_run_that_is_moved_into_the_trash_meanwhile_is_read_to_its_end(path: Path) -> None:
@@ -74,11 +74,11 @@ def test_a_run_that_is_moved_into_the_trash_meanwhile_is_read_to_its_end(path: P
         path.rename(path.with_name("gone"))
         return found
 
-    assert database.undisturbed(path, read) == 0
+    assert database.read_consistently(path, read) == 0
 
 
 def test_reading_leaves_nothing_beside_the_file(path: Path) -> None:
-    database.undisturbed(path, Reader(path, disturbed=0))
+    database.read_consistently(path, Reader(path, disturbed=0))
 
     assert [each.name for each in path.parent.iterdir()] == ["run.sqlite"]
 

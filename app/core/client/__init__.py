@@ -1,4 +1,4 @@
-"""The transports as built-in clients speak them. A new one is a new file here and a line in `PROTOCOLS`."""
+"""Client side of each transport, for built-in clients. A new transport is a new file here and a line in `PROTOCOLS`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 CLOCKS: Mapping[str, Callable[[str], Clock]] = {"websocket": ClockProtocol, "http": HttpClockProtocol}
-"""Ways to ask for the server's time, by the name that the run records."""
+"""Clock clients by the name that a run records."""
 
 POLLING = "socketio-polling"
-"""Socket.IO by long-polling: a way to speak it, and no transport of its own in a plan."""
+"""Name of Socket.IO by long-polling. It is a variant of Socket.IO; a plan cannot name it as a transport."""
 
 PROTOCOLS: Mapping[str, Callable[[Subscription], ClientProtocol]] = {
     wire.TRANSPORT_SSE: SseProtocol,

@@ -1,8 +1,8 @@
-"""What a built-in client says and hears, without any input or output of its own.
+"""Interface of a built-in client's protocol: bytes in, notifications out, no I/O of its own.
 
-    connect -> opening() -> bytes out       bytes in -> hear() -> notifications, and bytes out in `outgoing`
+    connect -> opening() -> bytes out       bytes in -> receive_data() -> notifications, and bytes out in `outgoing`
 
-Built-in clients speak the public endpoints like anyone else, and label themselves as simulated.
+Built-in clients use the public endpoints as any client does, and label themselves as simulated.
 """
 
 from __future__ import annotations
@@ -18,63 +18,63 @@ from app.core.wire import USER_AGENT
 
 ENDED = "the server ended the stream"
 TORN = "the connection ended amid the stream"
-"""Why a connection was lost: a whole stream says that it is over, a torn one does not."""
+"""Reasons for a lost connection. A complete stream announces its end; a torn one does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a client asks for."""
+    """What a client subscribes to, and where."""
 
     url: str
-    """Base URL of the server, or of a proxy before it."""
+    """Base URL of the server, or of a proxy in front of it."""
     topics: Sequence[str] = ()
-    """Empty: all."""
+    """Topics to subscribe to; empty: all."""
     last_event_id: str | None = None
-    """Where to resume; `None`: from now on."""
+    """Position from which to resume; `None`: only what is published from now on."""
     fanout: str | None = None
-    """The way of fan-out to ask for; `None`: the server's own."""
+    """Fan-out mode to request; `None`: the server's default."""
     user_agent: str = USER_AGENT
 
     @property
     def host(self) -> str:
-        """The `Host` header."""
+        """Value of the `Host` header."""
         return urlsplit(self.url).netloc
 
     def target(self, path: str, query: Sequence[tuple[str, str]]) -> str:
-        """A request's target below the base URL."""
+        """Return the request target for `path` under the base URL, with `query` and the requested fan-out."""
         text = urlencode([*query, *([("fanout", self.fanout)] if self.fanout else [])])
         return urlsplit(self.url).path.rstrip("/") + path + (f"?{text}" if text else "")
 
 
 class ClientProtocol(Protocol):
-    """One connection's side of a conversation. `receive_data` raises `MalformedFrame` when the peer breaks the protocol."""
+    """Client side of one connection. `receive_data` raises `MalformedFrame` when the peer violates the protocol."""
 
     position: str | None
-    """The server's position when it let this client in; `None` until then."""
+    """The server's position when it accepted this client; `None` until then."""
     outgoing: bytearray
-    """What is to be sent; whoever sends it takes it out."""
+    """Bytes to send; the caller clears them after sending."""
 
     @property
     def ended(self) -> bool:
-        """Whether the peer said that nothing more will come."""
+        """True if the peer announced the end of the stream."""
         ...
 
     @property
     def is_idle(self) -> bool:
-        """Whether the client is in, and what comes next begins a new notification: nothing is half decoded."""
+        """True if the client is accepted and nothing is partly decoded: the next byte begins a new notification."""
         ...
 
     def opening(self) -> bytes:
-        """The first bytes to send."""
+        """Return the first bytes to send."""
         ...
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """The notifications that `data` completes, as JSON objects."""
+        """Return the notifications that `data` completes, as JSON objects."""
         ...
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The object that `text` writes. Raises `MalformedFrame` for anything else."""
+    """Parse a JSON object. Raises `MalformedFrame` for any other text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:

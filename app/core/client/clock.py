@@ -1,4 +1,4 @@
-"""A built-in client of the clock channel, and of `GET /api/clock` where there is no such channel."""
+"""Clients for the server's time: the clock channel, and `GET /api/clock` where there is no such channel."""
 
 from __future__ import annotations
 
@@ -21,30 +21,33 @@ from app.core.wire import USER_AGENT
 
 
 class Clock(Protocol):
-    """A way to ask for the server's time, one question at a time."""
+    """A client that asks for the server's time, one probe per question."""
 
     ready: bool
-    """Whether questions may be asked."""
+    """True once questions may be sent."""
     outgoing: bytearray
-    """What is to be sent beside questions."""
+    """Bytes to send in addition to questions."""
     is_numbered: bool
-    """Whether an answer names its question. If not, a question must be answered before the next one is asked."""
+    """True if an answer carries its question's number. Otherwise only one question may be outstanding."""
 
     def opening(self) -> bytes:
-        """The first bytes to send."""
+        """Return the first bytes to send."""
         ...
 
     def question(self, number: int) -> bytes:
-        """A probe, to be sent at once: its stamp is taken just before."""
+        """Return the bytes of a probe. The caller takes the stamp t1 and sends them at once."""
         ...
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """Answers: `probe`, `received_us`, `sent_us`, `timebase`. Raises `MalformedFrame`."""
+        """Return the answers that `data` completes: `probe`, `received_us`, `sent_us`, `timebase`.
+
+        Raises `MalformedFrame`.
+        """
         ...
 
 
 class ClockProtocol:
-    """The clock channel: a WebSocket that answers `{"probe": n}` with two stamps of the server."""
+    """Client of the clock channel, a WebSocket that answers `{"probe": n}` with two stamps of the server."""
 
     is_numbered = True
 
@@ -57,16 +60,16 @@ class ClockProtocol:
         self._frames = FrameDecoder()
 
     def opening(self) -> bytes:
-        """The WebSocket handshake."""
+        """Return the WebSocket handshake."""
         host = urlsplit(self._url).netloc
         return handshake_request(host=host, target="/", key=self._key, headers={"User-Agent": USER_AGENT})
 
     def question(self, number: int) -> bytes:
-        """A probe, to be sent at once: its stamp is taken just before."""
+        """Return the bytes of a probe. The caller takes the stamp t1 and sends them at once."""
         return encode_frame(Opcode.TEXT, b'{"probe":%d}' % number, mask=os.urandom(4))
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """Answers: `probe`, `received_us`, `sent_us`, `timebase`."""
+        """Return the answers that `data` completes: `probe`, `received_us`, `sent_us`, `timebase`."""
         body = self._response.feed(data)
         if not self.ready:
             if self._response.head is None:
@@ -85,7 +88,7 @@ class ClockProtocol:
 
 
 class HttpClockProtocol:
-    """`GET /api/clock` on one connection that is kept: slower, and answered by the measured server itself."""
+    """Client of `GET /api/clock` on one kept-alive connection: slower, and answered by the measured server itself."""
 
     is_numbered = False
 
@@ -100,16 +103,16 @@ class HttpClockProtocol:
         self._number = -1
 
     def opening(self) -> bytes:
-        """A first question, whose answer says that questions may be asked."""
+        """Return a first request; its answer makes the client ready."""
         return self._request
 
     def question(self, number: int) -> bytes:
-        """The request; its answer comes before the next one."""
+        """Return the request. The next one may be sent only after its answer."""
         self._number = number
         return self._request
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """The answer, once it is whole."""
+        """Return the answer once it is complete."""
         self._body += self._response.feed(data)
         head = self._response.head
         if head is not None and head.status != 200:

@@ -1,4 +1,4 @@
-"""A built-in client of `/socket.io/`."""
+"""Client of `/socket.io/` over WebSocket."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from app.core.client.base import Subscription
-from app.core.client.packet_talk import PacketTalk
+from app.core.client.packet_session import PacketSession
 from app.core.errors import MalformedFrame
 from app.core.protocol.http_response import ResponseDecoder
 from app.core.protocol.packets import Packet, encode_packet, parse_packet
@@ -21,8 +21,8 @@ from app.core.protocol.websocket import (
 )
 
 
-class SocketIoProtocol(PacketTalk):
-    """Socket.IO 5 over a WebSocket from the first byte: no polling before it. Ready with the CONNECT answer."""
+class SocketIoProtocol(PacketSession):
+    """Socket.IO 5 over WebSocket without polling before it; the client is accepted with the answer to CONNECT."""
 
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription)
@@ -33,11 +33,11 @@ class SocketIoProtocol(PacketTalk):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the client is in, and what comes next begins a new message."""
+        """True if the client is accepted and the next byte begins a new message."""
         return self.position is not None and self._response.is_idle and self._frames.is_idle
 
     def opening(self) -> bytes:
-        """The WebSocket handshake."""
+        """Return the WebSocket handshake."""
         query = [("EIO", "4"), ("transport", "websocket")]
         return handshake_request(
             host=self._subscription.host,
@@ -47,30 +47,30 @@ class SocketIoProtocol(PacketTalk):
         )
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """Notifications out of event packets; pings are answered, CONNECT is asked for."""
+        """Return the notifications of event packets; answer pings, and request CONNECT after the open packet."""
         body = self._response.feed(data)
         if not self._upgraded:
             if self._response.head is None:
                 return []
             check_handshake(self._response.head, self._key)
             self._upgraded = True
-        heard = (self._hear_message(message) for message in self._frames.feed(body))
-        return [notification for notification in heard if notification is not None]
+        found = (self._receive_message(message) for message in self._frames.feed(body))
+        return [notification for notification in found if notification is not None]
 
-    def _hear_message(self, message: Message) -> dict[str, Any] | None:
+    def _receive_message(self, message: Message) -> dict[str, Any] | None:
         if message.opcode == Opcode.TEXT:
-            return self._hear_packet(parse_packet(message.text))
+            return self._receive_packet(parse_packet(message.text))
         if message.opcode == Opcode.PING:
-            self._say(Opcode.PONG, message.payload)
+            self._send_frame(Opcode.PONG, message.payload)
         elif message.opcode == Opcode.CLOSE:
-            self._say(Opcode.CLOSE, message.payload[:2])
+            self._send_frame(Opcode.CLOSE, message.payload[:2])
             self._ended = True
         elif message.opcode == Opcode.BINARY:
             raise MalformedFrame("The server sent a binary message, which this contract has none of.")
         return None
 
-    def _say_packet(self, packet: Packet) -> None:
-        self._say(Opcode.TEXT, encode_packet(packet).encode())
+    def _send_packet(self, packet: Packet) -> None:
+        self._send_frame(Opcode.TEXT, encode_packet(packet).encode())
 
-    def _say(self, opcode: Opcode, payload: bytes) -> None:
+    def _send_frame(self, opcode: Opcode, payload: bytes) -> None:
         self.outgoing += encode_frame(opcode, payload, mask=os.urandom(4))

@@ -1,4 +1,4 @@
-"""A built-in client of `GET /events`."""
+"""Client of `GET /events` (Server-Sent Events)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.core.protocol.http_response import ResponseDecoder
 
 
 class SseProtocol:
-    """`GET /events`. Ready with the first block of the stream, which carries the position."""
+    """Client side of `GET /events`; the client is accepted with the stream's first block, which carries the position."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.position: str | None = None
@@ -23,16 +23,16 @@ class SseProtocol:
 
     @property
     def ended(self) -> bool:
-        """Whether the body of the response is over."""
+        """True if the response's body is complete."""
         return self._response.finished
 
     @property
     def is_idle(self) -> bool:
-        """Whether the client is in, and what comes next begins a new event."""
+        """True if the client is accepted and the next byte begins a new event."""
         return self.position is not None and self._response.is_idle and self._stream.is_idle
 
     def opening(self) -> bytes:
-        """The request."""
+        """Return the request."""
         subscription = self._subscription
         target = subscription.target("/events", [("topic", topic) for topic in subscription.topics])
         headers = {
@@ -47,7 +47,7 @@ class SseProtocol:
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def receive_data(self, data: bytes) -> list[dict[str, Any]]:
-        """Notifications out of events."""
+        """Return the notifications of the events that `data` completes."""
         body = self._response.feed(data)
         head = self._response.head
         if head is None:
@@ -57,6 +57,6 @@ class SseProtocol:
             raise MalformedFrame(f"GET /events was answered with {head.status}, {content_type or 'no type'}.")
         events = self._stream.feed(body)
         if self.position is None and self._stream.last_event_id:
-            # Not by the ids, which on a resume begin before what was missed and in one read are behind it.
+            # The header comes first: on a resume the ids start before the replay, and are past it if one read holds it all.
             self.position = head.headers.get("siar-position") or self._stream.last_event_id
         return [json_object(event.data) for event in events if event.type == wire.EVENT_NOTIFICATION]

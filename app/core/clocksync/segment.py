@@ -1,14 +1,14 @@
-"""One unbroken stretch of a client's clock: its probes, and a model for each window of 60 s.
+"""One segment of a client's clock without a break: its probes, and a model for each window of 60 s.
 
-A straight line holds for about a minute, so probes are fitted in windows that overlap by half, and a probe counts
-in both windows that contain it:
+A clock stays close to a straight line for about a minute. Therefore probes are fitted in windows that overlap by half,
+and each probe counts in both windows that contain it:
 
     window 0   |---------60 s----------|
     window 1               |-----------------------|
     window 2                            |-----------------------|
 
-Both windows at a time c hold the truth, so the one with the smaller bound there answers. Two probes at most 30 s
-apart always share a window; that is what makes a break between them show.
+Both windows at a time c contain the true clock, so the one with the smaller bound is used. Two probes at most 30 s
+apart always share a window, so that a break between them is detected.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from operator import attrgetter
 from app.core.clocksync.model import ClockModel, Probe, Tolerances
 
 HALF_WINDOW_US = 30_000_000.0
-"""Windows begin this far apart and last twice as long."""
+"""Distance between the starts of two windows; a window lasts twice as long."""
 
 REACH_US = 15_000_000.0
-"""A sample needs a probe this near; within a window two such probes check each other."""
+"""Greatest distance of a sample from a probe; two such probes share a window and check each other."""
 
 _SENT_US = attrgetter("t1_us")
 
@@ -41,16 +41,16 @@ class ClockSegment:
 
     @property
     def start_us(self) -> float:
-        """When the first probe was sent, client clock. Raises `IndexError` while there is none."""
+        """Moment at which the first probe was sent, client clock. Raises `IndexError` without probes."""
         return self.probes[0].t1_us
 
     @property
     def end_us(self) -> float:
-        """When the last probe was answered, client clock. Raises `IndexError` while there is none."""
+        """Moment at which the last probe was answered, client clock. Raises `IndexError` without probes."""
         return self.probes[-1].t4_us
 
     def add(self, probe: Probe) -> bool:
-        """Narrow the windows by a probe. False, and nothing changed, when it contradicts the probes in one."""
+        """Narrow the windows by a probe. Return False, and change nothing, if it contradicts the probes of a window."""
         if not self.probes:
             self._origin_us = float(probe.t1_us)
         narrowed: dict[int, ClockModel] = {}
@@ -67,9 +67,9 @@ class ClockSegment:
     def retreat(self, breaking: Probe) -> None:
         """Drop the probes that may have been sent after the break which `breaking` revealed.
 
-        Slow probes after a step can agree with the clock before it, and would then bend the model of both sides.
-        So the break is looked for from behind as well: the first earlier probe that contradicts the later ones
-        was sent before the break ended, and only probes answered before that one was sent are surely clean.
+        Slow probes after a step can agree with the clock before it, and would then distort the model of both sides.
+        Therefore the break is also searched backwards. The latest earlier probe that contradicts the later ones was
+        sent before the break ended; only probes that were answered before it was sent are certainly clean.
         """
         later = ClockModel.start(breaking, self._tolerances)
         broken_after_us = self.start_us
@@ -91,7 +91,7 @@ class ClockSegment:
                 self._windows[number] = model
 
     def forget_oldest(self) -> None:
-        """Let go of the probes of the first 30 s that still has any, and of the window that ends with them."""
+        """Drop the probes of the oldest half window of 30 s, and the window that ends with it."""
         oldest = self._half_number(self.start_us)
         self.probes = [probe for probe in self.probes if self._half_number(probe.t1_us) > oldest]
         self._windows.pop(oldest - 1, None)
@@ -99,7 +99,7 @@ class ClockSegment:
             self._windows.clear()
 
     def has_probes_around(self, client_us: float, *, live: bool) -> bool:
-        """Whether probes within 15 s support a sample: on both sides, or before it while the session is live."""
+        """Return True if probes within 15 s support a sample: on both sides, or only before it if `live`."""
         after = bisect_right(self.probes, client_us, key=_SENT_US)
         if after == 0 or client_us - self.probes[after - 1].t1_us > REACH_US:
             return False
@@ -108,7 +108,7 @@ class ClockSegment:
         return live or self.probes[after].t1_us - client_us <= REACH_US
 
     def model_at(self, client_us: float) -> ClockModel | None:
-        """The narrower of the windows around a client time, else the nearest one; `None` without probes."""
+        """Return the model with the smaller bound around a client time, else the nearest one; `None` without probes."""
         home = self._half_number(client_us)
         around = [self._windows[number] for number in (home - 1, home) if number in self._windows]
         if around:
@@ -120,6 +120,6 @@ class ClockSegment:
         return math.floor((client_us - self._origin_us) / HALF_WINDOW_US)
 
     def _window_numbers(self, client_us: float) -> Sequence[int]:
-        """The windows that contain a client time, the earlier first; before the second half there is one."""
+        """Return the numbers of the windows that contain a client time, ascending: two, or one in the first half window."""
         half = self._half_number(client_us)
         return (half - 1, half) if half > 0 else (0,)

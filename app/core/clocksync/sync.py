@@ -1,15 +1,16 @@
-"""A client's clock over a whole session: probes in, and for any sample an offset with a hard bound, or a reason.
+"""Clock of one client over a session: takes probes, gives an offset with a hard bound for any sample, or a reason.
 
 Probes are added in the order in which they were sent. A probe that contradicts the earlier ones reveals a break
-(clock step, suspend, skew beyond rho) and ends the segment; a new timebase (the server started again) does the same.
-No model reaches across a break:
+(clock step, suspend, skew beyond rho) and ends the segment. A new timebase (the server was restarted) does the same.
+No model extends across a break:
 
     probes     x x x x x x  o     o ?  X   x x x x x x
     segment    |---- 0 ---|                |--- 1 ...
     samples        ok       epoch_break        ok
 
-`X` is the probe that contradicts, `o` the last that the later ones contradict, `?` agrees with both sides; none of
-the three is used. `static/js/clocksync.js` is the same in JavaScript, and vectors hold the two to the same doubles.
+`X` is the probe that contradicts the earlier ones, `o` the last one that the later ones contradict, and `?` agrees with
+both sides; none of the three is used. `static/js/clocksync.js` is the same in JavaScript; test vectors check that both
+give the same doubles.
 """
 
 from __future__ import annotations
@@ -33,29 +34,29 @@ __all__ = [
 ]
 
 BOUND_MAX_US = 5_000.0
-"""U_max: with a wider bound a sample is left out of absolute delays."""
+"""U_max: a sample with a wider bound is excluded from absolute delays."""
 
 PROBE_COUNT_MAX = 16_384
-"""About 2.8 hours of probing: 8 probes about every 5 s. At the limit the oldest half minute is forgotten: `no_clock`
-there."""
+"""About 2.8 hours of probing: 8 probes about every 5 s. At the limit the oldest half minute is dropped, and its samples
+become `no_clock`."""
 
 _START_US = attrgetter("start_us")
 
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """What the clock says of one sample."""
+    """Clock offset for one sample."""
 
     offset_us: float | None
     """Server time minus client time; `None` in the states `no_clock` and `epoch_break`."""
     bound_us: float | None
-    """How far `offset_us` can be off at most; `None` together with it."""
+    """Greatest possible error of `offset_us`; `None` together with it."""
     state: Literal["ok", "no_clock", "wide_u", "epoch_break"]
     """`ok`; `no_clock`: no probe near enough; `wide_u`: bound above the limit; `epoch_break`: inside a break."""
 
 
 class ClockSync:
-    """The clock of one client, from page load to page unload; a client whose clock starts anew needs a new one."""
+    """Clock of one client from page load to page unload. A client whose clock restarts needs a new instance."""
 
     def __init__(
         self,
@@ -67,9 +68,9 @@ class ClockSync:
         probe_count_max: int = PROBE_COUNT_MAX,
     ) -> None:
         self.break_count = 0
-        """Breaks that a contradiction revealed; new timebases and `open_segment` are not counted."""
+        """Number of breaks that a contradiction revealed; new timebases and `open_segment` do not count."""
         self.rejected_count = 0
-        """Probes out of order, impossible for any clock, or too near to a break to be used."""
+        """Number of probes that were out of order, impossible for any clock, or too near to a break."""
         self._tolerances = Tolerances(quantum_us, wander_us, skew_max)
         self._bound_max_us = bound_max_us
         self._probe_count_max = probe_count_max
@@ -79,16 +80,16 @@ class ClockSync:
 
     @property
     def segments(self) -> tuple[ClockSegment, ...]:
-        """The clock segments so far, oldest first, each with at least one probe."""
+        """Clock segments so far, oldest first, each with at least one probe."""
         return tuple(self._segments)
 
     @property
     def probe_count(self) -> int:
-        """Probes in use."""
+        """Number of probes in use."""
         return sum(len(segment.probes) for segment in self._segments)
 
     def add(self, probe: Probe, *, timebase: str = "") -> Literal["accepted", "rejected", "break"]:
-        """Take a probe in. After `break`, samples are void until the next accepted probe."""
+        """Add a probe. After `break`, samples are invalid until the next accepted probe."""
         if not self._is_usable(probe):
             self.rejected_count += 1
             return "rejected"
@@ -103,11 +104,11 @@ class ClockSync:
         return "accepted"
 
     def open_segment(self) -> None:
-        """Begin a new segment with the next probe: the page was frozen, hidden or restored."""
+        """Begin a new segment with the next probe, because the page was frozen, hidden or restored."""
         self._is_open = False
 
     def read(self, client_us: float, *, live: bool = False) -> ClockReading:
-        """The clock at a client's stamp. `live`: later probes are still to come, so earlier ones suffice."""
+        """Return the clock offset at a client's stamp. `live`: later probes are still to come, so earlier ones suffice."""
         segment = self._segment_at(client_us)
         if segment is None:
             return ClockReading(None, None, "no_clock")
@@ -121,12 +122,12 @@ class ClockSync:
         return ClockReading(model.offset_us(client_us), bound_us, state)
 
     def model_at(self, client_us: float) -> ClockModel | None:
-        """The model behind `read`, whatever the state; before the first probe the first one, `None` without any."""
+        """Return the model that `read` uses, in any state; before the first probe the first model, `None` without any."""
         segment = self._segment_at(client_us) or next(iter(self._segments), None)
         return segment.model_at(client_us) if segment else None
 
     def _segment_at(self, client_us: float) -> ClockSegment | None:
-        """The last segment that began by then."""
+        """Return the last segment that began by then."""
         index = bisect_right(self._segments, client_us, key=_START_US)
         return self._segments[index - 1] if index else None
 

@@ -1,4 +1,4 @@
-"""What an experiment is asked to do: the plan, the order of its trials, and the limits of a classroom.
+"""Plans of experiments: the plan, the order of its trials, and the limits of a classroom.
 
 Pure values. Imports `core` only.
 """

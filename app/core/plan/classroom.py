@@ -1,4 +1,4 @@
-"""Plans for phones: how many of them, how long it takes, and what fits into twelve minutes."""
+"""Plans for phones: counts of phones, the length of a run, and plans that fit into twelve minutes."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from app.core.plan.scenario import Arm, Plan, arms_from_names, trial_s
 from app.core.wire import TRANSPORTS
 
 LENGTH_S_MAX = 720.0
-"""A lesson has 45 minutes, and people hold still for a quarter of that."""
+"""Greatest length of a run: a lesson has 45 minutes, and people stay still for about a quarter of that."""
 
 _PLANNED_SHARE = 0.85
-"""Of it: the rest is for blocks that must be repeated."""
+"""Share of that time that is planned; the rest is for blocks that must be repeated."""
 
 _EXTRA_BLOCKS_MAX = 6
-"""Where time is left for more: so many void blocks are no accident, and repeating does not mend what voids them."""
+"""Limit of repeated blocks even if time is left: so many invalid blocks have a cause that repeating does not remove."""
 
 PROFILE = "classroom"
-"""Plans of this name are fitted to who comes."""
+"""Profile of plans that are adapted to the number of phones present."""
 
 COUNTDOWN_S = 5.0
 
 CONNECT_S = 2.0
-"""Phones ask twice a second what to do, connect, and say so."""
+"""Time before a trial: phones poll for instructions twice a second, connect, and report it."""
 
 COLLECT_S = 3.0
-"""After the last notification: what is late, the closing probes of the clock, posting, and saying so.
+"""Time after the last notification: late arrivals, the closing probes of the clock, posting, and the report of it.
 
-Measured: from one trial to the next 5.2 s beyond the plan's own times, on a busy machine with simulated phones.
+Measured: 5.2 s from one trial to the next beyond the plan's own times, on a busy machine with simulated phones.
 """
 
 OVERHEAD_S = CONNECT_S + COLLECT_S
 
 _NOTIFICATIONS_MIN = 20
-"""Fewer make a trial's median jump about."""
+"""Least notifications per trial; with fewer a trial's median is unstable."""
 
 _NOTIFICATIONS_MAX = 100
-"""From here on there is a p95; longer trials only make people restless."""
+"""Most notifications per trial; these suffice for a p95, and longer trials make people restless."""
 
 _BLOCKS_MAX = 8
-"""The least with which a verdict can pass (`lab/analysis/margins.py`)."""
+"""Most blocks: the least number with which a verdict can pass (`lab/analysis/margins.py`)."""
 
 _BLOCKS_MIN = 3
 
 
 def phone_counts(phones: int) -> tuple[int, ...]:
-    """How many phones take part, ascending: 1, about half and all; with six the published study's 1, 3 and 6."""
+    """Return the counts of phones to compare, ascending: 1, about half, all. With six these are the published 1, 3 and 6."""
     return tuple(sorted({1, (phones + 1) // 2, phones}))
 
 
 def with_phones(plan: Plan, phones: int) -> Plan:
-    """The plan for so many phones as there are: counts that they cannot make up give way to `phone_counts`.
+    """Adapt a plan to the phones present: counts that are too large are replaced by `phone_counts`.
 
-    More phones than planned take turns, but in a classroom, where nobody is to stand aside all the time: there trials
-    become shorter where more counts would take longer than twelve minutes.
+    If more phones than planned are present, they take part in turn. In a classroom plan everybody takes part in the
+    largest count instead, and trials become shorter if the run would exceed twelve minutes.
     """
     most = max(plan.client_counts)
     if most == phones or (most < phones and plan.profile != PROFILE):
@@ -67,22 +67,22 @@ def with_phones(plan: Plan, phones: int) -> Plan:
         return changed
     try:
         return fitted(changed)
-    except Malformed:  # So many arms that they take turns all the same.
+    except Malformed:  # Too many arms for twelve minutes: the phones take part in turn after all.
         return plan
 
 
 def length_s(plan: Plan) -> float:
-    """How long a run with phones takes, nothing repeated: told before anybody joins."""
+    """Return the length of a run with phones without repeated blocks, seconds; shown before anybody joins."""
     return COUNTDOWN_S + plan.blocks * len(plan.client_counts) * _block_s(plan)
 
 
 def length_s_max(plan: Plan) -> float:
-    """How long it takes when every block that may be repeated is."""
+    """Return the length of a run in which every block that may be repeated is repeated, seconds."""
     return length_s(plan) + plan.extra_blocks_max * _block_s(plan)
 
 
 def with_repeats(plan: Plan) -> Plan:
-    """The plan with as many repeats of void blocks as twelve minutes leave room for."""
+    """Return the plan with as many repeats of invalid blocks as fit into the rest of twelve minutes."""
     left_s = LENGTH_S_MAX - length_s(plan)
     count = max(0, int(left_s // _block_s(plan)))
     return replace(plan, extra_blocks_max=min(count, _EXTRA_BLOCKS_MAX))
@@ -94,10 +94,10 @@ def _block_s(plan: Plan) -> float:
 
 
 def classroom_plan(phones: int, *, seed: int, arms: Sequence[str | Arm] = TRANSPORTS) -> Plan:
-    """The longest of these plans that fits: 8 blocks of 20 to 100 notifications, fewer blocks where it must be.
+    """Return the longest classroom plan that fits: 8 blocks, or fewer if necessary, of 20 to 100 notifications.
 
-    10 notifications a second: phones with an idle radio sleep between beacons at longer gaps, which is the subject
-    of another plan. Raises `Malformed` when the arms are too many, or too slow, for twelve minutes.
+    The rate is 10 notifications per second. At longer gaps the radio of an idle phone sleeps between beacons, which is
+    the subject of another plan. Raises `Malformed` if the arms are too many, or too slow, for twelve minutes.
     """
     plan = Plan(
         arms=_arms(arms),
@@ -118,7 +118,7 @@ def classroom_plan(phones: int, *, seed: int, arms: Sequence[str | Arm] = TRANSP
 
 
 def fitted(plan: Plan) -> Plan:
-    """The plan with as many blocks, then notifications, then repeats, as twelve minutes hold. Raises `Malformed`."""
+    """Maximise blocks, then notifications, then repeats within twelve minutes. Raises `Malformed` if nothing fits."""
     for blocks in range(_BLOCKS_MAX, _BLOCKS_MIN - 1, -1):
         for notifications in range(_NOTIFICATIONS_MAX, _NOTIFICATIONS_MIN - 1, -5):
             found = replace(plan, blocks=blocks, notifications=notifications)

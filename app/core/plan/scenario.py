@@ -1,9 +1,9 @@
-"""A plan of an experiment, and the order of trials that follows from it and its seed.
+"""Plan of an experiment, and the order of trials, which is determined by the plan and its seed.
 
     Plan -> blocks -> trials
 
-A block holds every arm once, all with the same count of clients, in random order; the next block of that count
-mirrors it (AB BA, then a new draw), so that a drift that is linear in time cancels within the pair.
+A block contains every arm once, all with the same count of clients, in random order. The next block of that count
+mirrors the order (AB BA, then a new draw), so that a drift that is linear in time cancels within the pair.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from app.core.errors import Malformed
 from app.core.wire import TRANSPORTS
 
 CLIENTS_MAX = 20_000
-"""Of one trial."""
+"""Greatest number of clients in one trial."""
 
 LIVE_PROFILE = "live"
-"""Profile of what is no experiment: phones that came and went while a server ran."""
+"""Profile of a live run, which is no experiment: phones that came and went while a server ran."""
 
 Factors = Mapping[str, str | int | float | bool]
 
@@ -32,18 +32,18 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),
 }
-"""What may stand in JSON for a field of a plan; `true` is no number there."""
+"""Python types that JSON may have for a field of this type; `true` is not accepted as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One of the things that are compared."""
+    """One of the alternatives that a plan compares."""
 
     name: str
-    """Unique in the plan: the transport's name, with ".1", ".2" behind it when the same arm is there twice."""
+    """Unique in the plan: the transport's name, with a suffix ".1", ".2" if the same arm is there twice."""
     transport: str
     factors: Factors = field(default_factory=dict)
-    """What else is set for it, by name; recorded with each trial."""
+    """Further settings of the arm, by name; recorded with each trial."""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
@@ -52,33 +52,33 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that is fixed before the first trial; its hash goes into the report."""
+    """Everything that is fixed before the first trial; its hash is part of the report."""
 
     arms: tuple[Arm, ...]
     client_counts: tuple[int, ...]
     blocks: int
-    """Blocks per count of clients."""
+    """Number of blocks per count of clients."""
     notifications: int
-    """Measured notifications per trial."""
+    """Number of measured notifications per trial."""
     warmup_notifications: int
-    """Sent before them in the same trial, marked, and left out of every figure."""
+    """Number of notifications before them in the same trial, which are marked and excluded from every figure."""
     rate_hz: float
     payload_bytes: int
     """Length of the notification's JSON object on the wire."""
     seed: int
     profile: str = "demo"
     idle_s: float = 0.4
-    """Length of the idle window of each block: as many clients connected, no notification."""
+    """Length of each block's idle window, in which the clients are connected and nothing is sent."""
     settle_s: float = 0.1
-    """From the last client's readiness to the first due time."""
+    """Time from the last client's readiness to the first due time."""
     drain_s: float = 5.0
-    """After the last due time; what arrives later is late, what has not come at the trial's end is lost."""
+    """Time after the last due time. A later arrival is late; what has not arrived at the trial's end is lost."""
     extra_blocks_max: int = 3
-    """How many voided blocks may be repeated, in all."""
+    """Total number of invalid blocks that may be repeated."""
     environment: str = "loopback"
-    """`"loopback"` or `"lan"`: decides the margin of equivalence."""
+    """`"loopback"` or `"lan"`, which selects the equivalence margin."""
     instrument: bool = False
-    """Whether the server records when the kernel took what, so that a delay can be split."""
+    """True: the server records when the kernel accepted each write, so that a delay can be split."""
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]
@@ -108,35 +108,35 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class TrialSpec:
-    """One trial of the plan: one arm, so many clients, so many notifications; or an idle window."""
+    """One trial of the plan, with one arm and one count of clients; or an idle window."""
 
     index: int
-    """0-based place in the order of the whole run; names the trial together with the run."""
+    """0-based number in the order of the whole run; it identifies the trial within the run."""
     block: int
     """0-based number of its block among those with the same count of clients."""
     clients: int
     arm: Arm
-    """For an idle window: the arm whose transport the clients hold."""
+    """For an idle window: the arm with whose transport the clients are connected."""
     idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BlockSpec:
-    """The unit that is compared, and repeated whole when a part of it is void."""
+    """A block: the unit of comparison, which is repeated as a whole if a part of it is invalid."""
 
     block: int
     clients: int
     arms: tuple[Arm, ...]
-    """In the order in which they run."""
+    """Arms in the order in which they run."""
     idle_arm: Arm
     stands_for: int
-    """Number of the planned block whose place it takes; its own, unless it repeats a void one."""
+    """Number of the planned block that it replaces; its own number, unless it repeats an invalid block."""
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain JSON values, every field by its name.
+    """Encode a plan as plain JSON values, every field by its name.
 
-    `instrument` only when it is on: plans from before there was one keep their hash.
+    `instrument` is included only if it is on, so that plans from before this field keep their hash.
     """
     values: dict[str, Any] = json.loads(json.dumps(asdict(plan)))
     if not plan.instrument:
@@ -145,7 +145,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_json(value: Mapping[str, Any]) -> Plan:
-    """The plan that `plan_to_json` wrote. Raises `Malformed` for anything else."""
+    """Decode what `plan_to_json` returned. Raises `Malformed` for anything else."""
     names = {each.name for each in fields(Plan)}
     try:
         unknown = sorted(map(str, set(value) - names))
@@ -155,7 +155,7 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
             Arm(arm["name"], arm["transport"], dict(arm.get("factors", {}))) for arm in value["arms"]
         )
         plan = Plan(**{**value, "arms": arms, "client_counts": tuple(value["client_counts"])})
-        plans = [plan, *(arm_plan(plan, arm) for arm in arms)]  # Factors too are held to a plan's bounds.
+        plans = [plan, *(arm_plan(plan, arm) for arm in arms)]  # A plan's limits hold for factors too.
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise Malformed(f"This is not a plan: {error}.") from error
     for each in plans:
@@ -164,7 +164,7 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
 
 
 def _check_kinds(plan: Plan) -> None:
-    """Raises `Malformed` where a value is of another kind than its field: a plan may come out of a foreign archive."""
+    """Raise `Malformed` if a value has another type than its field, since a plan may come from a foreign archive."""
     values = [(each.name, str(each.type), getattr(plan, each.name)) for each in fields(Plan)]
     values += [("client_counts", "int", count) for count in plan.client_counts]
     values += [("name of an arm", "str", arm.name) for arm in plan.arms]
@@ -174,12 +174,12 @@ def _check_kinds(plan: Plan) -> None:
 
 
 def plan_sha256(plan: Plan) -> str:
-    """Names the plan's content: what was fixed before the first trial."""
+    """Return the hash of the plan's content, which was fixed before the first trial."""
     return hashlib.sha256(json.dumps(plan_to_json(plan), sort_keys=True).encode()).hexdigest()
 
 
 def arms_from_names(names: list[str]) -> tuple[Arm, ...]:
-    """Arms by transport name; a name that is there twice makes an A/A run, told apart as `sse.1`, `sse.2`."""
+    """Build arms from transport names; a repeated name makes an A/A run with the arms `sse.1`, `sse.2`."""
     seen: dict[str, int] = {}
     arms = []
     for name in names:
@@ -190,10 +190,10 @@ def arms_from_names(names: list[str]) -> tuple[Arm, ...]:
 
 
 def schedule(plan: Plan) -> Iterator[BlockSpec]:
-    """The plan's blocks in the order in which they run: the same for the same plan and seed, for ever.
+    """Yield the plan's blocks in the order in which they run; reproducible for the same plan and seed.
 
-    Within a repetition the counts of clients come in random order. A voided block is not drawn again here: it
-    is repeated by `repeat_of`, so that the order of the planned ones never depends on what was void.
+    Within a repetition the counts of clients come in random order. An invalid block is not drawn again here, but
+    repeated by `repeat_of`, so that the order of the planned blocks never depends on which were invalid.
     """
     rng = random.Random(f"siar order {plan.seed}")
     last_order: dict[int, tuple[Arm, ...]] = {}
@@ -211,19 +211,19 @@ def schedule(plan: Plan) -> Iterator[BlockSpec]:
             yield BlockSpec(block, clients, order, order[rng.randrange(len(order))], stands_for=block)
 
 
-def repeat_of(void: BlockSpec, *, block: int) -> BlockSpec:
-    """The block that takes the place of a voided one: the same order under a new number."""
-    return replace(void, block=block)
+def repeat_of(invalid: BlockSpec, *, block: int) -> BlockSpec:
+    """Return the block that replaces an invalid one: the same order under a new number."""
+    return replace(invalid, block=block)
 
 
 def trial_s(plan: Plan, arm: Arm) -> float:
-    """How long a trial of this arm takes from readiness to its last due time."""
+    """Return the length of a trial of this arm from readiness to its last due time, seconds."""
     own = arm_plan(plan, arm)
     return own.settle_s + (own.warmup_notifications + own.notifications) / own.rate_hz
 
 
 def arm_plan(plan: Plan, arm: Arm) -> Plan:
-    """The plan as it holds for one arm: with the payload and the gap that its factors set."""
+    """Return the plan with the payload and the gap that the factors of one arm set."""
     changes: dict[str, Any] = {}
     if "payload_bytes" in arm.factors:
         changes["payload_bytes"] = arm.factors["payload_bytes"]

@@ -1,7 +1,7 @@
-"""Server-Sent Events both ways: what the server writes, and an incremental decoder of what a client reads.
+"""Server-Sent Events: the server's encoder, and a client's incremental decoder.
 
-WHATWG HTML, section 9.2 "Server-sent events". The encoder writes the form that every parser takes: LF line ends,
-one space behind the colon, a blank line at the end.
+WHATWG HTML, section 9.2 "Server-sent events". The encoder writes the form that every parser accepts: LF line ends,
+one space after the colon, a blank line at the end.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from app.core.errors import MalformedFrame
 CONTENT_TYPE = "text/event-stream"
 
 EVENT_BYTES_MAX = 262_144
-"""What a decoder holds of an unfinished event; a notification at its limits has less than half of it."""
+"""Size limit of an unfinished event in a decoder; the largest notification has less than half of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """An event as it is dispatched."""
+    """A dispatched event."""
 
     type: str
     data: str
@@ -26,19 +26,19 @@ class ServerEvent:
 
 
 class EventStreamDecoder:
-    """Takes an event stream in any pieces and gives its events, by the rules of section 9.2.6.
+    """Decoder of an event stream, fed in any pieces, by the rules of section 9.2.6.
 
-    Raises `MalformedFrame` for an event beyond `event_bytes_max`, and then for ever; nothing else is an error in
-    this format.
+    Raises `MalformedFrame` for an event longer than `event_bytes_max`, and again for every further call. Nothing else
+    is an error in this format.
     """
 
     def __init__(self, *, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
         self.last_event_id = ""
-        """What a reconnect sends as `Last-Event-ID`."""
+        """Value that a reconnect sends as `Last-Event-ID`."""
         self.retry_ms: int | None = None
-        """What the server last asked to wait before a reconnect."""
+        """Reconnection time that the server last sent; `None` if it sent none."""
         self.comment_count = 0
-        """Comments so far: heartbeats, to a client that wants to know."""
+        """Number of comments so far, which are heartbeats."""
         self._event_bytes_max = event_bytes_max
         self._line = bytearray()
         self._at_start = True
@@ -51,11 +51,11 @@ class EventStreamDecoder:
 
     @property
     def is_idle(self) -> bool:
-        """Whether what comes next begins a new event."""
+        """True if the next byte begins a new event."""
         return not (self._line or self._data or self._type or self._after_cr or self._at_start)
 
     def feed(self, data: bytes) -> list[ServerEvent]:
-        """The events that `data` completes."""
+        """Return the events that `data` completes."""
         events: list[ServerEvent] = []
         if self._after_cr and data:
             self._after_cr = False
@@ -105,7 +105,7 @@ class EventStreamDecoder:
             self.retry_ms = int(value)
 
     def _dispatch(self, events: list[ServerEvent]) -> None:
-        """The blank line: sets the last event id in any case, and gives an event only if there is data."""
+        """Handle the blank line: set the last event id in any case, and dispatch an event only if there is data."""
         self.last_event_id = self._id
         if self._data:
             events.append(ServerEvent(self._type or "message", "\n".join(self._data), self._id))
@@ -113,19 +113,19 @@ class EventStreamDecoder:
 
 
 def encode_event(*, event: str, data: str, id: str) -> bytes:
-    """One event: `id:`, `event:`, one `data:` line per line of `data`, blank line."""
+    """Encode one event: `id:`, `event:`, one `data:` line per line of `data`, blank line."""
     lines = "\ndata: ".join(_split_lines(data))
     return f"id: {_one_line(id)}\nevent: {_one_line(event)}\ndata: {lines}\n\n".encode()
 
 
 def encode_notice(*, event: str, data: str) -> bytes:
-    """An event without an id: whoever resumes, resumes from where it stood before."""
+    """Encode an event without an id, which leaves a client's resume position unchanged."""
     lines = "\ndata: ".join(_split_lines(data))
     return f"event: {_one_line(event)}\ndata: {lines}\n\n".encode()
 
 
 def encode_comment(text: str, *, id: str | None) -> bytes:
-    """A heartbeat: clients see no event, but one with `id` remember the position.
+    """Encode a heartbeat: clients dispatch no event, but store the position if there is an `id`.
 
     "If the data buffer is an empty string, set the data buffer and the event type buffer to the empty string and
     return": the event is not dispatched, while the last event id has been set one step before.
@@ -135,13 +135,13 @@ def encode_comment(text: str, *, id: str | None) -> bytes:
 
 
 def encode_prelude(*, retry_ms: int, id: str) -> bytes:
-    """The first block of a stream: how long to wait before a reconnect, and the position to resume from."""
+    """Encode a stream's first block: the reconnection time, and the position to resume from."""
     assert retry_ms >= 0
     return f"retry: {retry_ms}\nid: {_one_line(id)}\n\n".encode()
 
 
 def encode_retry(retry_ms: int) -> bytes:
-    """The last block of a stream that the server ends: how long to wait before a reconnect. No event to a client.
+    """Encode the last block of a stream that the server ends: the reconnection time. A client dispatches no event.
 
     "If the field value consists of only ASCII digits, then interpret the field value as an integer in base ten, and
     set the event stream's reconnection time to that integer."
@@ -151,33 +151,34 @@ def encode_retry(retry_ms: int) -> bytes:
 
 
 def spread_retry_ms(retry_ms: int, *, chance: float) -> int:
-    """A wait between one and three times `retry_ms`, by a `chance` in [0, 1) that is another for each client.
+    """Return a wait between one and three times `retry_ms`, by a random `chance` in [0, 1) that differs per client.
 
-    A thousand clients whose streams end at once must not come back at once: the next process would get them all
-    within a millisecond.
+    It spreads the reconnects of clients whose streams end at the same time. Otherwise the next process would get a
+    thousand of them within a millisecond.
     """
     assert 0 <= chance < 1
     return round(retry_ms * (1 + 2 * chance))
 
 
 def jittered_retry_ms(retry_ms: int, *, chance: float) -> int:
-    """A wait between a half and one and a half times `retry_ms`, as Socket.IO's clients draw theirs (`randomizationFactor`).
+    """Return a wait between 0.5 and 1.5 times `retry_ms`, by a random `chance` in [0, 1) that differs per client.
 
-    On average it is `retry_ms`, so that neither transport recovers later than the other for want of a spread.
+    Socket.IO's clients draw theirs in the same way (`randomizationFactor`). The mean is `retry_ms`, so that the spread
+    does not make one transport recover later than the other.
     """
     assert 0 <= chance < 1
     return round(retry_ms * (0.5 + chance))
 
 
 def _one_line(text: str) -> str:
-    """`text`, which only a bug can give a line end or the NUL that an id must not have."""
+    """Return `text`, asserting that it has no line end and no NUL, which an id must not have."""
     is_one = "\n" not in text and "\r" not in text and "\0" not in text
     assert is_one, "a field of an event stream is one line"
     return text
 
 
 def _split_lines(text: str) -> list[str]:
-    """Lines as an event stream counts them: CR LF, LF and CR end one, and nothing else does."""
+    """Split text at the line ends of an event stream: CR LF, LF and CR, and no others."""
     if "\n" not in text and "\r" not in text:
         return [text]
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -1,8 +1,8 @@
-"""An incremental decoder of one HTTP/1.1 response: head, then body (RFC 9112).
+"""Incremental decoder of an HTTP/1.1 response, and the chunked coding of a server's body (RFC 9112).
 
-    bytes in any pieces -> feed() -> bytes of the body, chunked coding taken off
+    bytes in any pieces -> feed() -> bytes of the body, with chunked coding removed
 
-Behind a 101 the connection speaks another protocol, and its bytes are passed on as they are.
+After a 101 the connection uses another protocol, and its bytes are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from app.core.errors import MalformedFrame
 
 HEAD_BYTES_MAX = 16_384
 CHUNK_LINE_BYTES_MAX = 1_024
-"""A chunk's size with its extensions."""
+"""Length limit of a chunk's size line, extensions included."""
+
+LAST_CHUNK = b"0\r\n\r\n"
+"""End of a complete chunked body. A body without it was torn: "the message is considered incomplete" (section 8)."""
 
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: .*)?", re.DOTALL)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?", re.DOTALL)
@@ -28,17 +31,23 @@ class ResponseHead:
 
     status: int
     headers: Mapping[str, str]
-    """By lower-case name; repeated ones joined by a comma."""
+    """Values by lower-case name; repeated headers are joined by a comma."""
+
+
+def chunk(data: bytes) -> bytes:
+    """Encode `data`, which must not be empty, as one chunk (section 7.1)."""
+    assert data, "an empty chunk would end the body"
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 class ResponseDecoder:
-    """Takes a response in any pieces and gives its body. Raises `MalformedFrame`, then for ever."""
+    """Decoder of one response, fed in any pieces. After `MalformedFrame` every further call raises it again."""
 
     def __init__(self) -> None:
         self.head: ResponseHead | None = None
         """`None` until it is complete."""
         self.finished = False
-        """Whether the body ended; what came behind it is dropped. A body that ends with the connection never is."""
+        """True once the body is complete; later bytes are dropped. A body that ends with the connection stays False."""
         self._buffer = bytearray()
         self._steps = self._decode()
         self._body = bytearray()
@@ -48,11 +57,11 @@ class ResponseDecoder:
 
     @property
     def is_idle(self) -> bool:
-        """Whether what comes next begins something new: a load client then knows bytes that it has decoded before."""
+        """True if nothing is partly decoded. A load client may then skip decoding of bytes that it has seen before."""
         return self.head is not None and not self._buffer and not self._inside_chunk
 
     def feed(self, data: bytes) -> bytes:
-        """The bytes of the body that `data` completes."""
+        """Return the bytes of the body that `data` completes."""
         if self._failed is not None:
             raise MalformedFrame(self._failed)
         self._buffer += data
@@ -66,7 +75,7 @@ class ResponseDecoder:
         return body
 
     def _decode(self) -> Generator[None, None, None]:
-        """Runs as far as the buffer reaches, yields where more bytes are needed."""
+        """Decode as far as the buffer reaches; yield when more bytes are needed."""
         while True:
             lines = yield from self._head_lines()
             self.head = _parse_head(lines)

@@ -1,4 +1,4 @@
-"""Engine.IO 4 and Socket.IO 5 packets in their text form, one packet in one WebSocket message.
+"""Engine.IO 4 and Socket.IO 5 packets in text form, one packet per WebSocket message.
 
     Engine.IO:  <type>[data]                                    0{"sid":...}   2   3
     Socket.IO:  4<type>[<namespace>,][<ack id>][<JSON>]         40{...}        42["notification",{...}]
@@ -19,7 +19,7 @@ from app.core.notification import encode_json
 
 
 class PacketKind(StrEnum):
-    """The packet's type as it is written; what begins with 4 is a Socket.IO packet inside an Engine.IO message."""
+    """Type of a packet as written on the wire; a type that begins with 4 is a Socket.IO packet in an Engine.IO message."""
 
     OPEN = "0"
     CLOSE = "1"
@@ -44,7 +44,7 @@ _FORMS: dict[PacketKind, tuple[type, ...]] = {
     PacketKind.ACK: (list,),
     PacketKind.CONNECT_ERROR: (dict, type(None)),
 }
-"""What the JSON of each packet may be; of the others the data is plain text."""
+"""JSON types that each packet's data may have; the data of other packets is plain text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Packet:
 
     kind: PacketKind
     data: Any = None
-    """Decoded JSON; of ping, pong, close, upgrade and noop the text behind the type."""
+    """Decoded JSON; for ping, pong, close, upgrade and noop the text after the type."""
     namespace: str = "/"
     ack_id: int | None = None
 
 
 def parse_packet(text: str) -> Packet:
-    """The packet that `text` writes. Raises `MalformedFrame` for anything else."""
+    """Parse one packet. Raises `MalformedFrame` for any other text."""
     if text[:1] in ("1", "2", "3", "5", "6"):
         return Packet(PacketKind(text[0]), text[1:])
     if text[:1] == "0":
@@ -73,7 +73,7 @@ def parse_packet(text: str) -> Packet:
 
 
 def encode_packet(packet: Packet) -> str:
-    """`packet` as text."""
+    """Encode a packet as text."""
     if packet.kind not in _FORMS:
         return packet.kind.value + (packet.data or "")
     namespace = "" if packet.namespace == "/" else f"{packet.namespace},"

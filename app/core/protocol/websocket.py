@@ -1,4 +1,4 @@
-"""WebSocket frames, whole ones out and in any pieces in, for a client and for a server (RFC 6455).
+"""WebSocket framing and handshake for client and server (RFC 6455): an encoder, and decoders fed in any pieces.
 
 bytes from a server, in any pieces -> FrameDecoder.feed()       -> messages, control frames between them
 bytes from a client, masked        -> ClientFrameDecoder.feed() -> likewise
@@ -18,25 +18,25 @@ from app.core.protocol.deflate import COMPRESSED_BYTES_MAX, inflated_message
 from app.core.protocol.http_response import ResponseHead
 
 MESSAGE_BYTES_MAX = 262_144
-"""What a decoder holds of one message; a notification at its limits has less than half of it."""
+"""Size limit of one message in a decoder; the largest notification has less than half of it."""
 
 CONTROL_BYTES_MAX = 125
 """Section 5.5: "All control frames MUST have a payload length of 125 bytes or less"."""
 
 FINAL = 0x80
 COMPRESSED = 0x40
-"""The bits FIN and RSV1 of a frame's first byte."""
+"""Bits FIN and RSV1 of a frame's first byte."""
 
 NOT_UTF8 = 1007
 NOT_ALLOWED = 1008
 TOO_BIG = 1009
-"""Section 7.4.1: codes of a close frame; what else is malformed is a "protocol error", 1002."""
+"""Status codes of a close frame (section 7.4.1); any other malformed input is a "protocol error", 1002."""
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class Opcode(IntEnum):
-    """Section 5.2; others are reserved."""
+    """Opcodes of section 5.2; all others are reserved."""
 
     CONTINUATION = 0
     TEXT = 1
@@ -47,27 +47,27 @@ class Opcode(IntEnum):
 
 
 _OPCODES = tuple(Opcode(number) if number in Opcode._value2member_map_ else None for number in range(16))
-"""By number: many times faster than asking the enumeration."""
+"""Opcodes by number, which is many times faster than a lookup in the enumeration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole message, or a control frame."""
+    """A complete message, or a control frame."""
 
     opcode: Opcode
     payload: bytes
-    """Of a text message: valid UTF-8. Of a close frame: code and reason, checked."""
+    """Valid UTF-8 for a text message; a valid code and reason for a close frame."""
 
     @property
     def text(self) -> str:
-        """The payload as text."""
+        """Payload as text."""
         return self.payload.decode()
 
 
 def encode_frame(opcode: Opcode, payload: bytes, *, mask: bytes | None, is_compressed: bool = False) -> bytes:
-    """One whole frame. A client must give four random bytes as `mask`; a server must give `None`.
+    """Encode one unfragmented frame. A client must pass four random bytes as `mask`; a server must pass `None`.
 
-    `is_compressed`: the payload is `deflated_message`, which needs permessage-deflate (RFC 7692, section 6: RSV1).
+    `is_compressed`: the payload is a `deflated_message`, which needs permessage-deflate (RFC 7692, section 6: RSV1).
     """
     bit = 0x80 if mask is not None else 0
     first = (FINAL | COMPRESSED if is_compressed else FINAL) | opcode
@@ -82,22 +82,25 @@ def encode_frame(opcode: Opcode, payload: bytes, *, mask: bytes | None, is_compr
 
 
 def encode_close(code: int, reason: str = "", *, mask: bytes | None = None) -> bytes:
-    """A close frame; `reason` has at most 123 bytes."""
+    """Encode a close frame; `reason` has at most 123 bytes."""
     payload = code.to_bytes(2, "big") + reason.encode()
     assert len(payload) <= CONTROL_BYTES_MAX
     return encode_frame(Opcode.CLOSE, payload, mask=mask)
 
 
 def masked(payload: bytes, mask: bytes) -> bytes:
-    """Section 5.3, "octet i of the transformed data is octet i of the original XOR octet i modulo 4 of the key"."""
+    """Mask or unmask a payload by section 5.3.
+
+    "octet i of the transformed data is octet i of the original XOR octet i modulo 4 of the key"
+    """
     key = (mask * (len(payload) // 4 + 1))[: len(payload)]
     return (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(len(payload), "big")
 
 
 class FrameDecoder:
-    """Takes what a server sends in any pieces and gives its messages. Raises `MalformedFrame`, then for ever.
+    """Decoder of a server's frames, fed in any pieces. After `MalformedFrame` every further call raises it again.
 
-    At rest it holds a few numbers and no buffer: a server has one for each of its idle clients.
+    An idle decoder has no buffers, only a few numbers, because a server has one per client.
     """
 
     __slots__ = (
@@ -109,34 +112,34 @@ class FrameDecoder:
 
     def __init__(self, *, message_bytes_max: int = MESSAGE_BYTES_MAX) -> None:
         self.closed = False
-        """Whether a close frame came; what is behind it is dropped."""
+        """True after a close frame; later bytes are dropped."""
         self.fragment_count = 0
-        """Of the last `feed`: frames behind which more of their message is to come."""
+        """Number of non-final frames in the last `feed`."""
         self.inflates = False
-        """Whether permessage-deflate was agreed on, without context takeover."""
+        """True if permessage-deflate was negotiated, without context takeover."""
         self._is_compressed = False
-        """Of the message whose frame came last."""
+        """Compression bit of the current message."""
         self._message_bytes_max = message_bytes_max
         self._held: bytearray | None = None
-        """The beginning of a frame."""
+        """Beginning of an incomplete frame."""
         self._opcode: Opcode | None = None
-        """Of a message whose last fragment has not come."""
+        """Opcode of a fragmented message that is incomplete."""
         self._parts: bytearray | None = None
-        """Its fragments so far."""
+        """Fragments of that message so far."""
         self._failed: tuple[str, int] | None = None
 
     @property
     def held_bytes(self) -> int:
-        """What is kept for later, never more than `message_bytes_max` and one control frame with its head."""
+        """Number of buffered bytes, at most `message_bytes_max` and one control frame with its head."""
         return len(self._held or b"") + len(self._parts or b"")
 
     @property
     def is_idle(self) -> bool:
-        """Whether what comes next begins a new message."""
+        """True if the next byte begins a new message."""
         return self._held is None and self._opcode is None and not self.closed
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that `data` completes. What breaks the protocol takes those in the same `data` with it."""
+        """Return the messages that `data` completes. On a protocol error the messages in the same `data` are lost."""
         if self._failed is not None:
             sentence, close_code = self._failed
             raise MalformedFrame(sentence, close_code=close_code)
@@ -163,7 +166,7 @@ class FrameDecoder:
         return messages
 
     def _take_frame(self, stream: bytes | bytearray, start: int, messages: list[Message]) -> int:
-        """Takes the frame that begins at `start`: where it ends, or 0 if it is not whole yet."""
+        """Decode the frame that begins at `start`; return its end, or 0 if it is incomplete."""
         if len(stream) < start + 2:
             return 0
         first, second = stream[start], stream[start + 1]
@@ -198,10 +201,10 @@ class FrameDecoder:
         return end
 
     def _check_head(self, first: int, second: int) -> Opcode:
-        """What the first two bytes allow to be said."""
+        """Check a frame's first two bytes and return its opcode."""
         opcode = _OPCODES[first & 0x0F]
         if first & 0x70 and not (
-            # Section 6.1 of RFC 7692: the first frame of a message has the bit, its others and control frames never.
+            # RFC 7692, section 6.1: only the first frame of a message has the bit, and control frames never have it.
             self.inflates and first & 0x70 == COMPRESSED and opcode in (Opcode.TEXT, Opcode.BINARY)
         ):
             raise MalformedFrame("A frame uses reserved bits that no extension has given a meaning.")
@@ -243,7 +246,7 @@ class FrameDecoder:
 
 
 class ClientFrameDecoder(FrameDecoder):
-    """The same for a server: takes what a client sends, whose frames must all be masked."""
+    """Decoder of a client's frames, which must all be masked."""
 
     __slots__ = ()
 
@@ -277,18 +280,18 @@ def _check_text(payload: bytes) -> None:
 
 
 def handshake_key(nonce: bytes) -> str:
-    """`Sec-WebSocket-Key` of 16 random bytes."""
+    """Encode 16 random bytes as `Sec-WebSocket-Key`."""
     assert len(nonce) == 16
     return base64.b64encode(nonce).decode()
 
 
 def accept_of(key: str) -> str:
-    """The `Sec-WebSocket-Accept` that proves that the server read `key`."""
+    """Return the `Sec-WebSocket-Accept` for a key, by which a server proves that it read the key."""
     return base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()
 
 
 def handshake_request(*, host: str, target: str, key: str, headers: Mapping[str, str]) -> bytes:
-    """The opening handshake of section 4.1; no extension is offered, so none may be used."""
+    """Encode the opening handshake of section 4.1; no extension is offered, so the server may not use any."""
     lines = [f"GET {target} HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade"]
     lines += [f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -296,7 +299,7 @@ def handshake_request(*, host: str, target: str, key: str, headers: Mapping[str,
 
 
 def check_handshake(head: ResponseHead, key: str) -> None:
-    """Raises `MalformedFrame` when the server did not agree to speak WebSocket with this client."""
+    """Check the server's handshake. Raises `MalformedFrame` if it did not accept the upgrade to WebSocket."""
     upgrade = head.headers.get("upgrade", "").lower()
     connection = [token.strip() for token in head.headers.get("connection", "").lower().split(",")]
     if head.status != 101 or upgrade != "websocket" or "upgrade" not in connection:

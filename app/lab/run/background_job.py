@@ -17,7 +17,7 @@ from pathlib import Path
 
 from app.core.errors import Conflict, SiarError
 from app.core.plan.scenario import LIVE_PROFILE
-from app.core.sentence import to_json, words_of
+from app.core.sentence import message_of, to_json
 from app.i18n import LANGUAGES, refusal
 from app.lab.analysis.analyse import analyse
 from app.lab.report.archive import export_zip
@@ -55,7 +55,7 @@ def _compared(folders: Sequence[Path], language: str) -> str:
 
 def _described(error: SiarError) -> dict[str, object]:
     """What happened, for the server to raise again."""
-    return {"kind": type(error).__name__, **to_json(words_of(error))}
+    return {"kind": type(error).__name__, **to_json(message_of(error))}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -69,7 +69,7 @@ class Link:
         try:
             self.socket.settimeout(0)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._stamped = kernel_stamps.ask_for(self.socket)
+            self._stamped = kernel_stamps.enable(self.socket)
             with contextlib.suppress(BlockingIOError):
                 self.socket.connect(address)
         except OSError:
@@ -100,7 +100,7 @@ class Link:
             return None
         except OSError:
             return Chunk(b"", clock.monotonic_us(), None)
-        return Chunk(data, read_us, kernel_stamps.told_ns(ancillary))
+        return Chunk(data, read_us, kernel_stamps.stamp_ns(ancillary))
 
     def _decrypted(self, chunk: Chunk, encryption: Encryption) -> Chunk | None:
         """What the read meant, with its stamps; `None` while nothing is whole."""
@@ -117,7 +117,7 @@ class Link:
 
     def send(self, data: bytes) -> None:
         """Send now what the kernel takes; the rest goes when the socket is writable. A dead peer shows on reading."""
-        self._send(data if self._encryption is None or not data else self._encryption.say(data))
+        self._send(data if self._encryption is None or not data else self._encryption.encrypt(data))
 
     def _send(self, data: bytes) -> None:
         self._outgoing += data

@@ -118,7 +118,10 @@ def record(folder: Path, *, input_fd: int, wake_fd: int) -> bool:
 
 def _is_blank(path: Path) -> bool:
     """Whether the maker of this database died, or ran out of disk, before its first word."""
-    with database.in_words(path), contextlib.closing(database.connect(path, write=True)) as connection:
+    with (
+        database.reporting_damage(path),
+        contextlib.closing(database.connect(path, write=True)) as connection,
+    ):
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         return bool(tables == 0 and application == 0)

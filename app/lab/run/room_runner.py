@@ -19,7 +19,7 @@ from pathlib import Path
 
 from app.core.errors import SiarError, Unfit
 from app.core.plan.scenario import Plan, plan_from_json
-from app.core.sentence import Sentence, to_json, words_of
+from app.core.sentence import Sentence, message_of, to_json
 from app.i18n import ending
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.verdict import run_verdict
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         server = find_server(given.url, admin_token=os.environ.get("SIAR_ADMIN_TOKEN", ""), pid=given.pid)
         folder = _run(plan, server, given, stop)
     except (SiarError, OSError, ValueError) as error:
-        _say_end(words_of(error), line=f"siar runner: {error}")
+        _say_end(message_of(error), line=f"siar runner: {error}")
         return EXIT_UNFIT if isinstance(error, Unfit) else EXIT_FAILURE
     if folder is None:
         _say_end(ending("before_it_began"))

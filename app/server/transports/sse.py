@@ -18,7 +18,6 @@ from typing import Any, cast
 from app import clock
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
-from app.core.protocol.chunks import LAST_CHUNK, chunk
 from app.core.protocol.deflate import DEFLATED, GZIP_HEAD, deflated, stored
 from app.core.protocol.event_stream import (
     encode_comment,
@@ -29,6 +28,7 @@ from app.core.protocol.event_stream import (
     jittered_retry_ms,
     spread_retry_ms,
 )
+from app.core.protocol.http_response import LAST_CHUNK, chunk
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION, TRANSPORT_SSE
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed

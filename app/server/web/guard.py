@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.core.forwarded import Proxies, Seen
+from app.core.forwarded import OriginalRequest, Proxies
 from app.core.our_host import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.i18n import refusal
@@ -79,7 +79,7 @@ class Guard:
             return _redirect_to_slash(start_response, environ)
         return self._app(environ, start_response)
 
-    def _is_our_page(self, origin: str, environ: dict[str, Any], seen: Seen | None) -> bool:
+    def _is_our_page(self, origin: str, environ: dict[str, Any], seen: OriginalRequest | None) -> bool:
         """Return whether a page of `origin` is this service's own."""
         if is_same_origin(origin, environ.get("HTTP_HOST", "")):
             return True

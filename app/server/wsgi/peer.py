@@ -9,7 +9,7 @@ import os
 import socket
 from typing import Any
 
-from app.core.forwarded import Proxies, Seen, parse_address
+from app.core.forwarded import OriginalRequest, Proxies, parse_address
 from app.server.wsgi.shared_text import shared
 
 _BEHIND_PROXIES = "siar.behind_proxies"
@@ -25,9 +25,9 @@ def peer_socket(environ: dict[str, Any]) -> socket.socket | None:
     return stream.get_socket() if stream is not None else None
 
 
-def look_through(environ: dict[str, Any], proxies: Proxies) -> Seen:
+def look_through(environ: dict[str, Any], proxies: Proxies) -> OriginalRequest:
     """Replace a trusted proxy's client, scheme and host by the forwarded ones; done here only."""
-    seen = proxies.seen(environ.get("REMOTE_ADDR") or "", environ)
+    seen = proxies.original_request(environ.get("REMOTE_ADDR") or "", environ)
     environ[_BEHIND_PROXIES] = True
     environ["REMOTE_ADDR"] = seen.client
     if seen.scheme:

@@ -23,7 +23,7 @@ from gunicorn.sock import ssl_wrap_socket
 from gunicorn.workers.base_async import AsyncWorker
 
 from app import clock, settings
-from app.core.forwarded import exempt_from_shares
+from app.core.forwarded import exempt_from_limits
 from app.server.wsgi import connection_limiter, plain_request, repeats, unreadable
 from app.server.wsgi.answer_socket import SEND_IDLE_S, AnswerSocket
 from app.server.wsgi.connection_limiter import ConnectionLimiter
@@ -350,5 +350,5 @@ def make_door(given: settings.Settings, *, count_max: int) -> ConnectionLimiter:
     """By the settings: loopback is no guest unless proxies are named, and proxies that were named never are."""
     places = PLACES_OF_A_CONNECTION * given.connections_per_address_max
     return ConnectionLimiter(
-        count_max=count_max, per_address_max=places, is_exempt=exempt_from_shares(given.trusted_proxies)
+        count_max=count_max, per_address_max=places, is_exempt=exempt_from_limits(given.trusted_proxies)
     )

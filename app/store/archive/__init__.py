@@ -1,4 +1,4 @@
-"""All runs of a folder: index, trash, retention, deletion of a device's data, export.
+"""Operations on the runs of a folder: index, trash, retention, deletion of a device's data, export.
 
-Nothing is deleted that Siar did not make. Imports `store` and what it may import.
+Files that Siar did not make are never deleted. Imports `store` and what `store` may import.
 """

@@ -1,8 +1,8 @@
-"""A run as one file to give away: figures and raw stamps, without names, device ids, addresses or tokens.
+"""Export of a run as one file for publication: figures and raw stamps, without names, device ids, addresses or tokens.
 
-Only files that are known to hold measurements are packed; whatever else lies in the folder (`participants.json`, the
-phones' own results, the spool) stays. In all of them device ids become pseudonyms; the store is copied for that,
-rewritten and packed anew, so that nothing of the old text is left in its free pages.
+Only files that are known to hold measurements are packed; other files of the folder (`participants.json`, the phones'
+own results, the spool) are left out. Device ids in the packed files are replaced by pseudonyms. For that the store is
+copied, rewritten and vacuumed, so that no old text remains in its free pages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from app.store.archive.names import NAMES_BYTES_MAX, NAMES_FILE
 from app.store.archive.summary import DATABASE, RESULT
 
 LOAD_FILES = ("load.html", "load.jsonl")
-"""Of a run under load: what its generator did, and the page that says so."""
+"""Files of a load test: the record of its generator, and the page that shows it."""
 
 TEXT_FILES = (
     RESULT,
@@ -37,18 +37,18 @@ TEXT_FILES = (
     "removed.json",
     *LOAD_FILES,
 )
-"""`removed.json`, where there is one, says how many participants had what was recorded about them deleted."""
+"""Text files that are exported; `removed.json` has the number of participants whose data was deleted."""
 
 TEXT_BYTES_MAX = 4 * 1024**3
-"""As much as an import takes of one file (`lab/report/unpack.py`): 1.8 million deliveries under load are 340 MB."""
+"""Size limit of a text file, the same as of an import (`lab/report/unpack.py`): 1.8 million deliveries are 340 MB."""
 
 LINES_BYTES = 1024 * 1024
-"""So much of a text is held at once."""
+"""Bytes of a text that are held in memory at once."""
 
 DEVICE_ID = re.compile(r"(?<![0-9A-Za-z])d-[0-9a-f]{16}(?![0-9a-f])")
 
 SPOOLED_BYTES_MAX = 4 * 1024 * 1024
-"""A file beyond it goes to the disk."""
+"""Size up to which the zip file is kept in memory; a larger one is written to the disk."""
 
 NOTE = """\
 Run {run}, exported by Siar.
@@ -59,13 +59,13 @@ run.sqlite holds the raw stamps; `./siar verify` with this folder unpacked compu
 
 
 class Pseudonyms:
-    """A pseudonym for each device: the run's own where it has one, else `device-1` and so on."""
+    """Mapping of device ids to pseudonyms: the run's own where one exists, else `device-1` and so on."""
 
     def __init__(self, known: dict[str, str]) -> None:
         self._known = dict(known)
 
     def apply(self, text: str) -> str:
-        """The text with every device id replaced."""
+        """Return the text with every device id replaced."""
         return DEVICE_ID.sub(lambda found: self._of(found[0]), text)
 
     def _of(self, device: str) -> str:
@@ -73,7 +73,7 @@ class Pseudonyms:
 
 
 def export(folder: Path) -> IO[bytes]:
-    """The run of `folder` as a zip file, read from its beginning. Raises `Unknown` for a run that holds nothing yet."""
+    """Pack the run in `folder` into a zip file, positioned at its beginning. Raises `Unknown` if there is nothing to pack."""
     pseudonyms = Pseudonyms(_known_pseudonyms(folder))
     target = tempfile.SpooledTemporaryFile(SPOOLED_BYTES_MAX)  # noqa: SIM115 - the caller closes it
     try:
@@ -89,8 +89,8 @@ def export(folder: Path) -> IO[bytes]:
                     count += 1
             if (folder / DATABASE).is_file() and not (folder / DATABASE).is_symlink():
                 copy = Path(scratch) / DATABASE
-                database.undisturbed(folder / DATABASE, partial(_copy_pages, folder / DATABASE, copy))
-                with database.in_words(folder / DATABASE):
+                database.read_consistently(folder / DATABASE, partial(_copy_pages, folder / DATABASE, copy))
+                with database.reporting_damage(folder / DATABASE):
                     _replace_devices(copy, pseudonyms)
                 packed.write(copy, f"{folder.name}/{DATABASE}")
                 count += 1
@@ -104,7 +104,7 @@ def export(folder: Path) -> IO[bytes]:
 
 
 def _pack_text(path: Path, packed: zipfile.ZipFile, pseudonyms: Pseudonyms) -> None:
-    """By whole lines, since no device id goes over the end of one. Raises `Unknown` and `StoreError`."""
+    """Pack a text file by whole lines, since no device id spans two lines. Raises `Unknown` and `StoreError`."""
     with open_file(path, bytes_max=TEXT_BYTES_MAX) as source:
         entry = zipfile.ZipInfo.from_file(path, f"{path.parent.name}/{path.name}", strict_timestamps=False)
         entry.compress_type = zipfile.ZIP_DEFLATED
@@ -114,7 +114,7 @@ def _pack_text(path: Path, packed: zipfile.ZipFile, pseudonyms: Pseudonyms) -> N
 
 
 def _known_pseudonyms(folder: Path) -> dict[str, str]:
-    """By device, from the file of names; a damaged one gives none."""
+    """Read the run's pseudonyms by device from the file of names; a missing or damaged file gives none."""
     try:
         found = json.loads(read_file(folder / NAMES_FILE, bytes_max=NAMES_BYTES_MAX))
         entries = found.get("participants", []) if isinstance(found, dict) else found
@@ -126,7 +126,7 @@ def _known_pseudonyms(folder: Path) -> dict[str, str]:
 def _copy_pages(source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     with (
-        database.in_words(source),
+        database.reporting_damage(source),
         contextlib.closing(database.connect(source, write=False)) as stored,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy,
     ):
@@ -135,9 +135,9 @@ def _copy_pages(source: Path, target: Path) -> None:
 
 def _replace_devices(path: Path, pseudonyms: Pseudonyms) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as copy:
-        copy.execute("PRAGMA journal_mode = DELETE")  # One file, without a log beside it.
+        copy.execute("PRAGMA journal_mode = DELETE")  # A single file, without a WAL.
         copy.create_function("pseudonyms", 1, pseudonyms.apply, deterministic=True)
-        with _without_guards(copy):
+        with _without_triggers(copy):
             for table, column in _text_columns(copy):
                 copy.execute(
                     f'UPDATE "{table}" SET "{column}" = pseudonyms("{column}") '
@@ -152,13 +152,13 @@ def _replace_devices(path: Path, pseudonyms: Pseudonyms) -> None:
 
 
 @contextlib.contextmanager
-def _without_guards(copy: sqlite3.Connection) -> Iterator[None]:
-    """The triggers that hold everyone to append-only, away for a moment."""
-    guards = copy.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-    for name, _ in guards:
+def _without_triggers(copy: sqlite3.Connection) -> Iterator[None]:
+    """Remove the triggers that enforce append-only tables while the block runs."""
+    triggers = copy.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
         copy.execute(f'DROP TRIGGER "{name}"')
     yield
-    for _, statement in guards:
+    for _, statement in triggers:
         copy.execute(statement)
 
 
@@ -167,7 +167,7 @@ def _tables(copy: sqlite3.Connection) -> list[str]:
 
 
 def _text_columns(copy: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Every column: SQLite keeps text in any of them."""
+    """Yield all tables and columns, because SQLite can store text in any column."""
     for table in _tables(copy):
         if not table.startswith("sqlite_"):
             for row in copy.execute(f'PRAGMA table_info("{table}")').fetchall():

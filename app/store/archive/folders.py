@@ -1,4 +1,4 @@
-"""Where runs are: a folder each, under ids that cannot lead anywhere else."""
+"""Run folders and safe access to their files: ids that cannot escape the folder of runs, and no links followed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.i18n import refusal
 from app.store import own
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""No separator, and no dot or dash in front: neither a path, nor a hidden folder, nor a flag."""
+"""Form of a run id: without separators, and without a leading dot or dash, so that it is no path, hidden folder or flag."""
 
 LIVE_PREFIX = "live-"
-"""Ids of what phones posted outside of experiments."""
+"""Prefix of the ids of live runs, which hold what phones posted outside of experiments."""
 
 
 def check_id(run: str) -> str:
-    """The id, if it has the form of one. Raises `Malformed`."""
+    """Return the id if it is well-formed. Raises `Malformed`."""
     if not RUN_ID.fullmatch(run):
         raise Malformed(
             "A run's id has 1 to 64 letters, digits, dots, dashes and underscores, and begins with a letter or digit."
@@ -33,7 +33,7 @@ def check_id(run: str) -> str:
 
 
 def folder_of(runs_dir: Path, run: str) -> Path:
-    """The folder of a run that is there. Raises `Unknown`; a link is no folder, since it leads elsewhere."""
+    """Return the folder of an existing run. Raises `Unknown`, also for a symbolic link."""
     folder = runs_dir / run
     if not RUN_ID.fullmatch(run) or folder.is_symlink() or not folder.is_dir():
         raise Unknown(refusal("run_unknown", run=run[:64]))
@@ -41,7 +41,7 @@ def folder_of(runs_dir: Path, run: str) -> Path:
 
 
 def run_names(parent: Path) -> list[str]:
-    """Ids of the runs in a folder, in no order; a link is none. Raises `OSError`, `FileNotFoundError` for no folder."""
+    """List the run ids in a folder, unordered and without links. Raises `OSError`, `FileNotFoundError` without a folder."""
     with os.scandir(parent) as entries:
         return [
             each.name
@@ -51,20 +51,20 @@ def run_names(parent: Path) -> list[str]:
 
 
 def own_runs(parent: Path) -> list[str]:
-    """Those of them that Siar made: what may be moved, swept or edited. Raises as `run_names` does."""
+    """List the runs that Siar made, which may be moved, swept or edited. Raises the same errors as `run_names`."""
     return [name for name in run_names(parent) if own.is_run(parent / name)]
 
 
 def read_file(path: Path, *, bytes_max: int) -> bytes:
-    """A regular file's content; a link is not followed. Raises `Unknown` and `StoreError`."""
+    """Read a regular file without following links. Raises `Unknown`, and `StoreError` for one longer than `bytes_max`."""
     with open_file(path, bytes_max=bytes_max) as file:
         return file.read(bytes_max)
 
 
 def open_file(path: Path, *, bytes_max: int) -> IO[bytes]:
-    """A regular file, open; a link is not followed. Raises `Unknown`, and `StoreError` for one that is longer."""
+    """Open a regular file without following links. Raises `Unknown`, and `StoreError` for one longer than `bytes_max`."""
     try:
-        # Without O_NONBLOCK a pipe that somebody put there would be waited for.
+        # Without O_NONBLOCK opening a named pipe would block.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise Unknown(refusal("run_without_file", file=path.name)) from None
@@ -80,18 +80,18 @@ def open_file(path: Path, *, bytes_max: int) -> IO[bytes]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all, as `replacing` does. Raises `OSError`."""
+    """Write a file atomically, as `replacing` does. Raises `OSError`."""
     with replacing(path) as file:
         file.write(text)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """What is written takes the file's place when the block has ended well; else everything stays as it was.
+    """Open a draft that replaces the file atomically if the block succeeds; otherwise the file stays unchanged.
 
-    An older file gives its mode, a new one is for this user only. Raises `OSError`.
+    The mode of an existing file is kept; a new one is readable by this user only. Raises `OSError`.
     """
-    # A name of its own: another thread of this process may be replacing the same file.
+    # The draft's name is unique, since another thread of this process may be replacing the same file.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.draft")
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
     try:

@@ -1,7 +1,8 @@
-"""Delete what was recorded about one device, in every run that is kept here, the trash included.
+"""Deletion of everything that was recorded about one device, in all runs of a folder and in the trash.
 
-What was computed from all phones together (the report, its figures) stays; `removed.json` says that it can no longer
-be computed again. Reads and writes the disk: to be called off the event loop.
+The report and its figures stay, since they are computed from all phones together; `removed.json` records that they can
+no longer be computed again. Only the device's model and browser are removed from the report, because they may identify
+its owner. The functions read and write the disk, so they must not be called on the event loop.
 """
 
 from __future__ import annotations
@@ -11,68 +12,75 @@ import csv
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from markupsafe import escape
 
 from app import clock
-from app.core.errors import SiarError
+from app.core.errors import SiarError, StoreError, Unknown
 from app.store import own
 from app.store.archive import self_tests
-from app.store.archive.device_facts import delete_facts
 from app.store.archive.folders import read_file, replace_file, replacing, run_names
-from app.store.archive.names import alone_in, participants, write_participants
-from app.store.archive.summary import DATABASE
-from app.store.archive.trash import TRASH, as_old_as_it_was
+from app.store.archive.names import locked, participants, write_participants
+from app.store.archive.summary import DATABASE, RESULT, RESULT_BYTES_MAX
+from app.store.archive.trash import TRASH, preserving_age
 from app.store.database import NOT_AS_WRITTEN
-from app.store.forget_device import Forgotten, forget, spool_position_bytes
+from app.store.device_rows import DeletedRows, delete_device_rows, spool_position_bytes, strip_participant
 
 SPOOL = "spool.jsonl"
 RESULTS = "results"
-OF_CLIENTS = ("deliveries.csv", "clients.csv")
-"""Tables with rows of one client."""
+CLIENT_TABLES = ("deliveries.csv", "clients.csv")
+"""CSV files with rows per client."""
+
+REPORT = "report.html"
+REPORT_BYTES_MAX = 64 * 1024 * 1024
 
 REMOVED_FILE = "removed.json"
-"""How many participants had what was recorded about them deleted."""
+"""File with the number of participants whose data was deleted."""
 
-RESULT_BYTES_MAX = 256 * 1024
+PHONE_RESULT_BYTES_MAX = 256 * 1024
+"""Size limit of a phone's own result."""
 
-TAKEN_IN_LIMIT_S = 5.0
-"""The recorder looks once a second."""
+IMPORT_LIMIT_S = 5.0
+"""Time to wait for the recorder, which reads the spool once a second."""
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 @dataclass(slots=True)
 class Removal:
-    """What was deleted."""
+    """Summary of what was deleted."""
 
     runs: list[str] = field(default_factory=list)
-    """Runs that held something."""
-    rows: Forgotten = field(default_factory=Forgotten)
+    """Runs that held data of the device."""
+    rows: DeletedRows = field(default_factory=DeletedRows)
     spooled: int = 0
-    """Batches in spools; most of them are rows as well."""
+    """Number of batches in spools; most of them were also rows."""
     results: int = 0
-    """The phone's own result pages."""
+    """Number of the phone's own result pages."""
     self_tests: int = 0
-    """Records of `/selftest`."""
+    """Number of records of `/selftest`."""
     failed: list[str] = field(default_factory=list)
-    """Runs that could not be written; somebody has to look."""
+    """Runs that could not be read or written; the operator has to look at them."""
 
 
 def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Removal:
-    """Delete what was recorded about `device` wherever it is; a recorder may be writing the run `live`."""
+    """Delete everything that was recorded about `device`; a recorder may be writing the run `live` meanwhile."""
     removal = Removal()
     for folder in _folders(runs_dir):
         if not own.is_run(folder):
-            if os.path.isfile(folder / DATABASE):  # It does not raise for an unreadable folder.
-                # Foreign, or damaged beyond recognition: somebody has to look.
+            if os.path.isfile(folder / DATABASE):  # Does not raise for an unreadable folder.
+                # Foreign, or damaged beyond recognition: the operator has to look at it.
                 removal.failed.append(folder.name)
             continue
         try:
             is_live = folder.name == live
-            # The live run is written anyway, has no names, and waits for its recorder: nobody shall wait for that.
-            with contextlib.nullcontext() if is_live else _alone_and_unnoticed(folder):
+            # The live run has no names and its age changes anyway. Deletion there waits for the recorder, and a lock
+            # would make other requests wait for it too.
+            with contextlib.nullcontext() if is_live else _locked_preserving_age(folder):
                 found = _forget_in(folder, device, removal, is_live=is_live)
         except (SiarError, OSError, csv.Error, *NOT_AS_WRITTEN):
             removal.failed.append(folder.name)
@@ -87,18 +95,18 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
 
 
 @contextlib.contextmanager
-def _alone_and_unnoticed(folder: Path) -> Iterator[None]:
-    """When a class leaves, one after the other; and none has the others' names, or the trash, kept for longer."""
-    with alone_in(folder), as_old_as_it_was(folder):
+def _locked_preserving_age(folder: Path) -> Iterator[None]:
+    """Serialise deletions when a whole class leaves, and keep the run's age, so that retention is not prolonged."""
+    with locked(folder), preserving_age(folder):
         yield
 
 
 def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) -> bool:
-    """Whether this run held anything."""
+    """Delete the device's data in one run, add it to `removal`, and return True if there was any."""
     everyone = participants(folder)
-    mine = [each for each in everyone if each["device"] == device]
-    client = mine[0].get("client") if mine else None
-    # The spool first: what is taken from it into the store meanwhile is deleted there behind it.
+    own_entries = [each for each in everyone if each["device"] == device]
+    client = own_entries[0].get("client") if own_entries else None
+    # The spool is first: batches that are imported meanwhile are deleted from the store afterwards.
     spooled = _blank_lines(folder / SPOOL, device)
     rows = _forget_rows(
         folder, device, client, spool_bytes=_size(folder / SPOOL) if spooled and is_live else 0
@@ -106,31 +114,31 @@ def _forget_in(folder: Path, device: str, removal: Removal, *, is_live: bool) ->
     results = 0
     if isinstance(client, int):
         results = _delete_results(folder / RESULTS, seat=client + 1)
-        for name in OF_CLIENTS:
+        for name in CLIENT_TABLES:
             _delete_csv_rows(folder / name, client)
-        delete_facts(folder, client)
-    if mine:  # Last: by it the rest is found, if something fails before.
+        _delete_device_facts(folder, client)
+    if own_entries:  # The entry is last: after a failure before it, a retry still finds the rest by it.
         write_participants(folder, [each for each in everyone if each["device"] != device])
         _note_removed(folder)
     removal.spooled += spooled
     removal.rows += rows
     removal.results += results
-    return bool(spooled or mine or rows != Forgotten() or results)
+    return bool(spooled or own_entries or rows != DeletedRows() or results)
 
 
-def _forget_rows(folder: Path, device: str, client: int | None, *, spool_bytes: int) -> Forgotten:
+def _forget_rows(folder: Path, device: str, client: int | None, *, spool_bytes: int) -> DeletedRows:
     path = folder / DATABASE
     if not path.is_file() or path.is_symlink():
-        return Forgotten()
-    rows = forget(path, device, client)
-    until_us = clock.monotonic_us() + round(TAKEN_IN_LIMIT_S * 1e6)
+        return DeletedRows()
+    rows = delete_device_rows(path, device, client)
+    until_us = clock.monotonic_us() + round(IMPORT_LIMIT_S * 1e6)
     while spool_position_bytes(path) < spool_bytes and clock.monotonic_us() < until_us:
-        time.sleep(LOOK_S)  # The recorder may have read the lines just before they were blanked.
-    return rows + forget(path, device, client) if spool_bytes else rows
+        time.sleep(POLL_S)  # The recorder may have read the lines just before they were blanked.
+    return rows + delete_device_rows(path, device, client) if spool_bytes else rows
 
 
 def _blank_lines(path: Path, device: str) -> int:
-    """Overwrite the device's batches with spaces: how far the spool was read is a place in the file."""
+    """Overwrite the device's batches with spaces, because the recorder's position in the spool must stay valid."""
     mark = f'"device":"{device}"'.encode()
     count = 0
     try:
@@ -153,7 +161,7 @@ def _delete_results(folder: Path, *, seat: int) -> int:
     count = 0
     for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else ():
         with contextlib.suppress(ValueError, AttributeError):
-            if json.loads(read_file(path, bytes_max=RESULT_BYTES_MAX)).get("seat") == seat:
+            if json.loads(read_file(path, bytes_max=PHONE_RESULT_BYTES_MAX)).get("seat") == seat:
                 path.unlink()
                 count += 1
     return count
@@ -171,13 +179,53 @@ def _delete_csv_rows(path: Path, client: int) -> None:
         writer.writerows(row for row in rows if place is None or row[place : place + 1] != [str(client)])
 
 
+def _delete_device_facts(folder: Path, client: int) -> None:
+    """Remove a phone's model and browser from `result.json` and `report.html`, but keep the row of its pseudonym.
+
+    Raises `StoreError`, `OSError`.
+    """
+    try:
+        result = json.loads(read_file(folder / RESULT, bytes_max=RESULT_BYTES_MAX))
+        conditions = result["conditions"]
+    except Unknown:
+        return  # The run has no result yet.
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{RESULT} of run {folder.name} is damaged.") from error
+    if "participants" not in conditions:
+        return
+    for each in conditions["participants"]:
+        if each.get("client") == client:
+            _delete_from_report(folder / REPORT, each)
+    # The result is last, because the report's row is found by it.
+    stripped = {**result, "conditions": strip_participant(conditions, client)}
+    replace_file(folder / RESULT, json.dumps(stripped, indent=1) + "\n")
+
+
+def _delete_from_report(path: Path, participant: Mapping[str, Any]) -> None:
+    try:
+        page = read_file(path, bytes_max=REPORT_BYTES_MAX).decode()
+    except Unknown:
+        return
+    name = participant.get("pseudonym")
+    old = _report_row(name, participant.get("model"), participant.get("browser"))
+    new = _report_row(name, None, None)
+    if old != new and old in page:
+        replace_file(path, page.replace(old, new))
+
+
+def _report_row(*cells: object) -> str:
+    """Return the beginning of a participant's row as the report's template writes it."""
+    texts = ("-" if cell is None else str(cell) for cell in cells)
+    return "".join(f'<td class="words">{escape(text)}</td>' for text in texts)
+
+
 def _note_removed(folder: Path) -> None:
     path = folder / REMOVED_FILE
     replace_file(path, json.dumps({"participants_count": removed_count(folder) + 1}) + "\n")
 
 
 def removed_count(folder: Path) -> int:
-    """How many participants of a run had what was recorded about them deleted."""
+    """Return the number of participants of a run whose data was deleted."""
     try:
         return int(json.loads(read_file(folder / REMOVED_FILE, bytes_max=1024))["participants_count"])
     except (SiarError, ValueError, TypeError, KeyError):

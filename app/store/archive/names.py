@@ -1,8 +1,8 @@
-"""Who a run's participants are: `participants.json`, the only file of a run that holds names.
+"""Participants of a run: `participants.json`, the only file of a run that holds names.
 
-Names go when their time is over. Which device had which pseudonym stays: without it somebody who asks later could not
-have all of theirs deleted (`forget.py`), only what they posted, while what was made of it stayed under the pseudonym. It
-tells nobody more than the store does, which keeps the device's own posts beside those rows.
+Names are deleted after the retention period. The mapping of devices to pseudonyms stays. Without it a later request for
+deletion (`forget.py`) could delete a device's posts, but not the records made from them under the pseudonym. It reveals
+no more than the store, which has the device's posts next to those records.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any
 
 from app.core.errors import StoreError, Unknown
 from app.store.archive.folders import read_file, replace_file
-from app.store.archive.trash import as_old_as_it_was
+from app.store.archive.trash import preserving_age
 
 NAMES_FILE = "participants.json"
 
 NAMES_BYTES_MAX = 1024 * 1024
 
 KEPT = ("client", "device", "pseudonym")
-"""Of a participant, when names are deleted."""
+"""Members of a participant that are kept when names are deleted."""
 
 
 def participants(folder: Path) -> list[dict[str, Any]]:
-    """The participants of an experiment; none in a live run. Raises `StoreError` for a damaged file."""
+    """Read the participants of an experiment; a live run has none. Raises `StoreError` for a damaged file."""
     try:
         return [each for each in _content(folder)["participants"] if each["device"]]
     except Unknown:
@@ -37,37 +37,37 @@ def participants(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_participants(folder: Path, found: list[dict[str, Any]]) -> None:
-    """The file with these in it; what else it says stays. Raises `Unknown`, `StoreError` and `OSError`."""
+    """Replace the participants in the file, and keep its other members. Raises `Unknown`, `StoreError` and `OSError`."""
     content = {**_content(folder), "participants": found}
     replace_file(folder / NAMES_FILE, json.dumps(content, indent=1) + "\n")
 
 
 def drop_names(folder: Path) -> bool:
-    """Delete the names of a run's participants; whether there were any. Raises `OSError` and `StoreError`."""
-    with alone_in(folder):
+    """Delete the names of a run's participants; return True if there were any. Raises `OSError` and `StoreError`."""
+    with locked(folder):
         try:
             found = _content(folder)["participants"]
         except Unknown:
             return False
         except StoreError as error:
             if isinstance(error.__cause__, OSError) and error.__cause__.errno != errno.ELOOP:
-                raise  # It could not be read now, and may be whole: tomorrow is another day.
-            # A damaged file may hold names: it goes as it is.
+                raise  # The file was unreadable but may be intact; the next sweep tries again.
+            # A damaged file may hold names, so it is deleted as a whole.
             (folder / NAMES_FILE).unlink()
             return True
         kept = [{name: each[name] for name in KEPT if name in each} for each in found]
         if kept == found:
             return False
-        with as_old_as_it_was(folder):
+        with preserving_age(folder):
             write_participants(folder, kept)
         return True
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """While other threads and processes wait: files are read, and replaced as a whole.
+def locked(folder: Path) -> Iterator[None]:
+    """Lock the folder against other threads and processes, because files are read, changed and replaced as a whole.
 
-    The kernel's lock, since a lock of Python's is a green one in some servers, and this runs in real threads.
+    It is a kernel lock (`flock`): Python's locks are green in some servers, but this code runs in real threads.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -78,7 +78,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def _content(folder: Path) -> dict[str, Any]:
-    """What the file says, its participants as tables. Raises `Unknown` where there is none, `StoreError` for a damaged one."""
+    """Read the file, with participants as dictionaries. Raises `Unknown` without a file, `StoreError` for a damaged one."""
     text = read_file(folder / NAMES_FILE, bytes_max=NAMES_BYTES_MAX)
     try:
         content = json.loads(text)

@@ -1,7 +1,7 @@
-"""How long what phones said is kept: by default 30 days, then live runs go into the trash and names are deleted.
+"""Retention of phones' data: after 30 days by default, live runs go to the trash and participants' names are deleted.
 
-Experiments stay, under the participants' pseudonyms: deleting measurements is somebody's decision, the operator's
-(`./siar runs prune`) or a participant's of what is its own, for which the pseudonym's device is kept (`names.py`).
+Experiments are kept under pseudonyms. Only people delete measurements: the operator (`./siar runs prune`), or a
+participant who deletes its own data, for which the pseudonym's device is kept (`names.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.store.archive.names import drop_names
 from app.store.archive.trash import DAY_S, Trash, age_s
 
 FIRST_S = 2.0
-"""Behind the server's start: its worker comes first."""
+"""Time from the server's start to the first sweep, so that the worker starts first."""
 
 PERIOD_S = 24 * 3600.0
 
@@ -27,49 +27,49 @@ NOT_LOOKED_THROUGH = "Old runs could not be looked through"
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What was done."""
+    """Result of a sweep, as run ids."""
 
-    thrown: tuple[str, ...] = ()
-    """Runs that went into the trash."""
+    trashed: tuple[str, ...] = ()
+    """Live runs that were moved to the trash."""
     nameless: tuple[str, ...] = ()
     """Experiments whose participants' names were deleted."""
     purged: tuple[str, ...] = ()
-    """Runs that had been in the trash for a week, and are gone."""
+    """Runs that were deleted for good after a week in the trash."""
 
 
 def sweep(runs_dir: Path, *, days: float, keep: str = "") -> Swept:
-    """Do what is due; the run `keep`, which this server writes, is left alone."""
+    """Apply the retention rules once, except to the run `keep`, which this server is writing."""
     trash = Trash(runs_dir)
-    # First of all, so that what is thrown now can be brought back, whatever a clock that is wrong says of its age.
+    # The purge is first, so that what is trashed now can be restored even if a wrong clock makes it seem old.
     purged = trash.purge()
-    thrown, nameless = [], []
+    trashed, nameless = [], []
     for run in old_runs(runs_dir, days=days):
         if run == keep:
             continue
-        with contextlib.suppress(SiarError, OSError):  # Somebody has it open or moved it: tomorrow.
+        with contextlib.suppress(SiarError, OSError):  # It is open or was moved; the next sweep tries again.
             if run.startswith(LIVE_PREFIX):
-                trash.throw(run)
-                thrown.append(run)
+                trash.add(run)
+                trashed.append(run)
             elif drop_names(runs_dir / run):
                 nameless.append(run)
-    return Swept(tuple(thrown), tuple(nameless), tuple(purged))
+    return Swept(tuple(trashed), tuple(nameless), tuple(purged))
 
 
 def old_runs(runs_dir: Path, *, days: float) -> list[str]:
-    """Runs to which nothing was written for that long, oldest id first."""
+    """List the runs to which nothing was written for `days`, oldest id first."""
     if not runs_dir.is_dir():
         return []
     return sorted(name for name in own_runs(runs_dir) if _is_old(runs_dir / name, days))
 
 
 def every_day(start: Callable[[], object], *, warn: Callable[[str], None]) -> None:
-    """Have a sweep started soon and once a day, by a thread that ends with the process; `start` may raise `OSError`.
+    """Start a daemon thread that calls `start` soon and then once a day; `start` may raise `OSError`.
 
-    The thread does nothing but that: it is the server's master that has time for it, and one that held a lock, such as
-    SQLite's, in the moment a worker is forked would leave that worker waiting for ever.
+    The thread runs in the server's master and must do nothing else. If it held a lock, such as SQLite's, while a worker
+    is forked, that worker would wait for ever.
     """
 
-    def again_and_again() -> None:
+    def start_repeatedly() -> None:
         pause_s = FIRST_S
         while not threading.Event().wait(pause_s):
             pause_s = PERIOD_S
@@ -78,7 +78,7 @@ def every_day(start: Callable[[], object], *, warn: Callable[[str], None]) -> No
             except OSError as error:
                 warn(f"{NOT_LOOKED_THROUGH}: {error.strerror}.")
 
-    threading.Thread(target=again_and_again, name="siar-retention", daemon=True).start()
+    threading.Thread(target=start_repeatedly, name="siar-retention", daemon=True).start()
 
 
 def _is_old(folder: Path, days: float) -> bool:

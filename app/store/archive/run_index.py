@@ -1,4 +1,4 @@
-"""The list of the runs in a folder, read from disk, and read again only where something changed."""
+"""Index of the runs in a folder, cached, and read from disk again only for runs that have changed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from app.store.archive.folders import LIVE_PREFIX, folder_of, run_names
 from app.store.archive.summary import DATABASE, RESULT, RunSummary, summarise
 
 LISTED_MAX = 500
-"""The newest; whoever keeps more looks into the folder itself, or prunes."""
+"""Number of runs in the list, the newest ones; older ones are only in the folder itself."""
 
 Mark = tuple[int, ...]
 
 
 class RunIndex:
-    """The runs of `runs_dir`. Reads the disk: to be called off the event loop."""
+    """Index of the runs of `runs_dir`. It reads the disk, so it must not be called on the event loop."""
 
     def __init__(self, runs_dir: Path) -> None:
         self.runs_dir = runs_dir
@@ -25,7 +25,7 @@ class RunIndex:
         self._lock = threading.Lock()
 
     def newest(self, count_max: int = LISTED_MAX) -> list[RunSummary]:
-        """The runs, newest first."""
+        """Return the summaries of the newest runs, newest first."""
         names = heapq.nlargest(count_max, self._names(), key=_moment)
         found = [self._summary(self.runs_dir / name) for name in names]
         with self._lock:
@@ -34,11 +34,11 @@ class RunIndex:
         return found
 
     def count(self) -> int:
-        """How many runs there are, listed or not."""
+        """Return the number of all runs, listed or not."""
         return len(self._names())
 
     def one(self, run: str) -> RunSummary:
-        """A run by its id. Raises `Unknown`."""
+        """Return the summary of one run. Raises `Unknown`."""
         return self._summary(folder_of(self.runs_dir, run))
 
     def _names(self) -> list[str]:
@@ -63,12 +63,12 @@ class RunIndex:
 
 
 def _moment(run: str) -> str:
-    """Ids sort by time, those of live runs too."""
+    """Return a sort key for ids by time, the same for live runs."""
     return run.removeprefix(LIVE_PREFIX)
 
 
 def _mark(path: Path) -> Mark:
-    """What changes when a file does."""
+    """Return a value that changes with the file; zeros if it does not exist."""
     try:
         found = path.lstat()
     except OSError:

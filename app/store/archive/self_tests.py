@@ -1,9 +1,9 @@
-"""Answers of the page `/selftest`: one file for each device, for this user only, bounded in number and age.
+"""Records of the page `/selftest`: one file per device, readable by this user only, limited in number and age.
 
     <runs_dir>/.selftest/<device>.json
 
-A device that walks through it again replaces what it answered before. Reads and writes the disk: to be called off the
-event loop.
+A repeated self-test replaces the device's earlier record. The functions read and write the disk, so they must not be
+called on the event loop.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from app.i18n import refusal
 from app.store.archive.folders import read_file, replace_file
 
 FOLDER = ".selftest"
-"""No run's id begins with a dot."""
+"""Folder of the records; it cannot be a run, since no run id begins with a dot."""
 
 SCHEMA = 1
 
 RECORDS_MAX = 200
-"""A school's phones. Beyond it new devices are refused, so that no stranger pushes out what others answered."""
+"""Most records, enough for a school's phones. Beyond it new devices are refused, so that a stranger evicts no record."""
 
 RECORD_BYTES_MAX = 64 * 1024
-"""Larger files are not ours: a request's body is at most a quarter of it."""
+"""Size limit of a record; larger files are foreign, since a request's body is at most a quarter of it."""
 
 DAY_S = 24 * 3600
 
@@ -37,13 +37,13 @@ _DEVICE = re.compile(r"d-[0-9a-f]{16}")
 
 
 class SelfTestsFull(SiarError):
-    """As many devices have answered as may."""
+    """The limit of stored records is reached."""
 
 
 def keep(runs_dir: Path, device: str, record: dict[str, Any], *, days: float) -> None:
-    """Write a device's answers in place of its earlier ones. Raises `SelfTestsFull`, `OSError`.
+    """Write a device's record, which replaces its earlier one. Raises `SelfTestsFull`, `OSError`.
 
-    `days`: older records are deleted first; 0 keeps them.
+    Records older than `days` are deleted first; 0 keeps all.
     """
     assert _DEVICE.fullmatch(device), "a device's id is checked where it comes in"
     folder = runs_dir / FOLDER
@@ -59,7 +59,7 @@ def keep(runs_dir: Path, device: str, record: dict[str, Any], *, days: float) ->
 
 
 def all_of(runs_dir: Path, *, days: float) -> list[dict[str, Any]]:
-    """Every record that can be read, the newest first."""
+    """Return all readable records, newest first. Records older than `days` are deleted first; 0 keeps all."""
     folder = runs_dir / FOLDER
     _sweep(folder, days=days)
     found = []
@@ -71,7 +71,7 @@ def all_of(runs_dir: Path, *, days: float) -> list[dict[str, Any]]:
 
 
 def forget(runs_dir: Path, device: str) -> bool:
-    """Delete a device's answers; whether there were any. Raises `OSError`."""
+    """Delete a device's record; return True if there was one. Raises `OSError`."""
     if not _DEVICE.fullmatch(device):
         return False
     path = runs_dir / FOLDER / f"{device}.json"
@@ -82,7 +82,7 @@ def forget(runs_dir: Path, device: str) -> bool:
 
 
 def _is_record(path: Path) -> bool:
-    """Tell whether the file is a record of ours: one that only bears such a name is somebody else's."""
+    """Return True if the file's content is a record for the device in its name; otherwise the file is foreign."""
     try:
         found = json.loads(read_file(path, bytes_max=RECORD_BYTES_MAX))
         return bool(found["schema"] == SCHEMA and found["device"] == path.stem)

@@ -1,4 +1,4 @@
-"""What runs take on the disk, and which of them have to go when all together may take only so much."""
+"""Disk usage of runs, and the choice of runs to remove to stay within a limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNITS = {
     "gi": 2**30,
     "ti": 2**40,
 }
-"""By what stands before the `B`: powers of 1000 as disks are sold, and of 1024 where an `i` says so."""
+"""Factor by the prefix of the `B`: powers of 1000, as on disks' labels, and of 1024 with an `i`."""
 
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kmgt]i?)?b?", re.IGNORECASE)
 
@@ -32,17 +32,17 @@ _SHOWN = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as the disk sees it."""
+    """Age and size of a run on the disk."""
 
     id: str
     age_s: float
-    """Since something in it was written last."""
+    """Time since the last write to any of its files."""
     size_bytes: int
-    """Of all its files."""
+    """Total size of its files."""
 
 
 def stored_runs(runs_dir: Path) -> list[StoredRun]:
-    """Every run of ours in the folder, the one that was written to longest ago first. Raises `StoreError`."""
+    """List the runs in the folder that Siar made, least recently written first. Raises `StoreError`."""
     try:
         names = own_runs(runs_dir)
     except FileNotFoundError:
@@ -53,24 +53,24 @@ def stored_runs(runs_dir: Path) -> list[StoredRun]:
     return sorted(found, key=lambda run: (-run.age_s, run.id))
 
 
-def in_the_way(runs: Sequence[StoredRun], *, bytes_max: int, keep: str | None = None) -> list[StoredRun]:
-    """The fewest of the oldest runs without which the others take at most `bytes_max`.
+def runs_to_remove(runs: Sequence[StoredRun], *, bytes_max: int, keep: str | None = None) -> list[StoredRun]:
+    """Choose the fewest of the oldest runs whose removal leaves at most `bytes_max`.
 
-    `runs` come oldest first. The run `keep` stays, and counts.
+    `runs` are in order, oldest first. The run `keep` is never chosen, but its size counts.
     """
     left_bytes = sum(run.size_bytes for run in runs)
-    going = []
+    chosen = []
     for run in runs:
         if left_bytes <= bytes_max:
             break
         if run.id != keep:
-            going.append(run)
+            chosen.append(run)
             left_bytes -= run.size_bytes
-    return going
+    return chosen
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files below a folder; a link counts as nothing, wherever it leads. Raises `OSError`."""
+    """Return the total size of all files below a folder; links are not counted or followed. Raises `OSError`."""
     total = 0
     with os.scandir(folder) as entries:
         for each in entries:
@@ -82,7 +82,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def bytes_from_text(text: str) -> int:
-    """The bytes that `500MB`, `2GB`, `1.5 GiB` or a bare number stand for. Raises `Malformed`."""
+    """Parse a size such as `500MB`, `2GB`, `1.5 GiB` or a plain number, in bytes. Raises `Malformed`."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise Malformed(f"{text[:40]!r} is no size; write it as 500MB, 2GB or 1.5GiB.")
@@ -90,7 +90,7 @@ def bytes_from_text(text: str) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """A size for people: three digits at most before the unit."""
+    """Format a size for people, with at most three digits before the decimal point."""
     for unit_bytes, unit in _SHOWN:
         if size_bytes >= unit_bytes:
             return f"{size_bytes / unit_bytes:.1f} {unit}"
@@ -98,7 +98,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def _stored(folder: Path) -> StoredRun | None:
-    """`None` for a run that went away meanwhile, or that cannot be read."""
+    """Measure a run; `None` if it disappeared meanwhile or cannot be read."""
     try:
         return StoredRun(folder.name, age_s(folder), folder_bytes(folder))
     except OSError:

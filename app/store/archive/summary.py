@@ -1,4 +1,4 @@
-"""A run in one line: when, what, how it ended, and what came out."""
+"""Summary of a run for the list of runs: start, profile, state and verdict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from app.core.errors import SiarError, StoreError
 from app.core.plan.scenario import LIVE_PROFILE
-from app.core.sentence import words_of
+from app.core.sentence import message_of
 from app.i18n import refusal
 from app.store import database
 from app.store.archive.folders import LIVE_PREFIX, read_file
@@ -19,13 +19,13 @@ DATABASE = "run.sqlite"
 RESULT = "result.json"
 
 RESULT_BYTES_MAX = 32 * 1024 * 1024
-"""A run of hours has some megabytes."""
+"""Size limit of `result.json`; a run of several hours has a few megabytes."""
 
 TEXT_CHARS_MAX = 300
 
 
 class RunVerdict(msgspec.Struct, frozen=True):
-    """A run's answer in one sentence; one from before there was an Indonesian one has it in English only."""
+    """A run's verdict in one sentence; older runs have it in English only."""
 
     code: str | None
     sentence_en: str
@@ -34,25 +34,25 @@ class RunVerdict(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One line of the list."""
+    """One entry of the list of runs."""
 
     id: str
     started: str | None
-    """ISO 8601, UTC; `None` where nobody can tell."""
+    """ISO 8601, UTC; `None` if unknown."""
     state: str
-    """`complete`, `incomplete`, `live` (what phones posted outside of experiments) or `damaged`; `running` while it is."""
+    """`complete`, `incomplete`, `live` (posts of phones outside of experiments), `damaged`, or `running`."""
     complete: bool
     profile: str | None
     simulated: bool
-    """Whether clients or phones were made up for it."""
+    """True if its clients or phones were simulated."""
     phones: int
-    """How many took part."""
+    """Number of participating phones."""
     verdict: RunVerdict | None
-    """What was found at the largest count of clients."""
+    """Verdict at the largest count of clients."""
     problem: str | None = None
-    """What is wrong with a damaged run; a `Sentence` (app/core/sentence.py) where it has a code."""
+    """Description of a damaged run's problem; a `Sentence` (app/core/sentence.py) if it has a code."""
     problem_code: str | None = None
-    """The same for programs, as the server tells it."""
+    """Code of the problem for programs; filled in by the server."""
 
 
 class _Run(msgspec.Struct):
@@ -76,7 +76,7 @@ class _Conditions(msgspec.Struct):
 
 
 class _Result(msgspec.Struct):
-    """What the list needs of `result.json`; the rest of it, which is nearly all, is skipped unread."""
+    """Members of `result.json` that the list needs; the decoder skips the rest, which is most of the file."""
 
     run: _Run
     plan: _Plan
@@ -93,7 +93,7 @@ _result = msgspec.json.Decoder(_Result)
 
 
 def summarise(folder: Path) -> RunSummary:
-    """The line of the run in `folder`; a damaged one gets a line too."""
+    """Return the summary of the run in `folder`; a damaged run gets a summary too."""
     if folder.name.startswith(LIVE_PREFIX):
         return _line(folder, state="live", profile=LIVE_PROFILE, started=started_in(folder.name))
     try:
@@ -101,11 +101,11 @@ def summarise(folder: Path) -> RunSummary:
             return _finished(folder)
         return _unfinished(folder)
     except SiarError as error:
-        return _line(folder, state="damaged", problem=words_of(error))
+        return _line(folder, state="damaged", problem=message_of(error))
 
 
 def plan_of(folder: Path) -> dict[str, Any] | None:
-    """A finished run's plan as plain values, to run it again; `None` where there is no result to read it from."""
+    """Read a finished run's plan as plain values, to run it again; `None` without a readable result."""
     try:
         raw = read_file(folder / RESULT, bytes_max=RESULT_BYTES_MAX)
         return msgspec.json.decode(raw, type=_OnlyPlan).plan
@@ -131,11 +131,11 @@ def _finished(folder: Path) -> RunSummary:
 
 
 def _unfinished(folder: Path) -> RunSummary:
-    """A run whose runner has not written its result: what it wrote at its start."""
+    """Summarise a run without a result from what its runner wrote to the database at the start."""
     path = folder / DATABASE
     if not path.is_file() or path.is_symlink():
         raise StoreError(refusal("run_database_missing", folder=folder.name, file=DATABASE))
-    with database.in_words(path, name=DATABASE):
+    with database.reporting_damage(path, name=DATABASE):
         connection = database.connect(path, write=False)
         try:
             row = connection.execute("SELECT started, plan, simulated FROM run").fetchone()
@@ -185,7 +185,7 @@ def _line(
 
 
 def started_in(run: str) -> str | None:
-    """The moment in an id such as `live-2026-11-21T10-40-07-a1b2`, `None` in any other."""
+    """Parse the start time in an id such as `live-2026-11-21T10-40-07-a1b2`; `None` for other ids."""
     date, _, time = run.removeprefix(LIVE_PREFIX).partition("T")
     parts = [*date.split("-"), *time.split("-")[:3]]
     is_one = [len(each) for each in parts] == [4, 2, 2, 2, 2, 2] and all(each.isdigit() for each in parts)
@@ -197,5 +197,5 @@ def _cut_verdict(verdict: RunVerdict) -> RunVerdict:
 
 
 def _cut(text: str | None) -> str | None:
-    """Bounded, whoever wrote the file."""
+    """Limit the length of text from a file that may be foreign."""
     return text if text is None or len(text) <= TEXT_CHARS_MAX else text[: TEXT_CHARS_MAX - 1] + "…"

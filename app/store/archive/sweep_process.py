@@ -1,6 +1,6 @@
-"""Old runs are put away once: `python -P -m app.store.archive.sweep_process --runs-dir DIR --days N --keep RUN`.
+"""One retention sweep: `python -P -m app.store.archive.sweep_process --runs-dir DIR --days N --keep RUN`.
 
-A short-lived child of the service, which starts one each day. What it cannot do is said in the service's terminal.
+The service starts this short-lived child process once a day. Errors are printed to the service's terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from app.store.archive.retention import NOT_LOOKED_THROUGH, Swept, sweep
 
 
 def main() -> int:
-    """Sweep; answers the exit code."""
+    """Run one sweep and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m app.store.archive.sweep_process")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--days", type=float, required=True)
@@ -30,13 +30,13 @@ def main() -> int:
 
 
 def _lines(swept: Swept, days: float) -> list[str]:
-    """Sentences that say what was removed, one for each kind."""
-    said = (
+    """Return sentences about what was removed, one for each kind."""
+    removed = (
         (swept.purged, "Deleted for good after their week in the trash"),
-        (swept.thrown, f"Moved into the trash after {days:g} days (siar runs restore RUN brings one back)"),
+        (swept.trashed, f"Moved into the trash after {days:g} days (siar runs restore RUN brings one back)"),
         (swept.nameless, f"Participants' names deleted after {days:g} days"),
     )
-    return [f"{what}: {', '.join(runs)}." for runs, what in said if runs]
+    return [f"{what}: {', '.join(runs)}." for runs, what in removed if runs]
 
 
 if __name__ == "__main__":

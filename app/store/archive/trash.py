@@ -1,4 +1,4 @@
-"""Deleting a run with undo: it is moved into `.trash`, stays there for a week, and can be brought back until then."""
+"""Trash for runs: a deleted run is moved to `.trash`, where it can be restored for a week before it is purged."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ TRASH = ".trash"
 
 THROWN_FILE = ".siar-thrown"
 THROWN = b"Siar put this run into the trash; it is deleted for good after a week.\n"
-"""Only what has this in it is ever deleted for good: a folder that somebody else put here stays."""
+"""Content of the mark in a trashed run. Only folders with this mark are purged; foreign folders in the trash stay."""
 
 KEPT_DAYS = 7
 
 WRITTEN_LATELY_S = 30
-"""A run whose database changed that recently, and that has not ended, is being written by somebody."""
+"""An unfinished run that was written within this time counts as being written."""
 
 DAY_S = 24 * 3600
 
 
 class Trash:
-    """The deleted runs of `runs_dir`. Reads and writes the disk: to be called off the event loop."""
+    """Trash of `runs_dir`. It reads and writes the disk, so it must not be called on the event loop."""
 
     def __init__(self, runs_dir: Path) -> None:
-        self._runs_dir = (
-            runs_dir.resolve()
-        )  # The user's own folder of runs may be a link; the trash in it may not.
+        # The user's folder of runs may be a link; the trash in it may not.
+        self._runs_dir = runs_dir.resolve()
         self._folder = self._runs_dir / TRASH
 
-    def throw(self, run: str) -> None:
-        """Move a run here. Raises `Unknown`, and `Conflict` while it is written or when its id is here already."""
+    def add(self, run: str) -> None:
+        """Move a run to the trash. Raises `Unknown`, and `Conflict` if it is foreign, being written, or already there."""
         folder = folder_of(self._runs_dir, run)
         if not own.is_run(folder):
             raise Conflict(refusal("run_not_ours", run=run))
@@ -48,41 +47,41 @@ class Trash:
         target = self._folder / run
         if target.exists() or target.is_symlink():
             raise Conflict(refusal("run_in_trash_already"))
-        with _in_words("deleted"):
+        with _reporting_errors("deleted"):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with _opened(self._runs_dir) as runs, _opened(self._folder) as here:
                 os.rename(run, run, src_dir_fd=runs, dst_dir_fd=here)
-            # After the move: a run that cannot be moved stays as it was.
+            # The mark is written after the move, so that a run that cannot be moved stays unchanged.
             own.write_new(target / THROWN_FILE, THROWN)
-            os.utime(target)  # From now on its days are counted.
+            os.utime(target)  # The time in the trash counts from now on.
 
     def restore(self, run: str) -> None:
-        """Bring a run back. Raises `Unknown`, and `Conflict` when another one has taken its id."""
+        """Move a run back from the trash. Raises `Unknown`, and `Conflict` if another run has its id."""
         if run not in self._runs():
             raise Unknown(refusal("run_not_in_trash", run=run[:64], days=KEPT_DAYS))
         target = self._runs_dir / run
         if target.exists() or target.is_symlink():
             raise Conflict(refusal("run_id_taken"))
-        with _in_words("brought back"):
+        with _reporting_errors("brought back"):
             (self._folder / run / THROWN_FILE).unlink(missing_ok=True)
             with _opened(self._folder) as here, _opened(self._runs_dir) as runs:
                 os.rename(run, run, src_dir_fd=here, dst_dir_fd=runs)
 
     def purge(self, *, days: float = KEPT_DAYS) -> list[str]:
-        """Delete for good what was thrown here longer ago than that; the ids. What somebody else put here stays."""
-        gone = []
+        """Delete runs for good that were trashed more than `days` ago; return their ids. Foreign folders stay."""
+        purged = []
         for run in self._runs():
             folder = self._folder / run
-            with contextlib.suppress(OSError):  # Another time.
+            with contextlib.suppress(OSError):  # The next purge tries again.
                 is_due = clock.now_us() / 1e6 - folder.lstat().st_mtime > days * DAY_S
                 if is_due and own.holds(folder / THROWN_FILE, THROWN):
                     with _opened(self._folder) as here:
                         shutil.rmtree(run, dir_fd=here)
-                    gone.append(run)
-        return gone
+                    purged.append(run)
+        return purged
 
     def _runs(self) -> list[str]:
-        """Ids of the runs here; none where the trash is a link, which leads elsewhere."""
+        """List the ids of the runs in the trash; none if the trash is a link."""
         if self._folder.is_symlink() or not self._folder.is_dir():
             return []
         return sorted(own_runs(self._folder))
@@ -90,7 +89,7 @@ class Trash:
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """The folder itself, whatever takes its name meanwhile. Raises `OSError`, for a link as well."""
+    """Open the folder, so that replacing its name has no effect on later calls. Raises `OSError`, also for a link."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield handle
@@ -99,20 +98,20 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Whether it has not ended, and was written lately or is held open by its runner, however long a trial may take."""
+    """Return True if the run has no result and was written recently, or is held open by its runner."""
     if (folder / "result.json").exists():
         return False
     return age_s(folder) < WRITTEN_LATELY_S or database.has_writer(folder / DATABASE)
 
 
 def age_s(folder: Path) -> float:
-    """Since something in it was written last. Raises `OSError`."""
+    """Return the time since the last write to any file of the folder. Raises `OSError`."""
     return clock.now_us() / 1e6 - _written_ns(folder) / 1e9
 
 
 @contextlib.contextmanager
-def as_old_as_it_was(folder: Path) -> Iterator[None]:
-    """What the block writes makes the run no younger, since nothing was measured. Raises `OSError`."""
+def preserving_age(folder: Path) -> Iterator[None]:
+    """Reset modification times after the block, so that its writes do not change the run's age. Raises `OSError`."""
     before_ns = _written_ns(folder)
     try:
         yield
@@ -124,20 +123,21 @@ def as_old_as_it_was(folder: Path) -> Iterator[None]:
 
 
 def _written_ns(folder: Path) -> int:
-    """When something in it was written last, by the wall clock."""
+    """Return the time of the last write to any file of the folder, wall clock."""
     return max([folder.stat().st_mtime_ns, *(found.st_mtime_ns for _, found in _inside(folder))])
 
 
 def _inside(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """What lies in it, but for what goes away meanwhile: another thread's draft."""
+    """Yield the entries of the folder, without those that disappear meanwhile, such as another thread's draft."""
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):
             yield path, path.lstat()
 
 
 @contextlib.contextmanager
-def _in_words(what: str) -> Iterator[None]:
+def _reporting_errors(verb: str) -> Iterator[None]:
+    """Convert `OSError` to a `StoreError` with a readable sentence."""
     try:
         yield
     except OSError as error:
-        raise StoreError(f"The run cannot be {what}: {error.strerror}.") from error
+        raise StoreError(f"The run cannot be {verb}: {error.strerror}.") from error

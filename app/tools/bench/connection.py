@@ -71,7 +71,7 @@ class Connection(SequenceCheck):
         self.sock.setblocking(False)  # noqa: FBT003 - the standard library's signature
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        kernel_stamps.ask_for(self.sock)
+        kernel_stamps.enable(self.sock)
         if source_host is not None:
             self.sock.setsockopt(socket.IPPROTO_IP, _NO_PORT, 1)
             self.sock.bind((source_host, 0))

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 from app.core.errors import MalformedFrame
-from app.core.protocol.chunks import LAST_CHUNK
+from app.core.protocol.http_response import LAST_CHUNK
 
 _OFFSET = re.compile(rb'"offset":(\d+),')
 _BLOCK_END = b"\n\n"

@@ -15,8 +15,8 @@ import select
 import socket
 
 from app import clock
-from app.core.protocol.chunks import chunk
 from app.core.protocol.event_stream import CONTENT_TYPE, encode_prelude
+from app.core.protocol.http_response import chunk
 from app.core.protocol.websocket import Opcode, accept_of, encode_frame
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
 from app.tools.bench import wire

@@ -118,4 +118,4 @@ def _read(connection: Connection) -> tuple[Read, int | None]:
         return None, None
     except OSError:
         return b"", None
-    return data, kernel_stamps.told_ns(ancillary)
+    return data, kernel_stamps.stamp_ns(ancillary)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app import clock
 from app.core.notification import Notification
 from app.core.position import Position
-from app.core.protocol.chunks import chunk
 from app.core.protocol.event_stream import encode_event
+from app.core.protocol.http_response import chunk
 from app.core.protocol.websocket import Opcode, encode_frame
 from app.core.wire import DEFAULT_TOPIC, EVENT_NOTIFICATION, TRANSPORT_SSE
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from app.core.notification import Notification, encode_json
 from app.core.position import Position
-from app.core.protocol.chunks import LAST_CHUNK, chunk
+from app.core.protocol.http_response import LAST_CHUNK, chunk
 from app.core.wire import EVENT_GAP, EVENT_NOTIFICATION
 from app.server.broker.base import Broker, Filter, Replay
 from app.server.fanout.closed import CLOSED_BY_CLIENT, CLOSED_SLOW, Closed

@@ -122,7 +122,7 @@ def delete(run: str) -> flask.Response:
         raise Conflict(refusal("run_is_live"))
     if run_control.is_running(run):
         raise Conflict(refusal("run_under_way"))
-    blocking(services().trash.throw, run)
+    blocking(services().trash.add, run)
     return body.answer(run=run, restore_url=f"/api/runs/{run}/restore")
 
 

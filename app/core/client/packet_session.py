@@ -1,4 +1,4 @@
-"""What a client of Socket.IO says and hears in packets, whatever carries them."""
+"""Packet handling of a Socket.IO client, independent of the carrier (WebSocket or long-polling)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from app.core.errors import MalformedFrame
 from app.core.protocol.packets import Packet, PacketKind
 
 
-class PacketTalk:
-    """One session in the default namespace. Ready with the CONNECT answer."""
+class PacketSession:
+    """One session in the default namespace; the client is accepted with the answer to CONNECT."""
 
     def __init__(self, subscription: Subscription) -> None:
         self.position: str | None = None
@@ -21,25 +21,25 @@ class PacketTalk:
 
     @property
     def ended(self) -> bool:
-        """Whether the session, its connection or the namespace was closed."""
+        """True if the session, its connection or the namespace was closed."""
         return self._ended
 
-    def _say_packet(self, packet: Packet) -> None:
-        """Send a packet, in the way of whoever carries it."""
+    def _send_packet(self, packet: Packet) -> None:
+        """Send a packet over this class's carrier."""
         raise NotImplementedError
 
-    def _on_open(self, told: dict[str, Any]) -> None:
-        """What the open packet told; for whoever needs its session id."""
+    def _on_open(self, content: dict[str, Any]) -> None:
+        """Receive the content of the open packet; overridden by carriers that need its session id."""
 
-    def _hear_packet(self, packet: Packet) -> dict[str, Any] | None:
-        """The notification of a packet that brings one. Raises `MalformedFrame`."""
+    def _receive_packet(self, packet: Packet) -> dict[str, Any] | None:
+        """Handle a packet; return its notification if it carries one. Raises `MalformedFrame`."""
         if packet.kind is PacketKind.EVENT:
             return _notification(packet.data)
         if packet.kind is PacketKind.PING:
-            self._say_packet(Packet(PacketKind.PONG, packet.data))
+            self._send_packet(Packet(PacketKind.PONG, packet.data))
         elif packet.kind is PacketKind.OPEN:
             self._on_open(packet.data)
-            self._say_packet(Packet(PacketKind.CONNECT, self._auth()))
+            self._send_packet(Packet(PacketKind.CONNECT, self._auth()))
         elif packet.kind is PacketKind.CONNECT:
             self.position = str((packet.data or {}).get("position") or "")
         elif packet.kind is PacketKind.CONNECT_ERROR:

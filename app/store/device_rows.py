@@ -1,6 +1,7 @@
-"""Take one phone out of a run's store: the only thing that is ever deleted there, and only because its owner asks.
+"""Deletion of one phone's rows from a run's store, on request of its owner; nothing else is ever deleted there.
 
-What was measured is append-only, so the guards step aside for one transaction; what is freed is overwritten.
+The tables are append-only, so the triggers that enforce this are removed for one transaction. Freed pages are
+overwritten.
 """
 
 from __future__ import annotations
@@ -17,30 +18,33 @@ from app.store import database
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """How many rows there were."""
+class DeletedRows:
+    """Numbers of deleted rows."""
 
     batches: int = 0
     samples: int = 0
     deliveries: int = 0
 
-    def __add__(self, other: Forgotten) -> Forgotten:
-        return Forgotten(
+    def __add__(self, other: DeletedRows) -> DeletedRows:
+        return DeletedRows(
             self.batches + other.batches, self.samples + other.samples, self.deliveries + other.deliveries
         )
 
 
-def forget(path: Path, device: str, client: int | None) -> Forgotten:
-    """Delete what `device` posted, and where it was `client` of an experiment, what was made of it.
+def delete_device_rows(path: Path, device: str, client: int | None) -> DeletedRows:
+    """Delete the posts of `device`, and, if it was `client` of an experiment, the records that were made from them.
 
     Raises `StoreError` for a damaged file, or one that cannot be written.
     """
-    with database.in_words(path), contextlib.closing(database.connect(path, write=True)) as connection:
+    with (
+        database.reporting_damage(path),
+        contextlib.closing(database.connect(path, write=True)) as connection,
+    ):
         connection.execute("PRAGMA secure_delete = ON")
         if client is None and not _has_posted(connection, device):
-            return Forgotten()
-        with database.transaction(connection, path), _without_guards(connection):
-            found = Forgotten(
+            return DeletedRows()
+        with database.transaction(connection, path), _without_triggers(connection):
+            found = DeletedRows(
                 samples=_delete(
                     connection,
                     "client_sample",
@@ -55,14 +59,14 @@ def forget(path: Path, device: str, client: int | None) -> Forgotten:
                 for table in ("conduct", "participant", "opening", "upload"):
                     _delete(connection, table, "client = ?", client)
                 for table in ("run", "ending"):
-                    _bare_conditions(connection, table, client)
-        # What was deleted is in the log still; a reader may be in the way, and then the next writer does it.
+                    _strip_conditions(connection, table, client)
+        # The WAL still contains deleted rows. If a reader prevents this checkpoint, the next writer makes it.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return found
 
 
-def bare_participant(conditions: Mapping[str, Any], client: int) -> dict[str, Any]:
-    """A run's conditions, in which the participant `client` is a pseudonym and nothing more: no model, no browser."""
+def strip_participant(conditions: Mapping[str, Any], client: int) -> dict[str, Any]:
+    """Return a run's conditions with only the pseudonym of participant `client`, without model and browser."""
     found = [
         {name: each[name] for name in ("client", "pseudonym") if name in each}
         if each.get("client") == client
@@ -73,8 +77,11 @@ def bare_participant(conditions: Mapping[str, Any], client: int) -> dict[str, An
 
 
 def spool_position_bytes(path: Path) -> int:
-    """How far the spool has been taken into the store at `path`."""
-    with database.in_words(path), contextlib.closing(database.connect(path, write=False)) as connection:
+    """Return how far the spool has been read into the store at `path`."""
+    with (
+        database.reporting_damage(path),
+        contextlib.closing(database.connect(path, write=False)) as connection,
+    ):
         row = connection.execute("SELECT max(position_bytes) FROM spool_read").fetchone()
         return int(row[0] or 0)
 
@@ -88,18 +95,18 @@ def _has_posted(connection: sqlite3.Connection, device: str) -> bool:
 
 
 def _delete(connection: sqlite3.Connection, table: str, where: str, value: str | int) -> int:
-    if table not in _tables(connection):  # A store of an earlier version.
+    if table not in _tables(connection):  # The store has an earlier version.
         return 0
     return connection.execute(f'DELETE FROM "{table}" WHERE {where}', (value,)).rowcount
 
 
-def _bare_conditions(connection: sqlite3.Connection, table: str, client: int) -> None:
+def _strip_conditions(connection: sqlite3.Connection, table: str, client: int) -> None:
     for rowid, text in connection.execute(f'SELECT rowid, conditions FROM "{table}"').fetchall():
         conditions = json.loads(text)
         if "participants" in conditions:
             connection.execute(
                 f'UPDATE "{table}" SET conditions = ? WHERE rowid = ?',
-                (json.dumps(bare_participant(conditions, client)), rowid),
+                (json.dumps(strip_participant(conditions, client)), rowid),
             )
 
 
@@ -108,13 +115,13 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 @contextlib.contextmanager
-def _without_guards(connection: sqlite3.Connection) -> Iterator[None]:
-    """The triggers that hold everyone to append-only, away within the transaction."""
-    guards = connection.execute(
+def _without_triggers(connection: sqlite3.Connection) -> Iterator[None]:
+    """Remove the triggers that enforce append-only tables while the block runs, within the open transaction."""
+    triggers = connection.execute(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '*_no_*'"
     ).fetchall()
-    for name, _sql in guards:
+    for name, _sql in triggers:
         connection.execute(f'DROP TRIGGER "{name}"')
     yield
-    for _name, sql in guards:
+    for _name, sql in triggers:
         connection.execute(sql)

@@ -1,4 +1,4 @@
-"""What the store keeps beside the records of trials: a run's head, raw publications, clock probes, phones' batches."""
+"""Values that the store keeps in addition to trials: a run's head, raw publications, clock probes, phones' batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.core.plan.scenario import Plan
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """What is known of a run before its first trial."""
+    """Description of a run that is known before its first trial."""
 
     id: str
     started: str
@@ -34,11 +34,12 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class StampedProbe:
-    """A clock probe and whose it was."""
+    """A clock probe with its client and time base."""
 
     client: str
     timebase: str
-    """Of a phone with how often it had begun its clock anew by then, as in `a1b2.0`: each is a clock segment."""
+    """The server's time base. For a phone, followed by the number of its clock's restarts, as in `a1b2.0`; each restart
+    begins a new clock segment."""
     probe: Probe
 
 
@@ -54,11 +55,11 @@ class ClientBatch:
     clock_channel: str | None = None
     timebase: str | None = None
     samples: tuple[Mapping[str, Any], ...] = ()
-    """By the column names of table `client_sample`; what is missing is null, and what has no column is left out."""
+    """Values by column of table `client_sample`; missing ones are stored as null, and unknown names are ignored."""
     conduct: str | None = None
-    """How the phone behaved in the trial, as JSON, if it came with this batch."""
+    """The phone's lifecycle report of the trial as JSON; `None` if this batch has none."""
     probes: tuple[StampedProbe, ...] = ()
-    """By what its delays were read."""
+    """Clock probes from which the offsets of the samples were computed."""
 
 
 BATCH_COLUMNS = ("device", "batch_id", "received_us", "run", "trial", "clock_channel", "timebase", "conduct")
