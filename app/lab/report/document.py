@@ -8,12 +8,42 @@ backticks stands what is typed or looked up: renderers set it in a fixed-width f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.lab.report.figure import Figure
-from app.lab.report.tables import Table
+_NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings and rows of the same length."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: frozenset[int] = frozenset({0})
+    """Columns that hold words and not figures."""
+    verbatim: bool = False
+    """Whether cells are as they were recorded, and so the same in every language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One panel of a figure."""
+
+    heading: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Drawings, what the numbers include, and the numbers."""
+
+    title: str
+    caption: str
+    drawings: tuple[Drawing, ...]
+    table: Table
 
 
 class Kind(StrEnum):
@@ -150,3 +180,11 @@ def drawn_in(blocks: Sequence[Block]) -> Iterator[Drawn]:
 def figures_of(document: Document) -> list[Drawn]:
     """Every figure of a document, in order."""
     return [each for section in document.sections for each in drawn_in(section.blocks)]
+
+
+def drawing_name(drawing: Drawing) -> str:
+    """The name that its panel was drawn under: unique in a report, and good for a file."""
+    found = _NAME.search(drawing.svg)
+    if found is None:
+        raise ValueError("a drawing without a name was not drawn by a panel")
+    return found[1]

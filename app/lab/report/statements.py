@@ -1,11 +1,12 @@
-"""What is said of a run in the same words wherever it is shown: what became of it, who received, a verdict, a warning."""
+"""Statements on a run and on a comparison of runs, in the same words in every form of report."""
 
 from __future__ import annotations
 
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis, WarningGroup
+from app.lab.analysis.compare_runs import AcrossRow, Change
 from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.words import arm_title, count_of, listing
+from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
 
 TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
@@ -55,3 +56,27 @@ def warning_lines(group: WarningGroup) -> tuple[str, str]:
     if len(group.trials) == 1:
         return f"{word} {group.code} (trial {where}): {group.text}", group.advice
     return f"{word} {group.code} (trials {where}), as in {named[0]}: {group.text}", group.advice
+
+
+def subject(row: AcrossRow) -> str:
+    """What a row is about: `SSE`, or `Socket.IO - SSE`."""
+    return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
+
+
+def change_word(row: AcrossRow) -> str:
+    """What became of it. Of a difference between arms "worse" would have no meaning: that is `higher` or `lower`."""
+    if row.less is None or row.change is Change.UNDECIDED:
+        return row.change.value
+    return "higher" if row.change is Change.WORSE else "lower"
+
+
+def change_sentence(row: AcrossRow) -> str:
+    """A row in words, from its intervals only."""
+    words = METRIC_WORDS[row.metric]
+    change = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}[row.change]
+    share = f" ({100 * row.estimate / row.base_median:+.0f} %)" if row.base_median > 0 else ""
+    same = f"; equivalent within ±{number(row.margin)} {words.unit}" if row.equivalent else ""
+    return (
+        f"{words.short} of {subject(row)} at {count_of(row.clients, 'client')} {change} by {number(row.estimate)} {words.unit}"
+        f"{share} {interval(row.interval.low, row.interval.high)} in {row.run}{same}"
+    )

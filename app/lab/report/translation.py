@@ -23,9 +23,7 @@ from typing import Any
 from xml.sax.saxutils import escape, unescape
 
 from app.i18n import LANGUAGES, catalogue
-from app.lab.report.document import Document, Kind, Section
-from app.lab.report.figure import Drawing
-from app.lab.report.tables import Table
+from app.lab.report.document import Document, Drawing, Kind, Section, Table
 
 PART = "report"
 

@@ -20,8 +20,8 @@ from app.core.plan.scenario import LIVE_PROFILE
 from app.core.sentence import to_json, words_of
 from app.i18n import LANGUAGES, refusal
 from app.lab.analysis.analyse import analyse
-from app.lab.report.archive import export_zip
-from app.lab.report.compared_page import compared_page
+from app.lab.report.exchange.exporter import export_zip
+from app.lab.report.renderers.comparison_html import compared_page
 from app.store.store import Store
 
 EXIT_OK = 0

@@ -21,8 +21,8 @@ from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.verdict import run_verdict
 from app.lab.analysis.words import arm_title
 from app.lab.measure import host
+from app.lab.report.data.phone_results import write_participants, write_phone_results
 from app.lab.report.files import write_all
-from app.lab.report.phone_results import write_participants, write_phone_results
 from app.lab.run.api import Server
 from app.lab.run.client_link import Stopped
 from app.lab.run.laboratory import Laboratory

@@ -40,7 +40,7 @@ TEXT_FILES = (
 """`removed.json`, where there is one, says how many participants had what was recorded about them deleted."""
 
 TEXT_BYTES_MAX = 4 * 1024**3
-"""As much as an import takes of one file (`lab/report/unpack.py`): 1.8 million deliveries under load are 340 MB."""
+"""As much as an import takes of one file (`lab/report/exchange/importer.py`): 1.8 million deliveries under load are 340 MB."""
 
 LINES_BYTES = 1024 * 1024
 """So much of a text is held at once."""
