@@ -1,13 +1,13 @@
-"""A run to give away: its files without names, tokens, hosts and addresses, and a manifest that says what they are.
+"""Export of a run without names, tokens, hosts and addresses, with a manifest that describes its files.
 
     <run>/manifest.json     schema, version, run, seed, hashes, columns with units
     <run>/run.sqlite        raw rows
     <run>/result.json, report.html, deliveries.csv, trials.csv, clients.csv, README.txt
     <run>/load.jsonl, load.html         of a run under load
 
-`app/store/archive/export.py` leaves out what names people; here secrets and machines are replaced in the database, and where that
-changed anything the other files are drawn again from it, so that `./siar verify` finds every figure as it is. The same run
-gives the same bytes: members carry no time of packing.
+`app/store/archive/export.py` leaves out whatever names people. This module replaces secrets and machines in the database.
+Where that changed anything, the other files are written again from it, so that `./siar verify` still confirms every figure.
+The same run gives the same bytes: members carry no time of packing.
 """
 
 from __future__ import annotations
@@ -51,32 +51,32 @@ UNITS = {
     "points": "percentage points",
     "share": "share of 1",
 }
-"""By the last word of a column's name that is a unit; a column without one is a count, a number or a word."""
+"""Units by the word of a column's name that states them. A column without such a word is a count, a number or a word."""
 
 CHUNK_BYTES = 1024 * 1024
 
 
 def export_folder(run: Path, target: Path) -> Path:
-    """The run as a new folder. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
-    with _packed(run) as made, _in_words(target):
+    """Write the run into a new folder. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
+    with _packed(run) as made, _errors_of(target):
         target.mkdir(parents=True)
-        with _else(lambda: shutil.rmtree(target)):
+        with _removing_on_failure(lambda: shutil.rmtree(target)):
             for path in sorted(made.iterdir()):
                 shutil.copyfile(path, target / path.name)
     return target
 
 
 def export_zip(run: Path, target: Path) -> Path:
-    """The run as a new zip file. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
+    """Write the run into a new zip file. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
     with (
         _packed(run) as made,
-        _in_words(target),
+        _errors_of(target),
         target.open("xb") as file,
-        _else(target.unlink),
+        _removing_on_failure(target.unlink),
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed,
     ):
         for path in sorted(made.iterdir()):
-            # A member that is made by name has the date 1980 and no owner: the same bytes every time.
+            # A member created by name has the date 1980 and no owner: the same bytes every time.
             entry = zipfile.ZipInfo(f"{made.name}/{path.name}")
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
@@ -87,7 +87,8 @@ def export_zip(run: Path, target: Path) -> Path:
 
 
 @contextmanager
-def _in_words(target: Path) -> Iterator[None]:
+def _errors_of(target: Path) -> Iterator[None]:
+    """Turn system errors on writing the target into `Conflict` or `StoreError`."""
     try:
         yield
     except FileExistsError:
@@ -97,8 +98,8 @@ def _in_words(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _else(remove: Callable[[], object]) -> Iterator[None]:
-    """Where the block fails nothing stays: half an export would be in the way of the next, and be taken for a whole one."""
+def _removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
+    """Remove the target when the block fails: half an export would block the next one and could be taken for a whole one."""
     try:
         yield
     except BaseException:
@@ -108,28 +109,28 @@ def _else(remove: Callable[[], object]) -> Iterator[None]:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file's content, as hexadecimal digits."""
+    """Return the SHA-256 of a file's content as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def columns(dictionary: Mapping[str, str]) -> list[dict[str, str | None]]:
-    """A table's columns with unit and meaning."""
+    """Return a table's columns with unit and meaning."""
     return [{"name": name, "unit": unit_of(name), "meaning": meaning} for name, meaning in dictionary.items()]
 
 
 def unit_of(name: str) -> str | None:
-    """The last unit in a column's name, whatever it is of or per; `None` for counts, numbers and words."""
+    """Return the unit that a column's name states last; `None` for counts, numbers and words."""
     return next((UNITS[word] for word in reversed(name.split("_")) if word in UNITS), None)
 
 
 @contextmanager
 def _packed(run: Path) -> Iterator[Path]:
-    """A folder with the run's files as they go out, for as long as it is needed. Raises `StoreError` for a damaged run."""
+    """Provide a temporary folder with the redacted files of the run. Raises `StoreError` for a damaged run."""
     with tempfile.TemporaryDirectory(prefix="siar-export-") as scratch:
         with export(run) as stream, zipfile.ZipFile(stream) as given:
             made = Path(scratch) / given.namelist()[0].partition("/")[0]
-            given.extractall(scratch)  # written by ourselves a moment ago
+            given.extractall(scratch)  # safe: `export` has just written it
         redactor = Redactor(_own_names())
         try:
             _redact(made, redactor)
@@ -141,7 +142,7 @@ def _packed(run: Path) -> Iterator[Path]:
 
 
 def _redact(made: Path, redactor: Redactor) -> None:
-    """Every file without secrets and machines; drawn again from the database where that changed something."""
+    """Replace secrets and machines in every file; write reports again from the database where that changed anything."""
     result = made / RESULT
     if (made / FILE_NAME).is_file():
         _redact_database(made / FILE_NAME, redactor)
@@ -153,7 +154,7 @@ def _redact(made: Path, redactor: Redactor) -> None:
     if (made / LOAD_LINES).is_file():
         _redact_lines(made / LOAD_LINES, redactor)
     if (made / LOAD_PAGE).is_file():
-        # Only what is above this layer can draw it again.
+        # Only `tools`, which is above this layer, could write this page again.
         page = (made / LOAD_PAGE).read_text(encoding="utf-8")
         (made / LOAD_PAGE).write_text(redactor.page(page), encoding="utf-8")
     if redactor.counts and result.is_file() and (made / FILE_NAME).is_file():
@@ -162,7 +163,7 @@ def _redact(made: Path, redactor: Redactor) -> None:
 
 
 def _redact_lines(path: Path, redactor: Redactor) -> None:
-    """JSON by lines, one at a time: why users were not let in is there in the words of systems, names of machines in them."""
+    """Redact JSON lines one at a time. Reasons of refused connections are system messages, which may name machines."""
     draft = path.with_name(f".{path.name}.draft")
     with path.open(encoding="utf-8") as lines, draft.open("w", encoding="utf-8") as file:
         for line in lines:
@@ -171,6 +172,7 @@ def _redact_lines(path: Path, redactor: Redactor) -> None:
 
 
 def _redact_database(path: Path, redactor: Redactor) -> None:
+    """Redact every text column. The triggers that forbid updates are dropped meanwhile and restored."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         guards = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
         for name, _ in guards:
@@ -180,7 +182,7 @@ def _redact_database(path: Path, redactor: Redactor) -> None:
                 _redact_column(database, table, row[1], redactor)
         for _, statement in guards:
             database.execute(statement)
-        database.execute("VACUUM")  # nothing of the old text stays in free pages
+        database.execute("VACUUM")  # so that free pages do not keep the old text
 
 
 def _redact_column(database: sqlite3.Connection, table: str, column: str, redactor: Redactor) -> None:
@@ -194,7 +196,7 @@ def _redact_column(database: sqlite3.Connection, table: str, column: str, redact
 
 
 def _cleaned(column: str, text: str, redactor: Redactor, *, separators: tuple[str, str] | None = None) -> str:
-    """JSON by its values, so that names of secrets are seen; any other text as it is."""
+    """Return the text redacted: JSON value by value, because its keys tell which values are secrets; other text as a whole."""
     if text[:1] not in "{[":
         return str(redactor.value(text, name=column))
     try:
@@ -233,12 +235,12 @@ def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
 
 
 def _version_of(path: Path) -> int:
-    """The version of the schema that the run was written by; exporting changes nothing of it."""
+    """Return the schema version that the run was written with; exporting does not change it."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
         return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _own_names() -> list[str]:
-    """Names under which this machine knows itself, long and short."""
+    """Return this machine's own host name, long and short."""
     name = socket.gethostname()
     return [name, name.partition(".")[0]]

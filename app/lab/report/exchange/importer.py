@@ -1,12 +1,12 @@
-"""A run from elsewhere into the folder of runs: everything about it is a stranger's word until it was checked.
+"""Import of a run from elsewhere; everything in it is untrusted until it was checked.
 
-    names      only the files that an export has, in one folder: no path of the archive is ever used as one
-    links      refused, and so are encrypted, doubled and foreign members
-    sizes      of each file, of all, of how far they unpack, and of the disk: read with a limit, whatever they claim
-    content    hashes of the manifest; the database's tables, guards and version are exactly those of a run
-    drawn      report and CSV files are never taken over: they are drawn here, from the rows
+    names      only names of an export's files, in one folder; no path of the archive is used as a path
+    links      refused, as are encrypted, duplicate and unknown members
+    sizes      limits per file, in total, per compression ratio and by free disk space, enforced while reading
+    content    hashes of the manifest; tables, triggers and schema version of the database must be exactly a run's
+    reports    report and CSV files are never copied; they are written here from the rows
 
-It is unpacked beside the runs under a hidden name, and renamed when all is well: what was refused leaves nothing.
+The run is unpacked next to the other runs under a hidden name and renamed at the end, so that a refused run leaves nothing.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ NAMES = frozenset(
     {MANIFEST, FILE_NAME, RESULT, "report.html", *WRITERS, "removed.json", "README.txt"} | set(LOAD_FILES)
 )
 TAKEN = (MANIFEST, FILE_NAME, RESULT, "removed.json", "load.jsonl")
-"""What is taken over; the rest is drawn here, since a page from a stranger is a stranger's program."""
+"""Files that are copied. The others are written here, because a foreign page may contain a foreign program."""
 
 NOT_A_RUN = (
     *(ValueError, ArithmeticError, LookupError, TypeError, AttributeError, AssertionError),
     *(RecursionError, MemoryError, Malformed),
 )
-"""What rows that no runner wrote make the analysis raise."""
+"""Exceptions that the analysis raises on rows that no runner wrote."""
 
 OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
@@ -55,16 +55,16 @@ FILE_BYTES_MAX = 4 * 1024**3
 ALL_BYTES_MAX = 6 * 1024**3
 MANIFEST_BYTES_MAX = 1024**2
 UNPACKS_MAX = 200
-"""Times its packed size; rows of digits pack to a tenth, and only what is made for it to a thousandth."""
+"""Largest ratio of unpacked to packed size. Rows of digits pack to a tenth; only a zip bomb packs to a thousandth."""
 SMALL_BYTES = 1024**2
-"""Below, how far a file unpacks does not matter."""
+"""Unpacked size below which the ratio does not matter."""
 
 
 def import_run(source: Path, runs_dir: Path) -> tuple[Path, bool]:
-    """The new folder of the run in `source`, a zip or a folder, and whether a manifest vouched for it.
+    """Import the run in `source`, a zip file or a folder; return its new folder, and whether a manifest confirmed its files.
 
-    Raises `Unknown` where there is nothing, `StoreError` for what is damaged, foreign or hostile, `Conflict` for a run that
-    is here already.
+    Raises `Unknown` where there is nothing, `StoreError` for what is damaged, foreign or hostile, and `Conflict` for a run
+    that exists already.
     """
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def import_run(source: Path, runs_dir: Path) -> tuple[Path, bool]:
             taken = Path(scratch) / "run"
             taken.mkdir()
             with _members(source) as members:
-                _take(source, members, taken)
+                _copy_members(source, members, taken)
             manifest = _checked_manifest(source, taken)
             run = _checked_run(source, taken, manifest)
             target = runs_dir / run
@@ -85,14 +85,14 @@ def import_run(source: Path, runs_dir: Path) -> tuple[Path, bool]:
 
 
 class _Member:
-    """A file of the archive, not yet believed."""
+    """An untrusted file of the archive."""
 
     def __init__(self, name: str, size: int, packed: int | None, source: zipfile.ZipFile | Path) -> None:
         self.name, self.size, self.packed, self._source = name, size, packed, source
         self.full_name = name
 
     def open(self) -> IO[bytes]:
-        """Its content. A link in a folder is not followed, and a pipe not waited for."""
+        """Open its content for reading, without following a link and without waiting for a pipe."""
         if isinstance(self._source, zipfile.ZipFile):
             return self._source.open(self.full_name)
         handle = os.open(self._source / self.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -101,6 +101,7 @@ class _Member:
 
 @contextmanager
 def _members(source: Path) -> Iterator[list[_Member]]:
+    """Provide the source's files. Raises `Unknown` and `StoreError` as `import_run` does."""
     if source.is_dir():
         with os.scandir(source) as entries:
             members = [_file(source, entry) for entry in entries if not _is_of_a_desktop(entry.name)]
@@ -119,7 +120,7 @@ def _members(source: Path) -> Iterator[list[_Member]]:
 
 
 def _is_of_a_desktop(path: str) -> bool:
-    """Tell whether macOS or Windows added the entry when somebody packed the run again; it is skipped unread."""
+    """Tell whether macOS or Windows added the entry when somebody packed the run again. Such entries are skipped unread."""
     first, *_ = parts = path.split("/")
     name = parts[-1]
     return first == "__MACOSX" or name in OF_DESKTOPS or name.startswith("._")
@@ -132,7 +133,7 @@ def _file(source: Path, entry: os.DirEntry[str]) -> _Member:
 
 
 def _of_zip(source: Path, packed: zipfile.ZipFile) -> list[_Member]:
-    """The members of a zip, whose only folder may have any name: it is used nowhere."""
+    """Return the members of a zip file. Its only folder may have any name, because the name is not used."""
     members, folders = [], set()
     for entry in packed.infolist():
         if _is_of_a_desktop(entry.filename):
@@ -154,8 +155,8 @@ def _of_zip(source: Path, packed: zipfile.ZipFile) -> list[_Member]:
     return members
 
 
-def _take(source: Path, members: list[_Member], target: Path) -> None:
-    """Copy what is taken over, within the limits, under the names that we know."""
+def _copy_members(source: Path, members: list[_Member], target: Path) -> None:
+    """Check names and sizes of all members, then copy those in `TAKEN`. Raises `StoreError`."""
     names = [member.name for member in members]
     for member in members:
         if member.name not in NAMES or names.count(member.name) > 1:
@@ -177,7 +178,7 @@ def _take(source: Path, members: list[_Member], target: Path) -> None:
 
 
 def _copy(source: Path, member: _Member, target: Path) -> None:
-    """Never more than it claimed to have, whatever comes."""
+    """Copy exactly as many bytes as the member claims to have. Raises `StoreError` when it has more or fewer."""
     left = member.size
     with member.open() as given, target.open("xb") as file:
         while chunk := given.read(min(CHUNK_BYTES, left + 1)):
@@ -190,7 +191,7 @@ def _copy(source: Path, member: _Member, target: Path) -> None:
 
 
 def _checked_manifest(source: Path, taken: Path) -> Mapping[str, Any] | None:
-    """The manifest, if there is one and what it says of the files taken is so."""
+    """Return the manifest, or `None` without one. Raises `StoreError` where it does not match the copied files."""
     path = taken / MANIFEST
     if not path.exists():
         return None
@@ -213,7 +214,7 @@ def _checked_manifest(source: Path, taken: Path) -> Mapping[str, Any] | None:
 
 
 def _checked_run(source: Path, taken: Path, manifest: Mapping[str, Any] | None) -> str:
-    """The run's id, once its database is one and everything could be drawn from it."""
+    """Return the run's id after checking its database and writing its reports from the rows. Raises `StoreError`."""
     _check_tables(source, taken / FILE_NAME)
     try:
         with Store.open(taken) as store:
@@ -223,16 +224,16 @@ def _checked_run(source: Path, taken: Path, manifest: Mapping[str, Any] | None) 
         if manifest is not None and manifest.get("run") != record.id:
             raise StoreError(f"{source}: {MANIFEST} is of another run than {FILE_NAME}.")
         if record.plan.profile != LIVE_PROFILE:
-            _draw(record, taken)
+            _write_reports(record, taken)
     except NOT_A_RUN as error:
         raise StoreError(f"{source}: its rows make no run: {error}.") from error
     return record.id
 
 
-def _draw(record: RunRecord, taken: Path) -> None:
-    """Report and CSV files from the rows; `result.json` stays as it came, so that `verify` has something to compare with."""
+def _write_reports(record: RunRecord, taken: Path) -> None:
+    """Write report and CSV files from the rows. `result.json` stays as it came, so that `verify` can compare with it."""
     given = taken / RESULT
-    # Put aside and not read: it may be as large as a stranger likes, up to `FILE_BYTES_MAX`.
+    # Moved aside and not read: it may have up to `FILE_BYTES_MAX` bytes.
     aside = given.replace(taken.with_name(RESULT)) if given.exists() else None
     write_all(analyse(record), taken)
     if aside is not None:
@@ -240,7 +241,7 @@ def _draw(record: RunRecord, taken: Path) -> None:
 
 
 def _check_tables(source: Path, path: Path) -> None:
-    """Exactly the tables, indexes and guards of a run's version: nothing that could act when it is read."""
+    """Check that the database has exactly the objects of its schema version: nothing that could run code when it is read."""
     wanted: set[tuple[str, ...]] = set()
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as found:
@@ -267,5 +268,6 @@ def _check_tables(source: Path, path: Path) -> None:
 
 
 def _objects(database: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """Return type, name, table and SQL (white space normalised) of all objects of a database."""
     found = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
     return {(kind, name, table, " ".join((sql or "").split())) for kind, name, table, sql in found}

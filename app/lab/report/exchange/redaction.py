@@ -1,8 +1,8 @@
-"""What must not leave with a run: tokens, passwords in URLs, names and addresses of machines, home folders.
+"""Redaction of exported runs: tokens, passwords in URLs, names and addresses of machines, home folders.
 
-The same thing gets the same stand-in everywhere (`host-1`, `address-2`), so that what belongs together still does. Loopback
-stays, since it says that the run was on one machine. Names that mean a version keep their figures: a kernel may well be
-called 5.15.167.4.
+The same value gets the same stand-in everywhere (`host-1`, `address-2`), so that references still match. Loopback addresses
+stay, because they tell that the run used one machine. Values of fields that hold a version are not searched for addresses: a
+kernel may be called 5.15.167.4.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SECRET_NAME = re.compile(r"token|secret|passw|credential|cookie|authorization|(^
 VERSION_NAMES = frozenset({"kernel", "python", "packages", "version", "cpu_model", "git_commit", "browser"})
 
 FREE_TEXT = frozenset({"conditions", "text", "advice", "absent", "failures", "troubles"})
-"""Where systems and people chose the words, and all that stands below: only there the machine's own name is looked for.
-Elsewhere are the plan's words and ours, which a machine may well be called: `lan`, `demo`, `ok`."""
+"""Fields whose words systems or people chose, with all nested values: only these are searched for the machine's own name.
+Other fields hold the plan's words and ours, which may also be a machine's name: `lan`, `demo`, `ok`."""
 
 _USER = re.compile(r"(?<=://)[^/\s@\"'<>]+@")
 _HOST = re.compile(r"(?<=://)(\[[0-9A-Fa-f:.%]+\]|[^/\s:?#\"'<>@\]]+)")
@@ -35,14 +35,15 @@ _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]{2,}:[0-9A-Fa-f:.]*(?![\w:])")
 _SHOWN = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>|([^<]+)", re.DOTALL | re.IGNORECASE)
 
 NAME_CHARS_MIN = 3
-"""A machine called "pi" or "a" cannot be told from a word, unless it is all that a value says."""
+"""Length from which a machine's name is searched for inside texts. A shorter one ("pi", "a") is replaced only where it is
+the whole value, because it cannot be told from a word."""
 
 
 class Redactor:
-    """Stand-ins for one run; counts what it replaced, by kind."""
+    """Replaces secrets and machines of one run by stand-ins, and counts replacements by kind."""
 
     def __init__(self, own_names: Sequence[str] = ()) -> None:
-        """`own_names`: names of the machine that exports, which are searched for as words of `FREE_TEXT`."""
+        """Take the names of the exporting machine, which are searched for in values of `FREE_TEXT` fields."""
         self._own_names = {name.lower() for name in own_names} - {"", "localhost", "siar"}
         known = {name for name in self._own_names if len(name) >= NAME_CHARS_MIN}
         words = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
@@ -51,7 +52,7 @@ class Redactor:
         self.counts: Counter[str] = Counter()
 
     def value(self, value: Any, *, name: str = "", is_free: bool = False) -> Any:
-        """A JSON value with everything in it replaced; what is named as a secret goes whole."""
+        """Return a JSON value redacted, with all nested values. A value whose name says that it is secret is removed whole."""
         is_free = is_free or name in FREE_TEXT
         if isinstance(value, dict):
             inherited = name if name in VERSION_NAMES or SECRET_NAME.search(name) else ""
@@ -70,7 +71,7 @@ class Redactor:
         return value
 
     def text(self, text: str, *, is_version: bool = False, is_free: bool = True) -> str:
-        """A text with every secret, host and address replaced; `is_free`: and with the machine's own names."""
+        """Return a text with secrets, hosts and addresses replaced, and with the machine's own names if `is_free`."""
         text = _USER.sub(lambda _: self._count("password", ""), text)
         text = _QUERY.sub(lambda found: self._count("secret", found[1] + REMOVED), text)
         text = _BEARER.sub(lambda found: self._count("secret", found[1] + REMOVED), text)
@@ -86,7 +87,7 @@ class Redactor:
         return text
 
     def page(self, html: str) -> str:
-        """An HTML page with what it shows replaced; tags, addresses of links, styles and scripts stay."""
+        """Return an HTML page with its visible text redacted; tags, link targets, styles and scripts stay."""
         return _SHOWN.sub(lambda found: found[0] if found[1] is None else self.text(found[1]), html)
 
     def _host(self, host: str) -> str:
@@ -100,7 +101,7 @@ class Redactor:
         if not _is_address(bare):
             return found
         address = ipaddress.ip_address(bare)
-        # An IPv4 address as IPv6 sockets write it is loopback to itself from Python 3.13 on only.
+        # `is_loopback` of an IPv4-mapped IPv6 address looks at the IPv4 address from Python 3.13 on only.
         address = getattr(address, "ipv4_mapped", None) or address
         if address.is_loopback or address.is_unspecified:
             return found
