@@ -1,4 +1,4 @@
-"""The rows of `clients.csv`: one for each client of each trial, in the order in which they ran."""
+"""Rows of `clients.csv`: one per client of each trial, in the order in which the trials ran."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CLIENT_COLUMNS: Mapping[str, str] = {
 
 
 def client_rows(analysis: Analysis) -> Iterator[dict[str, Cell]]:
-    """Values by the names of `CLIENT_COLUMNS`; void trials included, idle windows not."""
+    """Yield rows as values by the names of `CLIENT_COLUMNS`. Invalid trials are included, idle windows are not."""
     for trial in analysis.trials:
         spec = trial.record.spec
         head: dict[str, Cell] = {

@@ -1,7 +1,8 @@
-"""`deliveries.csv`, `trials.csv`, `clients.csv`: a row per delivery, per trial, per client of a trial; names carry the unit, empty means null.
+"""The CSV files of a run: `deliveries.csv`, `trials.csv`, and `clients.csv` (a row per client of a trial).
 
-The columns and their meaning are the tables below and `CLIENT_COLUMNS`. Times in `_us` are microseconds in the server's time base, except
-where a name says `client`: that is the client's own clock. Idle windows stand in `trials.csv` with `idle` = 1.
+Columns and their meaning are in the tables below and in `CLIENT_COLUMNS`. Names carry the unit; an empty cell means null. Times
+in `_us` are microseconds in the server's time base, except where the name says `client`: those are by the client's own clock.
+Idle windows are rows of `trials.csv` with `idle` = 1.
 """
 
 from __future__ import annotations
@@ -128,14 +129,14 @@ TRIAL_COLUMNS: Mapping[str, str] = {
 
 
 def write_deliveries(analysis: Analysis, file: TextIO) -> None:
-    """Every delivery of every trial, warm-up and void trials included."""
+    """Write every delivery of every trial, warm-up and invalid trials included."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(DELIVERY_COLUMNS)
     writer.writerows(delivery_rows(analysis))
 
 
 def write_trials(analysis: Analysis, file: TextIO) -> None:
-    """Every trial and idle window, in the order in which they ran."""
+    """Write every trial and idle window, in the order in which they ran."""
     rows: list[AnalysedTrial | AnalysedIdle] = [*analysis.trials, *analysis.idle]
     writer = csv.DictWriter(file, tuple(TRIAL_COLUMNS), restval="", lineterminator="\n")
     writer.writeheader()
@@ -147,7 +148,7 @@ def write_trials(analysis: Analysis, file: TextIO) -> None:
 
 
 def write_clients(analysis: Analysis, file: TextIO) -> None:
-    """Every client of every trial."""
+    """Write a row for every client of every trial."""
     writer = csv.DictWriter(file, tuple(CLIENT_COLUMNS), lineterminator="\n")
     writer.writeheader()
     for row in client_rows(analysis):
@@ -159,7 +160,7 @@ DICTIONARIES: Mapping[str, Mapping[str, str]] = {
     "trials.csv": TRIAL_COLUMNS,
     "clients.csv": CLIENT_COLUMNS,
 }
-"""What the columns of each mean."""
+"""Meaning of each column by name, for each file."""
 
 WRITERS: Mapping[str, Callable[[Analysis, TextIO], None]] = {
     "deliveries.csv": write_deliveries,
@@ -205,7 +206,7 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
         "involuntary_switches_per_delivery": cpu.involuntary_switches_per_delivery,
         "in_comparison": trial.in_comparison,
         **(_split(trial.split) if trial.split is not None else {}),
-        **(asdict(course) if (course := trial_course(trial)) is not None else {}),
+        **(asdict(timeline) if (timeline := trial_course(trial)) is not None else {}),
     }
 
 
@@ -233,7 +234,7 @@ def _split(split: Split) -> dict[str, Cell]:
 
 
 def _cell(value: Cell) -> str | int:
-    """Booleans as 0 and 1, floats as `float_text` has them, text as text."""
+    """Return a value for the CSV writer: booleans as 0 and 1, floats by `float_text`, text by `text_cell`, `None` as empty."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""The rows of `deliveries.csv`, made column by column: a run may have millions, and a row by itself takes four times as long.
+"""Rows of `deliveries.csv`, made column by column: a run may have millions, and single rows take four times as long.
 
-The columns and their meaning are `csv_files.DELIVERY_COLUMNS`, whose order is that of `_cells`.
+The columns and their meaning are `csv_files.DELIVERY_COLUMNS`, in the order of `_cells`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from app.lab.report.data.cells import text_cell
 Cell = str | int
 
 ROWS_AT_ONCE = 20_000
-"""Made together: few enough that their cells are no memory."""
+"""Rows that are made together: few enough that their cells need little memory."""
 
 
 def delivery_rows(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
-    """Every delivery of every trial, warm-up and void trials included."""
+    """Yield a row for every delivery of every trial, warm-up and invalid trials included."""
     for trial in analysis.trials:
         spec = trial.record.spec
-        # The words that somebody chose; what comes behind them is of this program.
+        # Only these words are chosen by people, so only these may begin like a formula.
         run, arm = text_cell(analysis.run.id), text_cell(spec.arm.name)
         head = (run, spec.index, spec.block, arm, spec.arm.transport, spec.clients)
         columns = columns_of(trial.record.deliveries)
@@ -38,9 +38,9 @@ def delivery_rows(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
 
 
 def _cells(columns: Columns, writes: ServerWrites, part: slice) -> list[Iterable[Cell]]:
-    """The columns of a part of a trial, from `client` on."""
+    """Return the columns from `client` on, for one part of a trial."""
     raw = columns.deliveries
-    # Of this part only: of the whole trial it would be computed anew for each of its parts.
+    # For this part only: computed for the whole trial, it would be computed again for each part.
     since_sent_us = columns.received_us[part] - columns.sent_us[part]
     since_sent_ms = np.where(columns.has_sent[part], since_sent_us / 1000, np.nan)
     return [
@@ -71,7 +71,7 @@ def _integers(values: Integers, absent: int | None = None) -> list[Cell]:
 
 
 def _floats(values: Floats) -> list[Cell]:
-    # As `float_text` does it; a call for each of ten million numbers takes as long as the rest.
+    # As in `float_text`, which is not called: ten million calls take as long as all the rest.
     return ["" if isnan(value) else f"{value:.6f}".rstrip("0").rstrip(".") for value in values.tolist()]
 
 
@@ -80,6 +80,6 @@ def _flags(values: Mask) -> list[Cell]:
 
 
 def _words(codes: NDArray[np.int8], meanings: Sequence[str]) -> list[Cell]:
-    # A plain text: a member of an enumeration would be asked for its text once for each row.
+    # Converted once per meaning: converting a member of an enumeration for each row is slow.
     texts = [str(meaning) for meaning in meanings]
     return [texts[code] for code in codes.tolist()]

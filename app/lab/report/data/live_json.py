@@ -1,4 +1,4 @@
-"""A live run's arrivals as JSON, written one by one: of a day of phones there are millions."""
+"""A live run's arrivals as JSON, written one at a time: a day of phones may have millions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 
 def write_live(file: TextIO, run: str, samples: Iterable[Mapping[str, Any]]) -> None:
-    """What `json.dumps({"run": run, "samples": [...]}, indent=1)` gives, and a line's end, without holding it."""
+    """Write the text of `json.dumps({"run": run, "samples": [...]}, indent=1)` and a line feed, without holding all samples."""
     file.write(f'{{\n "run": {json.dumps(run)},\n "samples": [')
     before = "\n"
     for sample in samples:

@@ -1,4 +1,4 @@
-"""What `trials.csv` and `clients.csv` have in common: the figures of a trial, or of one client of it, by column."""
+"""Columns that `trials.csv` and `clients.csv` share: figures of a trial, or of one of its clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Cell = str | int | float | None
 
 
 def metric_cells(metrics: TrialMetrics) -> dict[str, Cell]:
-    """Counts, delays, jitter and the clock's bound."""
+    """Return counts, delays, jitter and the clock's error bound by column."""
     return {
         "expected": metrics.expected,
         "delivered": metrics.delivered,
@@ -32,7 +32,7 @@ def metric_cells(metrics: TrialMetrics) -> dict[str, Cell]:
 
 
 def arrival_cells(arrivals: ArrivalFigures) -> dict[str, Cell]:
-    """Intervals, gaps, spikes and what is missing."""
+    """Return intervals, gaps, spikes and the share of missing samples by column."""
     return {
         "missing_share": arrivals.missing_share,
         "interval_ms_p50": arrivals.interval_ms_p50,

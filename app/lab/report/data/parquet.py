@@ -1,6 +1,7 @@
-"""`deliveries.parquet`, `trials.parquet` and `clients.parquet`, where pyarrow is installed: the CSV files' rows with typed columns.
+"""Parquet files with the rows of the CSV files and typed columns; they need pyarrow.
 
-They are made from the CSV files' own text, so that both say the same; a column's meaning stands in its metadata.
+`deliveries.parquet`, `trials.parquet` and `clients.parquet` are made from the text of the CSV files, so that both have the same
+values. The meaning of a column is in its metadata.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _WHOLE = frozenset(
         *("gaps_over_2s", "gaps_over_5s", "spikes_over_500ms"),
     }
 )
-"""Every other column is a double."""
+"""Columns of 64-bit integers. A column in none of these sets is a double."""
 
 
 def need() -> None:
-    """Raise `Unfit` with how to get pyarrow, where it is missing."""
+    """Raise `Unfit` where pyarrow is missing, with instructions to install it."""
     if importlib.util.find_spec("pyarrow") is None:
         raise Unfit(
             "Parquet files are written by the package pyarrow, which is missing and large: pip install pyarrow, in "
@@ -42,7 +43,7 @@ def need() -> None:
 
 
 def write_parquet(analysis: Analysis, name: str, path: Path) -> None:
-    """Write one of `COLUMNS` to the path, a part of the rows at a time. Raises `Unfit` without pyarrow."""
+    """Write one of the tables in `COLUMNS` to the path, in batches of rows. Raises `Unfit` without pyarrow."""
     need()
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.csv"

@@ -1,6 +1,6 @@
-"""Each phone's own result: `<run>/results/<key>.json`, for its page under a link that nobody can guess.
+"""Each phone's own result, `<run>/results/<key>.json`, which its page reads by an unguessable key.
 
-The file holds what one participant measured and how the run ended; no name, no device, nothing of the others.
+The file holds what one participant measured and the run's verdict. It has no name, no device, and no other participant's data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Json = dict[str, Any]
 def write_phone_results(
     analysis: Analysis, folder: Path, verdict: RunVerdict, clients: Sequence[int]
 ) -> dict[int, str]:
-    """One file for each of `clients`; the key of each."""
+    """Write one file for each of `clients`; return the key of each."""
     results = folder / FOLDER
     results.mkdir(mode=0o700, exist_ok=True)
     keys = {}
@@ -48,7 +48,7 @@ def write_phone_results(
 
 
 def phone_result(analysis: Analysis, client: int, verdict: RunVerdict) -> Json:
-    """What one phone measured, per arm, beside the middle of all phones."""
+    """Return what one phone measured, per arm, with the median of all phones."""
     run = analysis.run
     return {
         "schema": SCHEMA,
@@ -69,13 +69,13 @@ def phone_result(analysis: Analysis, client: int, verdict: RunVerdict) -> Json:
 
 
 def write_participants(folder: Path, participants: Sequence[Mapping[str, Any]]) -> None:
-    """`participants.json`: which pseudonym is whose. Readable by this user only, and in no export."""
+    """Write `participants.json`, which maps pseudonyms to names. It is readable by this user only, and part of no export."""
     text = json.dumps({"schema": SCHEMA, "participants": list(participants)}, indent=1) + "\n"
     _write_private(folder / NAMES_FILE, text)
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by this user only from the first byte on. Raises `StoreError`."""
+    """Write a file that only this user can read, from its first byte on. Raises `StoreError`."""
     try:
         replace_file(path, text)
     except OSError as error:
@@ -83,7 +83,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
-    """Delays of the trials that count; what became of every delivery of all of them, void ones included."""
+    """Return one phone's figures of an arm: delays of valid trials, and outcomes of all trials, invalid ones included."""
     trials = [
         each
         for each in analysis.trials
@@ -104,7 +104,7 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         "samples": len(delays_ms),
         "delay_ms_p25": supported_quantile(delays_ms, 0.25, broadcasts=broadcasts),
         "delay_ms_p50": supported_quantile(delays_ms, 0.50, broadcasts=broadcasts),
-        # A quartile is no tail: five samples are enough, of which the rule for tails would ask for twenty.
+        # A quartile is no tail: five samples suffice, where the rule for tails would require twenty.
         "delay_ms_p75": supported_quantile(delays_ms, 0.75, broadcasts=4 * broadcasts),
         "delay_ms_p95": supported_quantile(delays_ms, 0.95, broadcasts=broadcasts),
         "clock_bound_ms": max(map(_bound_ms, samples), default=None),
@@ -131,6 +131,6 @@ def _slept(trial: AnalysedTrial, client: int) -> bool:
 
 
 def _of_all(analysis: Analysis, arm: Arm) -> float | None:
-    """The middle of every phone's samples at the largest count."""
+    """Return the median delay of all phones at the largest count of clients."""
     rows = [row for row in analysis.summary if row.arm.name == arm.name]
     return max(rows, key=lambda row: row.clients).delay_ms_p50 if rows else None

@@ -1,8 +1,7 @@
-"""`result.json`: the analysis as plain JSON values, schema 1. What does not exist is null, never 0 or NaN.
+"""`result.json`: the analysis as plain JSON values, schema 1. A value that does not exist is null, never 0 or NaN.
 
-Required keys are those of the README's table. Further ones may come with any version; readers skip what they
-do not know. `estimate` is b minus a; `low` and `high` are the 95 % interval, `holm_low` and `holm_high` the one that
-the verdict comes from.
+Required keys are those in the README's table. Any version may add keys; readers ignore unknown ones. `estimate` is b minus a.
+`low` and `high` are the 95 % interval; the verdict comes from `holm_low` and `holm_high`.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ Json = dict[str, Any]
 
 
 def result_json(analysis: Analysis) -> Json:
-    """The whole result, ready for `json.dumps`."""
-    run, within = analysis.run, _within(analysis)
-    others = {
-        (each.comparison.metric, each.comparison.b.name, each.comparison.clients): beside_json(each)
+    """Return the whole result, ready for `json.dumps`."""
+    run, within_trial_ci = analysis.run, _within_trial_cis(analysis)
+    alternatives = {
+        (each.comparison.metric, each.comparison.b.name, each.comparison.clients): methods_json(each)
         for each in beside(analysis)
     }
     return {
@@ -55,20 +54,21 @@ def result_json(analysis: Analysis) -> Json:
             "version": VERSION,
         },
         "trials": [
-            {**_trial(each), "within": within.get(each.record.spec.index, [])} for each in analysis.trials
+            {**_trial(each), "within": within_trial_ci.get(each.record.spec.index, [])}
+            for each in analysis.trials
         ],
         "verdict": asdict(run_verdict(analysis)),
         "comparison": [
             {
                 **_comparison(each, analysis.noun),
-                "beside": others.get((each.metric, each.b.name, each.clients)),
+                "beside": alternatives.get((each.metric, each.b.name, each.clients)),
             }
             for each in analysis.comparisons
         ],
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [
-            {**_summary(row), "further": further_json(more)}
-            for row, more in zip(analysis.summary, further(analysis), strict=True)
+            {**_summary(row), "further": descriptive_json(figures)}
+            for row, figures in zip(analysis.summary, further(analysis), strict=True)
         ],
         "factors": factors_json(analysis),
         "published": published_json(analysis),
@@ -83,12 +83,12 @@ def result_json(analysis: Analysis) -> Json:
 
 
 def result_text(analysis: Analysis) -> str:
-    """The same as text, one line per value, ASCII only. Raises `ValueError` rather than write a NaN."""
+    """Return the result as text, one line per value, ASCII only. Raises `ValueError` for a NaN."""
     return json.dumps(result_json(analysis), indent=1, allow_nan=False) + "\n"
 
 
-def _within(analysis: Analysis) -> dict[int, list[Json]]:
-    """The intervals of each trial's own quantiles, by trial."""
+def _within_trial_cis(analysis: Analysis) -> dict[int, list[Json]]:
+    """Return the confidence intervals of each trial's own quantiles, by trial."""
     found: dict[int, list[Json]] = {}
     for each in within_trials(analysis):
         found.setdefault(each.trial, []).append({"client": each.client, **asdict(each.quantile)})
@@ -122,23 +122,23 @@ def _trial(trial: AnalysedTrial) -> Json:
         "client_loop_lag_ms_p99": trial.record.client_loop_lag_ms_p99,
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
-        "course": asdict(course) if (course := trial_course(trial)) is not None else None,
+        "course": asdict(timeline) if (timeline := trial_course(trial)) is not None else None,
         "cpu_seconds": [asdict(each) for each in trial.record.course.cpu_seconds]
         if trial.record.course is not None
         else None,
         "split": asdict(trial.split) if trial.split is not None else None,
         "participants": [pseudonym(client) for client in trial.record.participants],
-        "conducts": [_conduct(each) for each in trial.record.conducts],
+        "conducts": [_lifecycle(each) for each in trial.record.conducts],
         "valid": trial.valid,
         "in_comparison": trial.in_comparison,
         "warnings": [_warning(each) for each in trial.warnings],
     }
 
 
-def _conduct(conduct: LifecycleReport) -> Json:
-    values = asdict(conduct)
+def _lifecycle(report: LifecycleReport) -> Json:
+    values = asdict(report)
     del values["client"], values["events"]
-    return {"participant": pseudonym(conduct.client), **values}
+    return {"participant": pseudonym(report.client), **values}
 
 
 def _idle(idle: AnalysedIdle) -> Json:
@@ -189,7 +189,7 @@ def _comparison(comparison: Comparison, noun: str) -> Json:
 
 
 def _summary(row: SummaryRow) -> Json:
-    """The pooled row, without the curve, which `deliveries.csv` gives in full."""
+    """Return the pooled row without the distribution curve, for which `deliveries.csv` has all values."""
     values = asdict(row)
     for name in ("arm", "curve", "delta_points_by_trial", "client_means"):
         del values[name]
@@ -206,7 +206,7 @@ def _warning(warning: TrialWarning) -> Json:
 
 
 def _finite(value: object) -> object:
-    """Conditions as they were recorded, with null for what JSON cannot say (NaN, infinity)."""
+    """Return recorded conditions, with null for values that JSON has not (NaN, infinity)."""
     if isinstance(value, dict):
         return {str(name): _finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -214,8 +214,8 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def beside_json(row: Beside) -> dict[str, Any]:
-    """Plain values, of the comparison that they stand with; `study.blocks` are what each block alone would have said."""
+def methods_json(row: Beside) -> dict[str, Any]:
+    """Return results of alternative methods for one comparison; `study.blocks` has what each block alone would have given."""
     study = row.study
     return {
         "effect": asdict(row.effect) if row.effect else None,
@@ -227,15 +227,15 @@ def beside_json(row: Beside) -> dict[str, Any]:
     }
 
 
-def further_json(row: FurtherRow) -> dict[str, Any]:
-    """Plain values, of the summary's row that they stand with."""
+def descriptive_json(row: FurtherRow) -> dict[str, Any]:
+    """Return the descriptive figures that belong to one row of the summary."""
     values = asdict(row)
     del values["arm"], values["clients"]
     return {**values, "memory_kib_per_connection": row.memory.kib}
 
 
 def factors_json(analysis: Analysis) -> list[dict[str, Any]]:
-    """Plain values: the effects on each metric, and the shares of each arm's difference from the first."""
+    """Return the factors' effects on each metric, and their shares in each arm's difference from the first arm."""
     return [
         {
             **asdict(table),
@@ -250,7 +250,7 @@ def factors_json(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def published_json(analysis: Analysis) -> list[dict[str, Any]]:
-    """Every study; `derived` are places in `published`."""
+    """Return every study's figures next to this run's. `derived` lists indices into `published`."""
     return [_study_json(study) for study in studies_beside(analysis)]
 
 
