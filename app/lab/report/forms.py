@@ -1,4 +1,4 @@
-"""Every form that a report can be written in, by the name that `--format` has for it."""
+"""Registry of the forms in which a report can be written, by their names for `--format`."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ from app.lab.report.renderers.pdf import report_pdf
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is asked for."""
+class ReportRequest:
+    """A report to write: the analysis and the options of all forms."""
 
     analysis: Analysis
     language: str = LANGUAGES[0]
-    """Of the forms for people; those for programs are the same in all."""
+    """Language of forms for people; forms for programs are always in English."""
     figures: Mapping[str, str] | None = None
-    """The file of each drawing by its name, where drawings were written: for forms that cannot hold them."""
+    """File of each drawing by the drawing's name, where drawings were written; Markdown refers to them."""
 
 
-Write = Callable[[Order, Path], object]
-Stream = Callable[[Order, TextIO], object]
+Write = Callable[[ReportRequest, Path], object]
+Stream = Callable[[ReportRequest, TextIO], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form: its single file, and which files it makes in a folder."""
+    """One form of report: how to write it as a single file, as text to a stream, and as files of a folder."""
 
     write: Write
-    """Of CSV and Parquet the table of trials."""
+    """Writes the single file; of CSV and Parquet, this is the table of trials."""
     files: Mapping[str, Write]
+    """Writers of the files in a folder, by name."""
     stream: Stream | None = None
-    """The single file as text to a stream; `None` for what is no text."""
+    """Writes the single file to a text stream; `None` for binary forms."""
     has_language: bool = False
+    """True when the form's texts are translated."""
 
     def names(self, language: str) -> dict[str, Write]:
-        """Its files in a folder by name; another language stands in the name, beside the English one."""
+        """Return the writers of its files by name. Names carry the language if it is not English, so that both can be kept."""
         if not self.has_language or language == LANGUAGES[0]:
             return dict(self.files)
         stem_and_end = {name: name.rpartition(".") for name in self.files}
@@ -54,7 +56,7 @@ class Form:
 
 
 def _to_file(stream: Stream) -> Write:
-    return lambda order, path: write_atomically(path, partial(stream, order))
+    return lambda request, path: write_atomically(path, partial(stream, request))
 
 
 def _text(name: str, stream: Stream, *, has_language: bool = True) -> Form:
@@ -63,31 +65,35 @@ def _text(name: str, stream: Stream, *, has_language: bool = True) -> Form:
 
 
 def _csv(name: str) -> Stream:
-    return lambda order, file: WRITERS[name](order.analysis, file)
+    return lambda request, file: WRITERS[name](request.analysis, file)
 
 
 def _parquet(name: str) -> Write:
-    return lambda order, path: replace_atomically(
-        path, lambda draft: parquet.write_parquet(order.analysis, name, draft)
+    return lambda request, path: replace_atomically(
+        path, lambda draft: parquet.write_parquet(request.analysis, name, draft)
     )
 
 
-def _pdf(order: Order, path: Path) -> None:
-    write_bytes(path, report_pdf(order.analysis, order.language))
+def _pdf(request: ReportRequest, path: Path) -> None:
+    write_bytes(path, report_pdf(request.analysis, request.language))
 
 
 FORMS: Mapping[str, Form] = {
-    "html": _text("report.html", lambda order, file: file.write(report_html(order.analysis, order.language))),
+    "html": _text(
+        "report.html", lambda request, file: file.write(report_html(request.analysis, request.language))
+    ),
     "md": _text(
         "report.md",
-        lambda order, file: file.write(report_markdown(order.analysis, order.language, order.figures)),
+        lambda request, file: file.write(
+            report_markdown(request.analysis, request.language, request.figures)
+        ),
     ),
     "pdf": Form(_pdf, {"report.pdf": _pdf}, has_language=True),
     "csv": Form(
         _to_file(_csv("trials.csv")), {name: _to_file(_csv(name)) for name in WRITERS}, _csv("trials.csv")
     ),
     "json": _text(
-        "result.json", lambda order, file: file.write(result_text(order.analysis)), has_language=False
+        "result.json", lambda request, file: file.write(result_text(request.analysis)), has_language=False
     ),
     "parquet": Form(_parquet("trials"), {f"{name}.parquet": _parquet(name) for name in parquet.COLUMNS}),
 }

@@ -13,7 +13,7 @@ TRIALS_NAMED_MAX = 8
 
 
 def headline(analysis: Analysis) -> str:
-    """What became of every notification, void trials included."""
+    """Return one sentence on the outcome of all trials and deliveries, invalid trials included."""
     totals, run = analysis.totals, analysis.run
     state = "complete" if run.complete else "INCOMPLETE"
     lost = f"{totals.lost} lost" + (
@@ -28,7 +28,7 @@ def headline(analysis: Analysis) -> str:
 
 
 def who(analysis: Analysis) -> str:
-    """What received: phones with their number, or clients."""
+    """Return what kind of clients received, with the number of phones."""
     kind = "simulated" if analysis.run.simulated else "real"
     if not analysis.phones:
         return f"{kind} clients"
@@ -37,18 +37,18 @@ def who(analysis: Analysis) -> str:
 
 
 def pair_title(comparison: Comparison) -> str:
-    """Which arms are compared, and how."""
+    """Return the title of a comparison of two arms."""
     return f"{arm_title(comparison.b)} minus {arm_title(comparison.a)}, paired by block"
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """The verdict's code with the arm's name in it."""
+    """Return the verdict in few words, with the arm's name where one is lower."""
     lower = {Verdict.LOWER_A: comparison.a, Verdict.LOWER_B: comparison.b}.get(comparison.verdict)
     return f"{arm_title(lower)} lower" if lower else comparison.verdict.value
 
 
 def warning_lines(group: WarningGroup) -> tuple[str, str]:
-    """A group of warnings in two lines: what was seen and where, and what to do."""
+    """Return two lines on a group of warnings: what was seen and in which trials, and what to do."""
     word = "VOID" if group.severity is Severity.VOID else "note"
     named = [str(trial) for trial in group.trials[:TRIALS_NAMED_MAX]]
     rest = len(group.trials) - len(named)
@@ -59,19 +59,19 @@ def warning_lines(group: WarningGroup) -> tuple[str, str]:
 
 
 def subject(row: AcrossRow) -> str:
-    """What a row is about: `SSE`, or `Socket.IO - SSE`."""
+    """Return the subject of a row: an arm (`SSE`), or a difference of arms (`Socket.IO - SSE`)."""
     return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
 
 
 def change_word(row: AcrossRow) -> str:
-    """What became of it. Of a difference between arms "worse" would have no meaning: that is `higher` or `lower`."""
+    """Return the change in one word. Differences between arms are "higher" or "lower", because "worse" means nothing for them."""
     if row.less is None or row.change is Change.UNDECIDED:
         return row.change.value
     return "higher" if row.change is Change.WORSE else "lower"
 
 
 def change_sentence(row: AcrossRow) -> str:
-    """A row in words, from its intervals only."""
+    """Return a sentence on a row's change, based on its intervals only."""
     words = METRIC_WORDS[row.metric]
     change = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}[row.change]
     share = f" ({100 * row.estimate / row.base_median:+.0f} %)" if row.base_median > 0 else ""
