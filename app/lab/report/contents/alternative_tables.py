@@ -38,7 +38,7 @@ METHODS_NOTE = (
 
 
 def study_table(rows: Sequence[Beside]) -> Table:
-    """The study's conclusion beside the corrected one."""
+    """Return the study's conclusion next to the corrected one."""
     headings = (
         *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
         *("blocks that say first lower", "second lower", "clock drift ms", "corrected verdict", "agrees"),
@@ -50,12 +50,12 @@ def study_table(rows: Sequence[Beside]) -> Table:
 
 
 def study_note(rows: Sequence[Beside]) -> str:
-    """What was done to the clocks in that table."""
+    """Return the note below that table, which says how clocks were treated."""
     return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
 
 
 def methods_table(rows: Sequence[Beside]) -> Table:
-    """Effect size, normality, pooled test and power."""
+    """Return effect sizes, normality tests, pooled tests and power."""
     headings = (
         *("clients", "pair", "A12", "Cliff", "size", "Shapiro-Wilk W", "p", "Mann-Whitney p", "pooled says"),
         *("verdict", "blocks for the difference", "for equivalence"),
@@ -96,5 +96,5 @@ def _methods(row: Beside) -> tuple[str, ...]:
 
 
 def _p(value: float) -> str:
-    """A p that is not 0 never prints as 0."""
+    """Return a p value, so that a small one is not shown as 0."""
     return "< 0.001" if value < 0.001 else number(value)

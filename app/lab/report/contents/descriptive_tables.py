@@ -21,7 +21,7 @@ SECONDS_NOTE = (
 
 
 def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> list[tuple[str, Table]]:
-    """One table for each characteristic: figures down, arms and counts of clients across."""
+    """Return name and table of each characteristic: a row per figure, a column per arm and count of clients."""
     pairs = list(zip(analysis.summary, rows, strict=True))
     columns = [f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row in analysis.summary]
     headings = ("figure", "unit", *columns)
@@ -45,7 +45,7 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
 
 
 def formulas_table() -> Table:
-    """What each figure is and where it comes from."""
+    """Return formula and source of each figure."""
     rows = [
         (figure.title, figure.unit, figure.formula, figure.source)
         for characteristic in Characteristic
@@ -55,7 +55,7 @@ def formulas_table() -> Table:
 
 
 def levels_table(rows: Sequence[FurtherRow]) -> Table:
-    """The study's Table I."""
+    """Return levels per second, like Table I of the edge-device study."""
     headings = (
         *("arm", "clients", "per second", "seconds", "mean", "p50", "p95", "min", "max"),
         *("missing rate", "zero rate"),
@@ -79,7 +79,7 @@ def levels_table(rows: Sequence[FurtherRow]) -> Table:
 
 
 def intervals_table(rows: Sequence[FurtherRow]) -> Table:
-    """The study's Table II."""
+    """Return intervals between arrivals, like Table II of the edge-device study."""
     headings = (
         *("arm", "clients", "intervals", "median s", "p95 s", "max s"),
         *(
@@ -110,7 +110,7 @@ def intervals_table(rows: Sequence[FurtherRow]) -> Table:
 
 
 def _cell(figure: Figure, summary: SummaryRow, further: FurtherRow) -> str:
-    """Counts as whole numbers, the rest as everywhere."""
+    """Return the text of a figure: counts as whole numbers, others by `number`."""
     if figure.cell is not None:
         return figure.cell(summary, further)
     value = figure.value(summary, further)

@@ -1,4 +1,4 @@
-"""How a run was measured, in sentences with its own figures: for the end of its report, and in a line below each figure."""
+"""Description of how a run was measured: paragraphs for its report, and a line of settings below each figure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.lab.report.statements import who
 
 
 def method(analysis: Analysis) -> list[str]:
-    """A paragraph for each thing that a sceptic asks."""
+    """Return paragraphs on load, order of trials, clocks, quantiles, CPU and statistics."""
     plan = analysis.run.plan
     return [
         f"One source sent {count_of(plan.notifications, 'notification')} per trial, {plan.rate_hz:g} a second, "
@@ -34,7 +34,7 @@ def method(analysis: Analysis) -> list[str]:
 
 
 def settings_line(analysis: Analysis) -> str:
-    """What the run was, so that a figure taken out of its report can be read."""
+    """Return the run's settings in one line, so that a figure can be read outside its report."""
     plan = analysis.run.plan
     counts = listing([str(n) for n in sorted(plan.client_counts)])
     ones = clients(1) if counts == "1" else f"{counts} clients"

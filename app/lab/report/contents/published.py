@@ -17,13 +17,13 @@ INTRODUCTION = (
 )
 
 COUNTED = ("count", "deliveries", "clients", "probes")
-"""Units of what is counted one by one."""
+"""Units of counts, which are shown as whole numbers."""
 
 WHY = "Why the two may differ"
 
 
 def published_blocks(analysis: Analysis) -> Iterator[Block]:
-    """The section's blocks, study by study."""
+    """Yield the section's blocks, study by study."""
     yield Paragraph(INTRODUCTION)
     for study in studies_beside(analysis):
         yield Heading(study.title)
@@ -36,7 +36,7 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
 
 
 def beside_table(table: BesideTable) -> Table:
-    """A table of words."""
+    """Return a study's table as texts."""
     headings = ("figure", "unit", *(f"published, {name}" for name in table.published), *table.measured)
     return Table(headings, [_cells(row) for row in table.rows], frozenset({0, 1}))
 
@@ -49,7 +49,7 @@ def _cells(row: BesideRow) -> tuple[str, ...]:
 
 
 def _printed(value: float | None) -> str:
-    """A published value with the digits that it was printed with."""
+    """Return a published value with the digits that it was printed with."""
     return number(value) if value is None else f"{value:.10g}"
 
 

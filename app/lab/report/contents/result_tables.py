@@ -11,7 +11,7 @@ from app.lab.report.document import Table
 
 
 def summary_table(analysis: Analysis) -> Table:
-    """One row per arm and count of clients, pooled over the blocks that count."""
+    """Return one row per arm and count of clients, pooled over valid blocks."""
     headings = (
         *("arm", "clients", "n", "mean ms", "median ms", "p95 ms", "p99 ms", "max ms", "kernel median ms"),
         *(
@@ -38,7 +38,7 @@ def summary_table(analysis: Analysis) -> Table:
 
 
 def split_table(analysis: Analysis) -> Table | None:
-    """Where the delays were spent, one row per arm and count of clients; `None` when nothing was recorded."""
+    """Return the parts of the delay, one row per arm and count of clients; `None` when they were not recorded."""
     rows = [
         (
             *(arm_title(row.arm), str(row.clients)),
@@ -67,7 +67,7 @@ def split_table(analysis: Analysis) -> Table | None:
 
 
 def phones_table(analysis: Analysis) -> Table | None:
-    """Who took part, what each said of its device, and in how many trials; `None` without phones."""
+    """Return the phones that took part, their properties, and their counts of trials; `None` without phones."""
     rows = []
     for phone in analysis.phones:
         client = int(str(phone.get("client", 0)))
@@ -89,13 +89,13 @@ def phones_table(analysis: Analysis) -> Table | None:
 
 
 def _is_void_by(client: int, record: TrialRecord) -> bool:
-    """Whether this participant is why a trial does not count; one that says nothing of a trial that began is."""
-    said = next((each for each in record.conducts if each.client == client), None)
-    return record.published > 0 if said is None else _is_at_fault(said)
+    """Tell whether this participant made a trial invalid; one without a report on a trial that began did."""
+    report = next((each for each in record.conducts if each.client == client), None)
+    return record.published > 0 if report is None else _is_at_fault(report)
 
 
-def _is_at_fault(conduct: LifecycleReport) -> bool:
-    return bool(conduct.asleep_ms > 0 or conduct.reload_count or conduct.clock_steps or conduct.disconnects)
+def _is_at_fault(report: LifecycleReport) -> bool:
+    return bool(report.asleep_ms > 0 or report.reload_count or report.clock_steps or report.disconnects)
 
 
 def _said(value: object) -> str:
@@ -109,7 +109,7 @@ def _figure(value: object) -> str:
 
 
 def trial_table(analysis: Analysis) -> Table:
-    """Every trial, void ones too."""
+    """Return every trial, invalid ones included."""
     headings = (
         *("trial", "block", "clients", "arm", "median ms", "jitter ms", "lost", "late", "duplicates"),
         *(
@@ -147,7 +147,7 @@ def _trial(trial: AnalysedTrial) -> tuple[str, ...]:
 
 
 def conditions_table(conditions: dict[str, object]) -> Table:
-    """Conditions as they were recorded, nested ones by dotted names."""
+    """Return conditions as they were recorded, nested ones by dotted names."""
     return Table(("condition", "value"), _flat("", conditions), frozenset({0, 1}), verbatim=True)
 
 

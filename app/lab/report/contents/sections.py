@@ -1,4 +1,4 @@
-"""The report's contents: which section says what, of which run. The words of fact are the analysis's, the rest is here."""
+"""The sections of a run's report in order. Sentences on results come from the analysis; explanations are here."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SHARES_NOTE = (
 
 
 def document_of(analysis: Analysis) -> Document:
-    """The whole report of a run, in English."""
+    """Return the whole report of a run, in English."""
     run = analysis.run
     return Document(
         title=f"{listing([arm_title(arm) for arm in run.plan.arms])}, measured by Siar",
@@ -103,7 +103,7 @@ def document_of(analysis: Analysis) -> Document:
 
 
 def _opening(analysis: Analysis) -> Iterator[Paragraph]:
-    """The headline and what kind of run this is."""
+    """Yield the headline and labels for the kind of run."""
     run, arms = analysis.run, analysis.run.plan.arms
     yield Paragraph(headline(analysis))
     if run.simulated and analysis.phones:
@@ -126,7 +126,7 @@ def _opening(analysis: Analysis) -> Iterator[Paragraph]:
 
 
 def _sections(analysis: Analysis) -> Iterator[Section]:
-    """The sections that this run gives anything for, in the order of what a reader asks."""
+    """Yield the sections for which the run has data, in the order of a reader's questions."""
     yield _section("verdict", "Verdict", _verdict(analysis))
     yield _section("warnings", "Warnings", _warnings(analysis))
     yield _section("summary", "Summary", _summary(analysis))
@@ -201,7 +201,7 @@ def _summary(analysis: Analysis) -> Iterator[Block]:
 
 
 def _study(analysis: Analysis) -> Iterator[Block]:
-    """The study whose experiment the run repeats: its figures with this run's values."""
+    """Yield the figures of the study whose experiment the run repeats, with this run's values."""
     study = repeated_study()
     yield Paragraph(f"{study.title}, {', '.join(study.authors)}, {study.institution} ({study.setup}).")
     yield Paragraph(SCALE_NOTE)

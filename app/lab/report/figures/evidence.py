@@ -1,4 +1,4 @@
-"""The figures that the verdicts rest on: block differences with their intervals, and whole distributions of delay."""
+"""Figures of the evidence for verdicts: block differences with their intervals, and distributions of delay."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from app.lab.report.figures.svg import Axis, Panel
 from app.lab.report.statements import verdict_words
 
 CURVE_SHARE = 0.99
-"""Where the axis of a distribution ends, so that one outlier does not flatten all the rest; the caption says so."""
+"""Share of samples up to which the axis of a distribution reaches, so that an outlier does not flatten the rest."""
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-"""Rows of a distribution's table; descriptive, of pooled samples."""
+"""Quantiles in a distribution's table; they describe pooled samples."""
 
 
 def forest_figure(analysis: Analysis) -> Figure:
-    """All block differences with their intervals and margins."""
+    """Return the figure of all block differences with their intervals and margins."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for each in analysis.comparisons:
         groups.setdefault((each.metric, each.b.name), []).append(each)
@@ -40,7 +40,7 @@ def forest_figure(analysis: Analysis) -> Figure:
 
 
 def curve_figure(analysis: Analysis) -> Figure:
-    """The distribution of delays at each count of clients."""
+    """Return the figure of delay distributions at each count of clients."""
     counts = analysis.client_counts
     return Figure(
         "Share of notifications that had arrived after so many ms",
@@ -64,7 +64,7 @@ def curve_figure(analysis: Analysis) -> Figure:
 
 
 def difference_table(comparisons: Sequence[Comparison]) -> Table:
-    """The paired differences with both intervals and what follows."""
+    """Return the paired differences with their intervals, margins and verdicts."""
     headings = (
         *("metric", "clients", "b - a", "difference", "95 % interval", "Holm level %", "Holm interval"),
         *("90 % interval", "margin ±", "equivalent", "blocks", "verdict"),
@@ -122,7 +122,7 @@ def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
 
 
 def _ends(comparison: Comparison) -> list[float]:
-    """Whatever is drawn of it. Five blocks have the 90 % interval and no wider one, so it is not covered by the others."""
+    """Return all values that are drawn. With five blocks only the 90 % interval exists, so it has to be included."""
     intervals = (comparison.interval, comparison.holm_interval, comparison.equivalence_interval)
     ends = (
         *(comparison.estimate, comparison.margin),

@@ -22,7 +22,7 @@ from app.lab.report.figures.svg import Axis, Panel
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us")
 
 ROWS_DRAWN_MAX = 16
-"""More do not fit a page; the table has them all."""
+"""Effects that fit a page; the table has all of them."""
 
 NOTE = (
     "Each row is a difference within blocks: a main effect is what changes when only this factor does, averaged over all arms "
@@ -32,14 +32,14 @@ NOTE = (
 
 
 def factor_tables(analysis: Analysis) -> tuple[FactorTable, ...]:
-    """The effects on each metric; none for a run with one arm."""
+    """Return the factors' effects on each metric; none for a run with one arm."""
     if len(analysis.run.plan.arms) < 2:
         return ()
     return tuple(factor_table(metric, _trials(analysis, metric)) for metric in METRICS)
 
 
 def factor_figure(analysis: Analysis, tables: Sequence[FactorTable]) -> Figure | None:
-    """A forest of the effects with their table; `None` where nothing varies."""
+    """Return a forest plot of the effects with their table; `None` where no factor varies."""
     if not any(table.effects for table in tables):
         return None
     drawings = tuple(_forest(f"factors{index}", table) for index, table in enumerate(tables) if table.effects)
@@ -47,7 +47,7 @@ def factor_figure(analysis: Analysis, tables: Sequence[FactorTable]) -> Figure |
 
 
 def effects_table(tables: Sequence[FactorTable]) -> Table:
-    """Every effect on every metric."""
+    """Return every effect on every metric."""
     headings = (
         *("metric", "kind", "factor", "from", "to", "effect", "95 % interval", "Holm p"),
         *("pairs per block", "blocks"),
@@ -68,7 +68,7 @@ def effects_table(tables: Sequence[FactorTable]) -> Table:
 
 
 def share_table(analysis: Analysis) -> Table | None:
-    """How much of each arm's difference from the first is which factor; `None` where no arm differs in more than one."""
+    """Return each factor's share of the arms' differences from the first; `None` where no arm differs in several factors."""
     headings = ("metric", "clients", "difference", "factor", "from", "to", "share of it", "95 % interval")
     rows = [
         (
@@ -96,7 +96,7 @@ def arm_shares(analysis: Analysis) -> list[tuple[str, int, str, tuple[Contributi
 
 
 def _trials(analysis: Analysis, metric: str) -> list[Trial]:
-    """In the plan's order, so that the first arm's levels are those that the others are set against."""
+    """Return trials in the order of the plan's arms, so that the first arm's levels are the baseline."""
     order = {arm.name: place for place, arm in enumerate(analysis.run.plan.arms)}
     found = [
         Trial(
@@ -147,6 +147,7 @@ def _label(effect: Effect) -> str:
 
 
 def _confounded(tables: Sequence[FactorTable]) -> str:
+    """Return a sentence on factors that never change alone, or nothing."""
     names = list(dict.fromkeys(name for table in tables for name in table.confounded))
     if not names:
         return ""
@@ -155,7 +156,7 @@ def _confounded(tables: Sequence[FactorTable]) -> str:
 
 
 def _level(level: Level) -> str:
-    """A level for people; a factor that the arm does not set is as the plan or the server has it."""
+    """Return a level's text; a factor that the arm does not set has the value of the plan or the server."""
     return "as set" if level is None else str(level).lower() if isinstance(level, bool) else str(level)
 
 

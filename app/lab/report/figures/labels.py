@@ -1,4 +1,4 @@
-"""Where words go on a drawing, so that none runs into another or off its edge. Widths are estimates on the safe side."""
+"""Placement of labels on a drawing, so that none overlaps another or leaves it. Widths of text are upper estimates."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 CHAR_PX = 6.8
-"""How wide a letter of 12 px is, on average, in the widest of the faces that readers have."""
+"""Average width of a letter of 12 px in the widest of the usual faces."""
 
 WIDTH_PX = 340
-"""Of a drawing."""
+"""Width of a drawing."""
 
 LEFT_PX = 50
+"""Space left of the plot for the y axis, unless row names need more."""
 
 NAMES_SHARE_MAX = 0.55
-"""How much of a drawing the names of its rows may take."""
+"""Largest share of a drawing's width for the names of its rows."""
 
 
 def side_by_side(ticks: Sequence[tuple[float, str]], *, rows: int) -> Iterator[tuple[float, int, str]]:
-    """Ticks (place, words) with the row that the words stand in.
+    """Yield ticks (x, label) as x, row and label, such that labels do not overlap.
 
-    With one row what has no room is left out; with several, words take turns and are cut where they must be.
+    With one row, a label without room becomes empty. With several, labels alternate between rows and are cut if too long.
     """
     gap = min((after - before for (before, _), (after, _) in pairwise(ticks)), default=math.inf)
     used = rows if any(_wide_px(words) > gap for _, words in ticks) else 1
@@ -37,24 +38,24 @@ def side_by_side(ticks: Sequence[tuple[float, str]], *, rows: int) -> Iterator[t
 
 
 def within(x: float, words: str) -> float:
-    """Where the middle of words goes so that they stay on the drawing."""
+    """Return the x of a label's middle, moved so that the label stays on the drawing."""
     half = min(_wide_px(words) / 2, WIDTH_PX / 2)
     return min(max(x, half), WIDTH_PX - half)
 
 
 def left_for(names: Iterable[str]) -> int:
-    """How much room the names of rows need on the left, px."""
+    """Return the space in px that row names need on the left."""
     longest = max(map(len, names), default=0)
     return round(min(max(LEFT_PX, longest * CHAR_PX + 12), WIDTH_PX * NAMES_SHARE_MAX))
 
 
 def row_name(words: str) -> str:
-    """A row's name as far as there is room for it."""
+    """Return a row's name, cut to the room for names."""
     return _cut(words, WIDTH_PX * NAMES_SHARE_MAX - 12)
 
 
 def _cut(words: str, room_px: float) -> str:
-    """As many letters as there is room for, and dots for the rest."""
+    """Return as many letters as there is room for, with an ellipsis for the rest."""
     fits = max(int(min(room_px, WIDTH_PX) / CHAR_PX), 4)
     return words if len(words) <= fits else f"{words[: fits - 1]}…"
 

@@ -10,11 +10,11 @@ from app.lab.report.figures.series import aside, rows_at, rows_legend
 from app.lab.report.figures.svg import Axis, Panel
 
 ROWS_PER_ARM = 6
-"""Of the table, which says the course in few words; the drawing has the finer one."""
+"""Rows per arm of the table, which is coarser than the drawing."""
 
 
 def time_figure(analysis: Analysis) -> Figure:
-    """A drawing for each count of clients, and the course in a few rows."""
+    """Return the figure: a drawing for each count of clients, and a table with a few rows per arm."""
     counts = analysis.client_counts
     return Figure(
         "Delay over the course of a trial",
@@ -28,14 +28,14 @@ def time_figure(analysis: Analysis) -> Figure:
 
 def _drawing(analysis: Analysis, count: int) -> str:
     rows = rows_at(analysis, count)
-    courses = {series: over_time(analysis, row) for series, row in rows}
-    every = [each for own in courses.values() for each in own]
+    stretches = {series: over_time(analysis, row) for series, row in rows}
+    every = [each for own in stretches.values() for each in own]
     panel = Panel(
         Axis.from_zero("seconds since the first was due", [each.to_s for each in every]),
         Axis.decades("delay, ms", [value for each in every for value in (each.low_ms, each.high_ms)]),
         rows_legend(rows),
     )
-    for series, own in courses.items():
+    for series, own in stretches.items():
         points = []
         for each in own:
             x = _middle_s(each) + aside(series, len(rows)) * (each.to_s - each.from_s)
@@ -48,7 +48,7 @@ def _drawing(analysis: Analysis, count: int) -> str:
     if not every:
         panel.note("no valid block")
     described = "; ".join(
-        f"{arm_title(row.arm)}: highest {number(max((each.high_ms for each in courses[series]), default=None))} ms"
+        f"{arm_title(row.arm)}: highest {number(max((each.high_ms for each in stretches[series]), default=None))} ms"
         for series, row in rows
     )
     return panel.svg(

@@ -1,4 +1,4 @@
-"""The run second by second, at its largest count of clients; only where trials last long enough to have a course."""
+"""The figure of a run second by second, at its largest count of clients."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.lab.report.figures.series import series_of_arms
 from app.lab.report.figures.svg import Axis, Panel
 
 SECONDS_MIN = 3
-"""Two points are a line and no course."""
+"""Shortest trial that is drawn, in seconds."""
 
 SECONDS_DRAWN_MAX = 600
-"""Ten minutes; a longer trial's further seconds are in `deliveries.csv` and `run.sqlite`."""
+"""Seconds that are drawn at most; those of longer trials are in `deliveries.csv` and `run.sqlite`."""
 
 CAPTION = (
     "Every second's mean over the valid trials and their clients, from the first notification's due time; CPU from the window's "
@@ -32,7 +32,7 @@ LINES: tuple[tuple[str, str, Callable[[SecondsRow], Series]], ...] = (
 
 
 def seconds_figure(analysis: Analysis) -> Figure | None:
-    """A panel for each quantity, a line for each arm; `None` where trials were over too soon."""
+    """Return a figure with a panel for each quantity and a line for each arm; `None` for trials under `SECONDS_MIN`."""
     counts = analysis.client_counts
     rows = [row for row in seconds(analysis) if counts and row.clients == counts[-1]]
     length = min(max((len(row.down_kbps) for row in rows), default=0), SECONDS_DRAWN_MAX)

@@ -11,16 +11,16 @@ from app.lab.report.figures.svg import Axis, Panel, Point
 from app.lab.studies.published import PublishedMean
 
 Lines = Mapping[int, Sequence[Point]]
-"""Points by series: an arm's place in the plan."""
+"""Points by series; a series is an arm's index in the plan."""
 
 
 def series_of_arms(analysis: Analysis) -> list[tuple[int, str]]:
-    """The legend of all arms: each has the series of its place in the plan."""
+    """Return the legend of all arms in the plan's order."""
     return [(series, arm_title(arm)) for series, arm in enumerate(analysis.run.plan.arms)]
 
 
 def series_of_transports(analysis: Analysis) -> dict[str, int]:
-    """For published figures: a transport has the series of the first arm that uses it; others are not shown."""
+    """Return the series of each transport for published figures: that of the first arm that uses it."""
     series: dict[str, int] = {}
     for index, arm in enumerate(analysis.run.plan.arms):
         series.setdefault(arm.transport, index)
@@ -28,27 +28,27 @@ def series_of_transports(analysis: Analysis) -> dict[str, int]:
 
 
 def published_legend(series_of: Mapping[str, int]) -> list[tuple[int, str]]:
-    """The legend of a published panel."""
+    """Return the legend of a panel of published figures."""
     return [(series, TRANSPORT_TITLES[transport]) for transport, series in series_of.items()]
 
 
 def rows_at(analysis: Analysis, count: int) -> list[tuple[int, SummaryRow]]:
-    """Each arm's series and summary at one count of clients."""
+    """Return each arm's series and summary at one count of clients."""
     return [(series, analysis.row(arm, count)) for series, arm in enumerate(analysis.run.plan.arms)]
 
 
 def rows_legend(rows: Sequence[tuple[int, SummaryRow]]) -> list[tuple[int, str]]:
-    """The legend of such rows."""
+    """Return the legend of rows from `rows_at`."""
     return [(series, arm_title(row.arm)) for series, row in rows]
 
 
 def aside(place: int, count: int) -> float:
-    """How far the n-th of so many arms stands beside the middle of its category, so that none hides another."""
+    """Return the horizontal shift of one of `count` arms within a category, so that their marks do not overlap."""
     return 0.24 * (place - (count - 1) / 2) if count > 1 else 0.0
 
 
 def measured_lines(analysis: Analysis, figure: Callable[[SummaryRow], float | None]) -> Lines:
-    """An arm's figure over the counts of clients."""
+    """Return each arm's values of a figure over the counts of clients."""
     return {
         series: [
             (float(row.clients), value)
@@ -60,7 +60,7 @@ def measured_lines(analysis: Analysis, figure: Callable[[SummaryRow], float | No
 
 
 def published_lines(means: Sequence[PublishedMean], series_of: Mapping[str, int]) -> Lines:
-    """A study's figure over its counts of clients, of the transports that the run has."""
+    """Return a study's values over its counts of clients, for the transports that the run has."""
     return {
         series: sorted((float(each.clients), each.value) for each in means if each.transport == transport)
         for transport, series in series_of.items()
@@ -68,12 +68,12 @@ def published_lines(means: Sequence[PublishedMean], series_of: Mapping[str, int]
 
 
 def published_text(mean: PublishedMean | None) -> str:
-    """A published mean as it was printed; a star marks one that was derived from the text."""
+    """Return a published mean as text; a star marks one that was derived from the study's text."""
     return "-" if mean is None else f"{mean.value:.3f}{' *' if mean.derived else ''}"
 
 
 def count_axis(*lines: Lines) -> Axis:
-    """Counts of clients as categories would lie: at their own distance, each with a tick."""
+    """Return an axis of counts of clients to scale, with a tick at each count."""
     counts = sorted({x for each in lines for points in each.values() for x, _ in points}) or [1.0]
     edge = 0.08 * (counts[-1] - counts[0]) or 0.5
     return Axis(
@@ -84,7 +84,7 @@ def count_axis(*lines: Lines) -> Axis:
 def against_clients(
     name: str, title: str, y_label: str, lines: Lines, legend: Sequence[tuple[int, str]]
 ) -> str:
-    """A drawing of lines over counts of clients, from 0."""
+    """Return a drawing of lines over counts of clients, with a y axis from 0."""
     values = [y for points in lines.values() for _, y in points]
     panel = Panel(count_axis(lines), Axis.from_zero(y_label, values), legend)
     if not values:

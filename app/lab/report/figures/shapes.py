@@ -1,4 +1,4 @@
-"""Figures of the shape of delays: the tail by nines, a box for each client, and what each place further back costs."""
+"""Figures of the shape of delays: tail quantiles by nines, a box plot for each client, and cost by writing order."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.lab.report.figures.svg import Axis, Panel
 Of = TypeVar("Of")
 
 BOXES_MAX = 12
-"""Clients times arms: more boxes are a blur, and `clients.csv` has every client."""
+"""Boxes per drawing (clients times arms) that can be told apart; `clients.csv` has every client."""
 
 NINES_SHOWN = (("50 %", HALF), ("90 %", 1.0), ("99 %", 2.0), ("99.9 %", 3.0), ("99.99 %", 4.0))
-"""Columns of the table, and the nines that each is."""
+"""Columns of the table, with the count of nines of each."""
 
 
 def nines_figure(analysis: Analysis) -> Figure:
-    """A drawing for each count of clients."""
+    """Return tail quantiles by nines, with a drawing for each count of clients."""
     return Figure(
         "Delay by nines",
         "All samples of the valid blocks, pooled: it describes, and proves nothing. Each step to the right is a tenth of what "
@@ -41,7 +41,7 @@ def nines_figure(analysis: Analysis) -> Figure:
 
 
 def boxes_figure(analysis: Analysis) -> Figure:
-    """A drawing for each count of clients; of many clients the first ones are drawn, and a few more are in the table."""
+    """Return box plots of each client, with a drawing per count of clients. Only the first clients are drawn and listed."""
     drawn = max(BOXES_MAX // len(analysis.run.plan.arms), 1)
     return Figure(
         "Delay of each client",
@@ -73,7 +73,7 @@ def boxes_figure(analysis: Analysis) -> Figure:
 
 
 def places_figure(analysis: Analysis) -> Figure | None:
-    """The server's part of the delay by place in the order of writing; `None` where that was not recorded."""
+    """Return the server's part of the delay by position in the order of writing; `None` where it was not recorded."""
     rows = [
         (row, found)
         for row, found in zip(analysis.summary, places(analysis), strict=True)
@@ -168,7 +168,7 @@ def _boxes(analysis: Analysis, count: int, drawn: int) -> str:
 
 
 def _own(analysis: Analysis, count: int, of_rows: Sequence[Of]) -> dict[int, Of]:
-    """What stands beside each row of the summary with so many clients, by the arm's series."""
+    """Select the items of the summary's rows with `count` clients, by the arm's series."""
     series = {arm.name: place for place, arm in enumerate(analysis.run.plan.arms)}
     return {
         series[row.arm.name]: each
@@ -203,7 +203,7 @@ def _place_names(count: int) -> dict[float, str]:
 
 
 def _by_place(found: Sequence[PositionFigures]) -> list[tuple[float, float]]:
-    """Median over the trials, by place from 1."""
+    """Return the median over the trials by position, from 1."""
     places: dict[int, list[float]] = {}
     for each in found:
         for row in each.places:

@@ -1,7 +1,7 @@
 """The study's last four figures: CPU at each count of clients, and against the counts.
 
-The study read a system-wide percentage before and after. What is drawn here is the server's own CPU time over its
-idle rate, in the same unit (points of the whole machine); the study's way is in the tables beside it.
+The study read a system-wide percentage before and after. These drawings show the server's own CPU time over its idle rate,
+in the same unit (points of the whole machine). The tables also have values by the study's method.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEADINGS = ("arm", "clients", "CPU points", "us per notification", "cpu_percent 
 
 
 def cpu_figures(analysis: Analysis) -> list[Figure]:
-    """One figure per count of clients, then the one against the counts."""
+    """Return one figure per count of clients, then one against the counts."""
     counts = analysis.client_counts
     return [*(_cpu_at(analysis, count) for count in counts), _cpu_against_clients(analysis)]
 
@@ -109,7 +109,7 @@ def _cpu_against_clients(analysis: Analysis) -> Figure:
 
 
 def _table(analysis: Analysis, count: int | None) -> Table:
-    """One count of clients, or all."""
+    """Return the rows of one count of clients, or of all if `count` is `None`."""
     study = repeated_study()
     return Table(
         HEADINGS,

@@ -1,8 +1,8 @@
 """The study's first four figures: mean delay per client at each count of clients, and against the counts.
 
-Measured and published never share a linear axis: milliseconds on one machine and seconds on a WLAN with
-unsynchronised clocks differ a thousandfold. They stand side by side, each on its own scale from 0, and once
-together on a logarithmic one.
+Measured and published delays never share a linear axis: milliseconds on one machine and seconds on a WLAN with
+unsynchronised clocks differ a thousandfold. They are drawn side by side, each on a scale from 0, and once together on a
+logarithmic scale.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from app.lab.report.figures.svg import Axis, Panel
 from app.lab.studies.published import repeated_study
 
 MARKERS_LARGE_MAX = 40
-"""More markers than this would hide each other."""
+"""Markers per drawing above which small ones are used, because large ones would hide each other."""
 
 CLIENTS_DRAWN_MAX = 50
-"""More clients than this make neither a readable drawing nor a table."""
+"""Clients per arm that a drawing and its table show at most."""
 
 
 def delay_figures(analysis: Analysis) -> list[Figure]:
-    """One figure per count of clients, then the one against the counts."""
+    """Return one figure per count of clients, then one against the counts."""
     counts = analysis.client_counts
     return [*(_delay_per_client(analysis, count) for count in counts), _delay_against_clients(analysis)]
 
@@ -98,7 +98,7 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
 
 
 def _published_clients(transport: str, count: int) -> dict[int, float]:
-    """Seconds by client, from 1, of those that the study names; with one client its mean is the mean of all."""
+    """Return seconds by client, from 1, for clients that the study names; with one client, the mean of all is its mean."""
     study = repeated_study()
     mean = study.delay_at(transport, 1)
     if count == 1 and mean:
@@ -163,7 +163,7 @@ def _delay_against_clients(analysis: Analysis) -> Figure:
 
 
 def _together(analysis: Analysis, lines: Lines, published: Lines) -> str:
-    """Measured and published at their true distance. Published lines have small markers and their own names."""
+    """Return a drawing of measured and published delays on one logarithmic axis, with a name at each group of lines."""
     in_ms = {series: [(x, 1000 * y) for x, y in points] for series, points in published.items()}
     heights = [y for each in (lines, in_ms) for points in each.values() for _, y in points]
     panel = Panel(count_axis(lines, in_ms), Axis.decades("mean delay, ms", heights), series_of_arms(analysis))

@@ -1,7 +1,6 @@
-"""Just enough SVG for the report: an axis, and a panel to draw on. Text in, text out; colours come from the page's CSS.
+"""SVG drawings for reports: axes, and a panel to draw on. Colours come from the page's CSS.
 
-A series is told apart by colour, line style and marker at once (classes `s0` to `s3`), for those who see colours
-differently and for paper.
+Series differ by colour, line style and marker at the same time (classes `s0` to `s3`), for colour-blind readers and for paper.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ BOTTOM_PX = 40
 LEGEND_ROW_PX = 18
 
 LEGEND_NAME_CHARS_MAX = 15
-"""Longer names need a row each, or they would run into each other and off the drawing."""
+"""Longest name of a legend with two columns. Longer names get a row each, so that they do not overlap."""
 
 SERIES_MAX = 4
-"""Further arms begin again with the first style; the table below each figure names them all."""
+"""Count of styles. Further series begin again with the first; the table below each figure names all of them."""
 
 DASHES = ("", "6 4", "2 3", "8 3 2 3")
 
@@ -38,11 +37,11 @@ class Axis:
     high: float
     log: bool = False
     names: Mapping[float, str] | None = None
-    """Ticks and their words, where the values are categories."""
+    """Labels of ticks by value, where the values are categories."""
 
     @classmethod
     def from_zero(cls, label: str, values: Iterable[float]) -> Axis:
-        """From 0 (or the lowest value, if that is below) to a round number above the highest."""
+        """Make an axis from 0, or from below the lowest negative value, to a round number above the highest."""
         known = [*values, 0.0]
         step = _step(max(known) - min(known))
         return cls(
@@ -51,26 +50,26 @@ class Axis:
 
     @classmethod
     def decades(cls, label: str, values: Iterable[float]) -> Axis:
-        """Whole powers of ten around the values, all of which are above 0."""
+        """Make a logarithmic axis of whole powers of ten around the positive values."""
         known = [value for value in values if value > 0] or [1.0]
         low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)))
         return cls(label, 10.0**low, 10.0 ** max(high, low + 1), log=True)
 
     @classmethod
     def categories(cls, label: str, names: Sequence[str]) -> Axis:
-        """The values 0, 1, 2, ... with a name each."""
+        """Make an axis of the values 0, 1, 2, ... with a name each."""
         return cls(
             label, -0.5, max(len(names), 1) - 0.5, names={float(i): name for i, name in enumerate(names)}
         )
 
     def share(self, value: float) -> float:
-        """Where a value lies, 0 at the low end and 1 at the high end."""
+        """Return the relative position of a value: 0 at the low end, 1 at the high end."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> dict[float, str]:
-        """Values to mark, with their words."""
+        """Return the labels of ticks by value."""
         if self.names is not None:
             return dict(self.names)
         if self.log:
@@ -84,20 +83,20 @@ class Axis:
 
 @dataclass(slots=True)
 class Panel:
-    """One drawing with two axes. Methods add to it; `svg` gives the text."""
+    """One drawing with two axes. Methods add elements; `svg` returns the text."""
 
     x: Axis
     y: Axis
     legend: Sequence[tuple[int, str]] = ()
-    """(series, name)."""
+    """Series and name of each entry."""
     height_px: int = HEIGHT_PX
-    """With one row of legend; each further one makes the drawing higher, not the plot lower."""
+    """Height with one row of legend; each further row adds to the drawing and leaves the plot as it is."""
     left_px: int = LEFT_PX
     _parts: list[str] = field(default_factory=list)
 
     @property
     def top_px(self) -> int:
-        """Upper end of the plot, below the legend."""
+        """The y of the plot's upper end, below the legend."""
         return 12 + LEGEND_ROW_PX * math.ceil(len(self.legend) / self._legend_columns)
 
     @property
@@ -109,18 +108,18 @@ class Panel:
         return 2 if all(len(name) <= LEGEND_NAME_CHARS_MAX for _, name in self.legend) else 1
 
     def line(self, points: Sequence[Point], series: int, *, marks: bool = True) -> None:
-        """A line through the points, in the series' style, with its marker at each."""
+        """Add a line through the points in the series' style, with its marker at each point."""
         if len(points) > 1:
             self._parts.append(self._path(points, series))
         for x, y in points if marks else ():
             self.marker(x, y, series)
 
     def marker(self, x: float, y: float, series: int, *, small: bool = False) -> None:
-        """The series' marker at a point."""
+        """Add the series' marker at a point."""
         self._parts.append(_marker(self._x_px(x), self._y_px(y), series, 1.8 if small else 4.0, faint=small))
 
     def range_up(self, x: float, low: float, high: float, series: int, *, thick: bool = False) -> None:
-        """A vertical line from low to high."""
+        """Add a vertical line from low to high."""
         self._parts.append(
             _line(
                 self._x_px(x),
@@ -132,39 +131,39 @@ class Panel:
         )
 
     def range_along(self, y: float, low: float, high: float, *, thin: bool) -> None:
-        """A horizontal line from low to high."""
+        """Add a horizontal line from low to high."""
         weight = "ink thin" if thin else "ink thick"
         self._parts.append(_line(self._x_px(low), self._y_px(y), self._x_px(high), self._y_px(y), weight))
 
     def ends(self, y: float, low: float, high: float) -> None:
-        """Two short upright strokes in row `y`: the ends of a further interval on the same line."""
+        """Add two short upright strokes in row `y`, which mark the ends of another interval on the same line."""
         for x in (low, high):
             centre, row = self._x_px(x), self._y_px(y)
             self._parts.append(_line(centre, row - 8, centre, row + 8, "ink thin"))
 
     def estimate(self, x: float, y: float) -> None:
-        """The marker of an estimate, which belongs to no series."""
+        """Add the marker of an estimate, which belongs to no series."""
         self._parts.append(
             f'<circle class="estimate" cx="{self._x_px(x):.1f}" cy="{self._y_px(y):.1f}" r="5"/>'
         )
 
     def caption(self, y: float, words: str) -> None:
-        """Words at the right end, just below a height."""
+        """Add words at the right edge, just below a value."""
         self._parts.append(_text(WIDTH_PX - RIGHT_PX, self._y_px(y) + 18, words, "end"))
 
     def level(self, y: float, series: int) -> None:
-        """A horizontal line across the plot."""
+        """Add a horizontal line across the plot in the series' style."""
         ends = [(self.x.low, y), (self.x.high, y)]
         self._parts.append(self._path(ends, series))
 
     def upright(self, x: float, kind: str = "zero") -> None:
-        """A vertical line across the plot."""
+        """Add a vertical line across the plot; `kind` is its CSS class."""
         self._parts.append(
             _line(self._x_px(x), self.top_px, self._x_px(x), self._full_height_px - BOTTOM_PX, kind)
         )
 
     def band(self, y: float, low: float, high: float) -> None:
-        """A shaded stretch of one category row."""
+        """Add a shaded band from low to high in one category row."""
         top, bottom = self._y_px(y + 0.36), self._y_px(y - 0.36)
         left, right = self._x_px(max(low, self.x.low)), self._x_px(min(high, self.x.high))
         self._parts.append(
@@ -172,13 +171,13 @@ class Panel:
         )
 
     def note(self, text: str) -> None:
-        """Words in the middle of an otherwise empty plot."""
+        """Add words in the middle of an otherwise empty plot."""
         x = (self.left_px + WIDTH_PX - RIGHT_PX) / 2
         y = (self.top_px + self._full_height_px - BOTTOM_PX) / 2
         self._parts.append(_text(x, y, text, "middle"))
 
     def svg(self, name: str, *, title: str, description: str) -> str:
-        """The drawing as an element; `name` is unique in the page."""
+        """Return the drawing as an SVG element; `name` has to be unique in the page."""
         return (
             f'<svg role="img" viewBox="0 0 {WIDTH_PX} {self._full_height_px}" '
             f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{escape(title)}</title>'
@@ -224,7 +223,7 @@ class Panel:
 
 
 def _marker(x: float, y: float, series: int, size: float, *, faint: bool = False) -> str:
-    """Circle, square, triangle, diamond."""
+    """Return the marker of a series: circle, square, triangle or diamond."""
     style = f"s{series % SERIES_MAX} {'dot' if faint else 'mark'}"
     shapes = (
         f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>',
@@ -250,13 +249,13 @@ def _text(x: float, y: float, words: str, anchor: str, rest: str = "") -> str:
 
 
 def _thinned(ticks: Mapping[float, str]) -> dict[float, str]:
-    """At most nine words along the lower side."""
+    """Return every n-th tick, so that at most nine labels remain."""
     every = math.ceil(len(ticks) / 9)
     return {value: words for index, (value, words) in enumerate(ticks.items()) if index % every == 0}
 
 
 def _step(span: float) -> float:
-    """1, 2 or 5 times a power of ten: the finest of which the span is at most six, and so more than two."""
+    """Return the distance of ticks: the smallest of 1, 2 or 5 times a power of ten of which the span has at most six."""
     if span <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(span / 4))
