@@ -1,7 +1,7 @@
-"""Runs against the first as one page that asks for nothing from anywhere, in the reader's language.
+"""The comparison of runs with the first one as a self-contained HTML page in the reader's language.
 
-Settings come first, since whatever else changed between runs is in their differences. Where runs are not comparable the
-page says so and why; the figures are still there, folded away under a heading that says the same.
+Settings come first, because every other change between runs is part of the differences. Where runs are not comparable, the
+page says so and why; the figures are still there, folded under a heading that says the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.lab.report.statements import change_word, subject
 from app.paths import TEMPLATES
 
 PART = "compare"
-"""The catalogue."""
+"""Name of the catalogue of texts."""
 
 VALUE_CHARS_MAX = 60
 
@@ -32,14 +32,14 @@ _STYLES = Path(__file__).with_name("report.css")
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The figures of one run against the first."""
+    """The figures of one run compared with the first."""
 
     run: str
     rows: tuple[tuple[str, ...], ...]
 
 
 def compared_page(analyses: Sequence[Analysis], language: str) -> str:
-    """The page as text; `analyses` are two or more, none of a live run."""
+    """Return the page as text. `analyses` are of two or more runs, none of them a live run."""
     page = _Page(Words(language, PART))
     runs = [each.run for each in analyses]
     differences = setting_differences(runs)
@@ -68,28 +68,28 @@ def compared_page(analyses: Sequence[Analysis], language: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Rows and sentences in one language."""
+    """Rows and sentences of the page in one language."""
 
     words: Words
 
     def say(self, key: str, **places: object) -> str:
-        """A text of the catalogue."""
+        """Return a text of the catalogue."""
         return self.words.say(key, **places)
 
     def number(self, value: float | None) -> str:
-        """A figure; Indonesian writes a comma."""
+        """Return a number as text, with a decimal comma in Indonesian."""
         text = words.number(value)
         return text.replace(".", ",") if self.words.language == "id" else text
 
     def interval(self, low: float | None, high: float | None) -> str:
-        """Both ends in brackets; with a semicolon where commas are decimal."""
+        """Return both ends in brackets, separated by a semicolon where the decimal sign is a comma."""
         if low is None or high is None:
             return words.NOTHING
         between = "; " if self.words.language == "id" else ", "
         return f"[{self.number(low)}{between}{self.number(high)}]"
 
     def objections(self, differences: Sequence[SettingDifference], all_of_them: Sequence[str]) -> list[str]:
-        """Why the runs may not be compared."""
+        """Return the reasons why the runs are not comparable."""
         refused = [each for each in differences if each.weight is Weight.REFUSED]
         named = [
             self.say(
@@ -100,22 +100,22 @@ class _Page:
             )
             for each in refused
         ]
-        # Those behind them are no settings: they have nothing in common. Said in order of comparable.py.
+        # `comparable.objections` lists settings first; the others say that the runs have nothing in common.
         return named + [self.say("nothing_common")] * (len(all_of_them) > len(refused))
 
     def value(self, value: object) -> str:
-        """A setting's value, bounded; what was not recorded is a dash."""
+        """Return a setting's value as text of limited length; a dash when it was not recorded."""
         if isinstance(value, bool):
             return self.say("yes" if value else "no")
         text = words.NOTHING if value is None else str(value)
         return text if len(text) <= VALUE_CHARS_MAX else text[: VALUE_CHARS_MAX - 1] + "…"
 
     def setting(self, each: SettingDifference) -> tuple[str, ...]:
-        """A row of the table of settings: name, a value for each run, and what it means."""
+        """Return a row of the table of settings: name, a value for each run, and the consequence of the difference."""
         return (each.name, *map(self.value, each.values), self.say(f"weight.{each.weight.value}"))
 
     def row(self, row: AcrossRow) -> tuple[str, ...]:
-        """A row of a table of figures."""
+        """Return a row of the table of figures."""
         equivalent = "-" if row.margin is None else self.say("yes" if row.equivalent else "no")
         return (
             self.say(f"metric.{row.metric}"),
@@ -131,7 +131,7 @@ class _Page:
         )
 
     def regression(self, row: AcrossRow) -> str:
-        """What got worse, as a sentence."""
+        """Return a sentence on a figure that got worse."""
         return self.say(
             "regression",
             metric=self.say(f"metric.{row.metric}"),
@@ -143,7 +143,7 @@ class _Page:
         )
 
     def verdict(self, rows: Sequence[AcrossRow]) -> str:
-        """What is said where nothing got worse."""
+        """Return the sentence for a comparison without regressions."""
         own = [each for each in rows if each.less is None]
         undecided = [each for each in own if each.change is Change.UNDECIDED and not each.equivalent]
         return self.say("no_regression", count=len(own), undecided=len(undecided))

@@ -1,6 +1,6 @@
-"""The report's drawings as files of their own, at the width of a journal's column: SVG, and PNG and PDF where Typst is.
+"""A report's drawings as single files at the width of a journal's column: SVG, and with Typst also PNG and PDF.
 
-Beside them `figures.md` says of each what it shows, and of which run.
+`figures.md` in the same folder has each drawing's title, caption and run.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from app.lab.report.renderers.typeset import is_installed, typeset
 _TEMPLATE = Path(__file__).with_name("drawing.typ")
 
 WIDTH_MM = 85.0
-"""A column of a journal page; words are then 8.5 points high."""
+"""Width of a column of a journal page, at which text is 8.5 points high."""
 
 WIDTH_MM_MIN = 40.0
 WIDTH_MM_MAX = 400.0
 
 PNG_PPI = 600.0
-"""What journals ask of line drawings."""
+"""Resolution that journals require for line drawings."""
 
 _PNG_HEADER_BYTES = 8 + 4 + 4 + 13 + 4
-"""Signature, and the chunk IHDR: length, name, thirteen bytes, checksum."""
+"""Length of the signature and the chunk IHDR (length, name, thirteen bytes, checksum)."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(mm|cm|in)")
 _MM = {"mm": 1.0, "cm": 10.0, "in": 25.4}
 
 
 def width_mm(text: str) -> float:
-    """`85mm`, `8.5cm` or `3.35in` in millimetres. Raises `Malformed`."""
+    """Parse a width such as `85mm`, `8.5cm` or `3.35in` into millimetres. Raises `Malformed`."""
     found = _SIZE.fullmatch(text.strip())
     wide = float(found[1]) * _MM[found[2]] if found else 0.0
     if not WIDTH_MM_MIN <= wide <= WIDTH_MM_MAX:
@@ -48,7 +48,7 @@ def width_mm(text: str) -> float:
 
 
 def write_figures(document: Document, folder: Path, *, wide_mm: float = WIDTH_MM) -> dict[str, Path]:
-    """Write every drawing and `figures.md`; the SVG of each drawing by its name. Raises `StoreError`."""
+    """Write every drawing and `figures.md`; return the path of each drawing's SVG by its name. Raises `StoreError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -63,7 +63,7 @@ def write_figures(document: Document, folder: Path, *, wide_mm: float = WIDTH_MM
 
 
 def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float) -> Path:
-    """One drawing in every form there is on this machine; the path of its SVG."""
+    """Write a drawing in every form that this machine supports; return the path of its SVG."""
     path = folder / f"{drawing_name(drawing)}.svg"
     svg = standalone(drawing.svg, width_mm=wide_mm, with_face=True)
     write_atomically(path, lambda file: file.write(svg))
@@ -80,7 +80,7 @@ def _write(drawn: Drawn, drawing: Drawing, folder: Path, wide_mm: float) -> Path
 
 
 def with_resolution(png: bytes, ppi: float) -> bytes:
-    """The same picture with its size on paper: a `pHYs` chunk right behind the header (PNG, third edition, 11.3.4.3)."""
+    """Return the PNG with its resolution in a `pHYs` chunk right after the header (PNG, third edition, 11.3.4.3)."""
     per_metre = round(ppi / 0.0254)
     body = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
     chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
@@ -88,7 +88,7 @@ def with_resolution(png: bytes, ppi: float) -> bytes:
 
 
 def _captions(document: Document) -> Iterator[str]:
-    """What to print below each."""
+    """Yield the lines of `figures.md`: names, headings and captions of all drawings."""
     yield f"# {document.title}"
     for drawn in figures_of(document):
         yield f"\n## {drawn.figure.title}\n"

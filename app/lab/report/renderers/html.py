@@ -1,6 +1,6 @@
-"""`report.html`: the whole run in one file that asks for nothing from anywhere.
+"""`report.html`: the whole report in one self-contained file without scripts.
 
-Text is escaped by Jinja, drawings by `svg.py`. The page has no script.
+Jinja escapes text, and `svg.py` escapes the text of drawings.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _TYPED = re.compile(r"`([^`]+)`")
 
 
 def report_html(analysis: Analysis, language: str = LANGUAGES[0]) -> str:
-    """The page as text."""
+    """Return the report of a run as a page."""
     return html_of(in_language(document_of(analysis), language))
 
 
 def html_of(document: Document) -> str:
-    """A document as a page."""
+    """Return a document as a page."""
     return (
         _environment()
         .get_template("report.html")
@@ -58,5 +58,5 @@ def _environment() -> Environment:
 
 
 def _typed(text: str) -> Markup:
-    """Escaped, and what stands between backticks as code."""
+    """Return the text escaped, with `<code>` in place of backticks."""
     return Markup(_TYPED.sub(r"<code>\1</code>", str(escape(text))))

@@ -1,6 +1,6 @@
 """`report.md`: the document as Markdown (CommonMark with GitHub's tables), for a README, an issue or a thesis.
 
-Words from outside are escaped, so that no name of an arm becomes a heading, a link or an element.
+Text is escaped, so that no name of an arm becomes a heading, a link or an element.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from app.lab.report.document import (
 from app.lab.report.translation import in_language
 
 _SPECIAL = re.compile(r"([\\*_<|~]|&(?=#|\w+;)|\](?=[(\[:]))")
-"""What could begin markup anywhere in a line; a backtick is ours and stays, and so do the brackets of an interval."""
+"""Characters that may begin markup anywhere in a line. Backticks are our own markup, and brackets of intervals are harmless."""
 
 _BEGINS_A_BLOCK = re.compile(r"^(?:([-+](?=\s)|[=#>])|(\d+)([.)])(?=\s))")
-"""What would make a list, a rule or a heading of a line that begins with it."""
+"""Beginnings of a line that make it a list, a rule, a quotation or a heading."""
 
 
 def report_markdown(
     analysis: Analysis, language: str = LANGUAGES[0], figures: Mapping[str, str] | None = None
 ) -> str:
-    """The report as text; `figures` names the file of a drawing, where drawings have been written."""
+    """Return the report of a run as Markdown; `figures` has the file of each drawing by name, where they were written."""
     return markdown_of(in_language(document_of(analysis), language), figures or {})
 
 
 def markdown_of(document: Document, figures: Mapping[str, str]) -> str:
-    """A document as Markdown; without a file for it, a figure is its title, its caption and its numbers."""
+    """Return a document as Markdown. A drawing without a file is left out; its figure still has title, caption and numbers."""
     parts = [f"# {_line(document.title)}"]
     for each in document.opening:
         parts += _paragraph(each)
@@ -100,7 +100,7 @@ def _drawn(block: Drawn, figures: Mapping[str, str]) -> Iterator[str]:
 
 
 def _table(table: Table) -> str:
-    """A pipe table; figures to the right, words to the left."""
+    """Return a pipe table with figures aligned right and words aligned left."""
     sides = [":--" if place in table.words else "--:" for place in range(len(table.headings))]
     rows: list[Sequence[str]] = [
         [*map(_cell, table.headings)],
@@ -119,9 +119,9 @@ def _list(items: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
-    """A text as one line of Markdown that says it, and nothing else."""
+    """Return a text as one line of Markdown that is shown literally, except for code between backticks."""
     pieces = " ".join(text.split()).split("`")
-    if len(pieces) % 2 == 0:  # An odd one from outside would open a span that nothing closes.
+    if len(pieces) % 2 == 0:  # An unpaired backtick would open a span that nothing closes.
         pieces = ["'".join(pieces)]
     escaped = [piece if place % 2 else _SPECIAL.sub(r"\\\1", piece) for place, piece in enumerate(pieces)]
     return _BEGINS_A_BLOCK.sub(_harmless, "`".join(escaped))

@@ -1,6 +1,6 @@
 """`report.pdf`: the document on A4, for printing and for filing.
 
-`report.typ` says how each block looks; this hands it the blocks as data.
+The template `report.typ` lays out the blocks, which it receives as JSON.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from app.lab.report.renderers.typeset import need, typeset
 from app.lab.report.translation import in_language
 
 PAGE_PT = 493.0
-"""Between the margins of A4."""
+"""Width between the margins of A4."""
 
 SIZE_PT = 7.5
 SIZE_PT_MIN = 4.6
-"""Of a table's words: as large as lets the widest fit the page."""
+"""Limits of the font size of a table, which is reduced until the table fits the page."""
 
 EM_PER_CHAR = 0.56
-"""How wide a letter or figure of Siar Sans is on average, rather more than less."""
+"""Average width of a letter or digit of Siar Sans; an upper estimate."""
 
 COLUMN_CHARS_MIN = 3
 WORDS_CHARS_MAX = 22
-"""A column of words may take more lines where its longest cell is longer."""
+"""Width of a column of words above which its cells are wrapped."""
 
 COLUMN_GAP_CHARS = 2
 
 _BREAKS = re.compile(r"[\s._/-]+")
-"""Where a long word may go on in the next line."""
+"""Characters after which a long word may be wrapped."""
 
 _TEMPLATE = Path(__file__).with_name("report.typ")
 _DESCRIPTION = re.compile(r"<desc[^>]*>([^<]*)</desc>")
 
 
 def report_pdf(analysis: Analysis, language: str = LANGUAGES[0]) -> bytes:
-    """The report as a PDF, the same bytes for the same run and version of Typst. Raises `Unfit`."""
+    """Return the report as a PDF. The same run and version of Typst give the same bytes. Raises `Unfit` without Typst."""
     return pdf_of(in_language(document_of(analysis), language), analysis.run.id)
 
 
 def pdf_of(document: Document, run: str) -> bytes:
-    """A document as a PDF; `run` stands at the foot of each page. Raises `Unfit`."""
+    """Return a document as a PDF with `run` in the footer of each page. Raises `Unfit` without Typst."""
     need("A PDF")
     report = {**_plain(document), "run": run, "colours": colours()}
     return typeset(_TEMPLATE, {"report": json.dumps(report)})
 
 
 def _plain(value: Any) -> Any:
-    """Blocks as plain values that say which block they are."""
+    """Return blocks as plain values; `block` is the name of a block's class."""
     if isinstance(value, Drawing):
         described = _DESCRIPTION.search(value.svg)
         return {
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 
 def _layout(table: Table) -> dict[str, Any]:
-    """How large a table is set, and how its width is shared; `weights` are null where every cell fits on one line."""
+    """Return a table's font size and column weights; weights are null where every cell fits on one line."""
     columns = list(zip(table.headings, *table.rows, strict=True))
     natural = sum(max(map(len, column)) + COLUMN_GAP_CHARS for column in columns)
     if natural * EM_PER_CHAR * SIZE_PT <= PAGE_PT:
@@ -92,7 +92,7 @@ def _layout(table: Table) -> dict[str, Any]:
 
 
 def _column_chars(column: Sequence[str], *, is_words: bool) -> int:
-    """What a column needs: its figures on one line, its words with breaks between them, its heading likewise."""
+    """Return the characters that a column needs: figures stay on one line, words and headings may be wrapped."""
     heading, *cells = column
     longest_word = max(
         len(word) for text in (heading, *(cells if is_words else ())) for word in _BREAKS.split(text)

@@ -1,7 +1,6 @@
-"""A drawing that stands alone: its colours, lines and face in itself, where the page's CSS is not there to give them.
+"""Drawings as self-contained SVG files: colours, lines and font are inside, because the page's CSS is missing there.
 
-The face is Siar Sans (`fonts/`), which figures and PDF carry with them, so that they look the same wherever they are
-opened and printed.
+The font is Siar Sans (`fonts/`), which drawings and PDF embed, so that they look the same everywhere.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ _OPENING = re.compile(r'<svg role="img" viewBox="0 0 (\d+) (\d+)" ')
 
 
 def standalone(svg: str, *, width_mm: float | None = None, with_face: bool = False) -> str:
-    """The drawing as a file of its own, in the light scheme on white.
+    """Return a panel's drawing as a self-contained SVG file in the light scheme.
 
-    `width_mm`: how wide it is printed; else it has no size but its proportions. `with_face`: whether the face is in it,
-    which is for who opens the file elsewhere (19 kB).
+    `width_mm` is its printed width; without it the file has proportions only. `with_face` embeds the font (19 kB), for
+    files that are opened elsewhere. Raises `ValueError` for SVG that no panel has made.
     """
     found = _OPENING.match(svg)
     if found is None:
@@ -41,14 +40,14 @@ def standalone(svg: str, *, width_mm: float | None = None, with_face: bool = Fal
 
 @cache
 def colours() -> dict[str, str]:
-    """The light scheme's colours by token, as the page has them."""
+    """Return the colours of the page's light scheme by token."""
     css = _STYLES.read_text(encoding="utf-8")
     return dict(_TOKEN.findall(css[: css.index("}")]))
 
 
 @cache
 def _rules() -> str:
-    """As in report.css, with each colour in its place: drawing programs know no custom properties."""
+    """Return the rules of report.css with literal colours: drawing programs do not support custom properties."""
     ink, soft, line, band = (colours()[name] for name in ("ink", "soft", "line", "band"))
     rules = [
         f"text{{fill:{ink};font-family:'{FACE}','Liberation Sans',Arial,sans-serif;font-size:12px}}",

@@ -1,7 +1,7 @@
-"""Typst, which sets the PDF and turns drawings into PNG and PDF: one wheel, no system library, no network.
+"""Typesetting by Typst: PDF reports, and drawings as PNG and PDF. Typst is one wheel without system libraries or network.
 
-The same input gives the same bytes: no date is written, no face of the machine is used, and what is set comes in as data,
-never as markup.
+The same input gives the same bytes: no date is written and no font of the machine is used. Content is passed as data, never
+as markup.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ REQUIREMENTS = "requirements-report.txt"
 
 
 def is_installed() -> bool:
-    """Whether there is Typst on this machine."""
+    """Tell whether Typst is installed."""
     return importlib.util.find_spec("typst") is not None
 
 
 def need(what: str) -> None:
-    """Raise `Unfit` with how to get Typst, where it is missing."""
+    """Raise `Unfit` where Typst is missing, with instructions to install it."""
     if not is_installed():
         raise Unfit(
             f"{what} is set by the package typst, which is missing. `./siar` installs it by itself; elsewhere: "
@@ -42,7 +42,7 @@ def typeset(
     form: Literal["pdf", "png"] = "pdf",
     ppi: float | None = None,
 ) -> bytes:
-    """The template with its inputs (`sys.inputs`) as `pdf` or `png`; a PNG has one page."""
+    """Compile a template with its inputs (`sys.inputs`) to PDF, or to a PNG of one page."""
     import typst
 
     return bytes(
@@ -52,7 +52,7 @@ def typeset(
 
 @cache
 def _faces() -> typst.Fonts:
-    """Ours, and those that Typst has in itself; none of the machine, so that every machine sets the same."""
+    """Return our fonts and those inside Typst, without the machine's, so that every machine gives the same result."""
     import typst
 
     return typst.Fonts(include_system_fonts=False, font_paths=[str(FONTS)])

@@ -25,7 +25,7 @@ SAME_SETTINGS = "Settings: no difference that was recorded."
 
 
 def print_compared(analyses: Sequence[Analysis], console: Console, *, anyway: bool) -> None:
-    """Settings, objections, figures and what got worse; no figures where there are objections, unless `anyway`."""
+    """Print settings, objections, figures and regressions; figures of runs that are not comparable only if `anyway`."""
     runs = [each.run for each in analyses]
     base = runs[0].id
     _print_settings(setting_differences(runs), [run.id for run in runs], console)
@@ -107,5 +107,5 @@ def _short(value: object) -> str:
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
-    """A text on one line however long where it goes into a file."""
+    """Print a text; on a single line of any length if the output is no terminal."""
     console.print(plain(text), style=style or None, soft_wrap=not console.is_terminal)

@@ -21,7 +21,7 @@ NOTE = "Display delay is the phone's own, by its own clock; it is in none of the
 def print_display(
     samples: Iterable[Mapping[str, Any]], console: Console, *, say: Callable[[str], str] = str
 ) -> None:
-    """One line for each transport that painted anything; nothing where nobody painted. `say` translates."""
+    """Print display delays, a line for each transport that painted anything. `say` translates."""
     rows = [row for row in display_rows(samples) if row.painted]
     for row in rows:
         console.print(plain(say(display_sentence(row))))
@@ -30,7 +30,7 @@ def print_display(
 
 
 def display_sentence(row: DisplayRow) -> str:
-    """A row in words."""
+    """Return a sentence on the display delay of one transport."""
     tail = f", p95 {number(row.display_ms_p95)} ms" if row.display_ms_p95 is not None else ""
     return (
         f"Shown on the page {number(row.display_ms_p50)} ms after its arrival (median{tail}): "
@@ -48,7 +48,7 @@ LIVE_HEADINGS = (
 def print_live(
     run: RunRecord, rows: Sequence[LiveRow], console: Console, *, language: str = LANGUAGES[0]
 ) -> None:
-    """Print what phones posted to a live run, which is no experiment."""
+    """Print the delays that phones posted to a live run, which is no experiment."""
     page = Page(console, translator(language))
     page.say("")
     arrivals = sum(row.arrivals for row in rows)
@@ -64,7 +64,7 @@ def print_live(
 
 
 def live_cells(row: LiveRow) -> tuple[str, ...]:
-    """A row of the table of a live run."""
+    """Return a row of the table, by `LIVE_HEADINGS`."""
     return (
         TRANSPORT_TITLES.get(row.transport, row.transport),
         *(str(count) for count in (row.devices, row.arrivals, row.used)),

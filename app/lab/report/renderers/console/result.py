@@ -50,8 +50,8 @@ def print_result(analysis: Analysis, console: Console, *, language: str = LANGUA
         page.say("Verdict: by the interval at its Holm level. equiv.: 90 % interval within the margin.")
     page.say("")
     for comparison in analysis.verdicts:
-        said = sentence(comparison, noun=analysis.noun)
-        page.say(said, style="bold", whole=not console.is_terminal)
+        verdict = sentence(comparison, noun=analysis.noun)
+        page.say(verdict, style="bold", whole=not console.is_terminal)
     for once in once_sentences(analysis):
         page.say(once)
     _print_warnings(page, analysis)
@@ -64,7 +64,7 @@ SPLIT_HEADINGS = (
 
 
 def _print_split(page: Page, analysis: Analysis) -> None:
-    """Where the delays were spent, if that was recorded."""
+    """Print the parts of the delay, if they were recorded."""
     if all(row.split is None for row in analysis.summary):
         return
     page.say("")
@@ -77,7 +77,7 @@ def _print_split(page: Page, analysis: Analysis) -> None:
 
 
 def summary_cells(row: SummaryRow) -> tuple[str, ...]:
-    """A row of the first table, by `SUMMARY_HEADINGS`."""
+    """Return a row of the summary, by `SUMMARY_HEADINGS`."""
     return (
         arm_title(row.arm),
         str(row.clients),
@@ -94,7 +94,7 @@ def summary_cells(row: SummaryRow) -> tuple[str, ...]:
 
 
 def split_cells(row: SummaryRow) -> tuple[str, ...]:
-    """A row of the table of parts, by `SPLIT_HEADINGS`."""
+    """Return a row of the parts of the delay, by `SPLIT_HEADINGS`."""
     parts = row.split
     if parts is None:
         return (arm_title(row.arm), str(row.clients), *("-" for _ in SPLIT_HEADINGS[2:]))
@@ -108,7 +108,7 @@ def split_cells(row: SummaryRow) -> tuple[str, ...]:
 
 
 def difference_cells(comparison: Comparison) -> tuple[str, ...]:
-    """A row of the second table, by `DIFFERENCE_HEADINGS`."""
+    """Return a row of the differences, by `DIFFERENCE_HEADINGS`."""
     words = METRIC_WORDS[comparison.metric]
     return (
         f"{words.short} {words.unit}",
@@ -131,12 +131,12 @@ def _print_warnings(page: Page, analysis: Analysis) -> None:
 
 
 def _headings(headings: Sequence[str], analysis: Analysis) -> list[str]:
-    """Headings that call phones phones."""
+    """Return the headings with "clients" replaced by "phones" in a run of phones."""
     return [f"{analysis.noun}s" if each == "clients" else each for each in headings]
 
 
 def _pairs(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
-    """Comparisons by their second arm, order kept."""
+    """Group comparisons by their second arm, in their order."""
     pairs: dict[str, list[Comparison]] = {}
     for each in comparisons:
         pairs.setdefault(each.b.name, []).append(each)
