@@ -21,13 +21,13 @@ def headline(analysis: Analysis) -> str:
     )
     void = f", {totals.void} of them void" if totals.void else ""
     return (
-        f"Run {run.id} ({state}, {who(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
+        f"Run {run.id} ({state}, {receivers(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
         f"{totals.delivered} of {totals.expected} delivered, {lost}, "
         f"{totals.duplicates} duplicates, {totals.out_of_order} out of order."
     )
 
 
-def who(analysis: Analysis) -> str:
+def receivers(analysis: Analysis) -> str:
     """Return what kind of clients received, with the number of phones."""
     kind = "simulated" if analysis.run.simulated else "real"
     if not analysis.phones:

@@ -33,7 +33,7 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
                 [
                     (
                         *(figure.title, figure.unit),
-                        *(_cell(figure, summary, further) for summary, further in pairs),
+                        *(_cell(figure, summary, descriptive) for summary, descriptive in pairs),
                     )
                     for figure in of(characteristic)
                 ],
@@ -109,11 +109,11 @@ def intervals_table(rows: Sequence[FurtherRow]) -> Table:
     )
 
 
-def _cell(figure: Figure, summary: SummaryRow, further: FurtherRow) -> str:
+def _cell(figure: Figure, summary: SummaryRow, descriptive: FurtherRow) -> str:
     """Return the text of a figure: counts as whole numbers, others by `number`."""
     if figure.cell is not None:
-        return figure.cell(summary, further)
-    value = figure.value(summary, further)
+        return figure.cell(summary, descriptive)
+    value = figure.value(summary, descriptive)
     return str(round(value)) if value is not None and figure.unit in COUNTED else number(value)
 
 

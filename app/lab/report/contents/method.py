@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import clients, count_of, listing
-from app.lab.report.statements import who
+from app.lab.report.statements import receivers
 
 
 def method(analysis: Analysis) -> list[str]:
@@ -39,14 +39,14 @@ def settings_line(analysis: Analysis) -> str:
     counts = listing([str(n) for n in sorted(plan.client_counts)])
     ones = clients(1) if counts == "1" else f"{counts} clients"
     return (
-        f"Run {analysis.run.id}, {who(analysis)}: {ones}, {count_of(plan.blocks, 'block')} each, "
+        f"Run {analysis.run.id}, {receivers(analysis)}: {ones}, {count_of(plan.blocks, 'block')} each, "
         f"{count_of(plan.notifications, 'notification')} of {plan.payload_bytes} bytes per trial, {plan.rate_hz:g} a second."
     )
 
 
 def _receivers(analysis: Analysis) -> str:
     if analysis.phones:
-        return f"{who(analysis)} on the network ({analysis.run.plan.environment})"
+        return f"{receivers(analysis)} on the network ({analysis.run.plan.environment})"
     if analysis.run.simulated:
         return "built-in clients (simulated: one process on this machine, no phones)"
     return "real devices"

@@ -140,8 +140,8 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
         *(boxes_figure(analysis), time_figure(analysis)),
     )
     yield _section("curves", "Distributions of delay", (_drawn(analysis, each) for each in figures))
-    if others := list(_others(analysis)):
-        yield _section("others", "The same data by other methods", others)
+    if alternatives := list(_alternative_methods(analysis)):
+        yield _section("others", "The same data by other methods", alternatives)
     if factors := list(_factors(analysis)):
         yield _section("factors", "What makes the difference", factors)
     yield _section("characteristics", "By characteristic (ISO/IEC 25023)", _characteristics(analysis))
@@ -211,7 +211,7 @@ def _study(analysis: Analysis) -> Iterator[Block]:
         yield _drawn(analysis, figure, number)
 
 
-def _others(analysis: Analysis) -> Iterator[Block]:
+def _alternative_methods(analysis: Analysis) -> Iterator[Block]:
     rows = beside(analysis)
     once, methods = study_table(rows), methods_table(rows)
     if not methods.rows:
@@ -244,8 +244,8 @@ def _characteristics(analysis: Analysis) -> Iterator[Block]:
     formulas = Numbers("Formulas and sources", formulas_table())
     yield Folded("Formula and source of each", (formulas,))
     yield Heading("Second by second")
-    if course := seconds_figure(analysis):
-        yield _drawn(analysis, course)
+    if figure := seconds_figure(analysis):
+        yield _drawn(analysis, figure)
     yield Folded(
         "Levels and intervals",
         (

@@ -89,7 +89,7 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         for each in analysis.trials
         if each.record.spec.arm.name == arm.name and client in each.record.participants
     ]
-    own = [(trial, _own(trial, client)) for trial in trials]
+    own = [(trial, _deliveries_of(trial, client)) for trial in trials]
     samples = [each for trial, rows in own if trial.in_comparison for each in rows if is_sample(each)]
     delays_ms = [each.delay_ms for each in samples if each.delay_ms is not None]
     outcomes = [each.outcome for _, rows in own for each in rows if not each.warmup]
@@ -112,12 +112,12 @@ def _arm(analysis: Analysis, arm: Arm, client: int) -> Json:
         "late": outcomes.count(Outcome.LATE),
         "replayed": outcomes.count(Outcome.REPLAYED),
         "lost": outcomes.count(Outcome.LOST),
-        "asleep": sum(_slept(trial, client) for trial in trials),
-        "all_delay_ms_p50": _of_all(analysis, arm),
+        "asleep": sum(_was_asleep(trial, client) for trial in trials),
+        "all_delay_ms_p50": _median_of_all_ms(analysis, arm),
     }
 
 
-def _own(trial: AnalysedTrial, client: int) -> Sequence[Delivery]:
+def _deliveries_of(trial: AnalysedTrial, client: int) -> Sequence[Delivery]:
     columns = columns_of(trial.record.deliveries)
     return columns.rows(columns.client == client)
 
@@ -126,11 +126,11 @@ def _bound_ms(delivery: Delivery) -> float:
     return (delivery.clock_bound_us or 0.0) / 1000
 
 
-def _slept(trial: AnalysedTrial, client: int) -> bool:
+def _was_asleep(trial: AnalysedTrial, client: int) -> bool:
     return any(each.client == client and each.asleep_ms > 0 for each in trial.record.conducts)
 
 
-def _of_all(analysis: Analysis, arm: Arm) -> float | None:
+def _median_of_all_ms(analysis: Analysis, arm: Arm) -> float | None:
     """Return the median delay of all phones at the largest count of clients."""
     rows = [row for row in analysis.summary if row.arm.name == arm.name]
     return max(rows, key=lambda row: row.clients).delay_ms_p50 if rows else None

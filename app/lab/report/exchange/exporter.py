@@ -58,10 +58,10 @@ CHUNK_BYTES = 1024 * 1024
 
 def export_folder(run: Path, target: Path) -> Path:
     """Write the run into a new folder. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
-    with _packed(run) as made, _errors_of(target):
+    with _packed(run) as folder, _errors_of(target):
         target.mkdir(parents=True)
         with _removing_on_failure(lambda: shutil.rmtree(target)):
-            for path in sorted(made.iterdir()):
+            for path in sorted(folder.iterdir()):
                 shutil.copyfile(path, target / path.name)
     return target
 
@@ -69,15 +69,15 @@ def export_folder(run: Path, target: Path) -> Path:
 def export_zip(run: Path, target: Path) -> Path:
     """Write the run into a new zip file. Raises `Conflict` when it exists, `StoreError` when it cannot be written."""
     with (
-        _packed(run) as made,
+        _packed(run) as folder,
         _errors_of(target),
         target.open("xb") as file,
         _removing_on_failure(target.unlink),
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed,
     ):
-        for path in sorted(made.iterdir()):
+        for path in sorted(folder.iterdir()):
             # A member created by name has the date 1980 and no owner: the same bytes every time.
-            entry = zipfile.ZipInfo(f"{made.name}/{path.name}")
+            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             entry.file_size = path.stat().st_size
@@ -129,37 +129,37 @@ def _packed(run: Path) -> Iterator[Path]:
     """Provide a temporary folder with the redacted files of the run. Raises `StoreError` for a damaged run."""
     with tempfile.TemporaryDirectory(prefix="siar-export-") as scratch:
         with export(run) as stream, zipfile.ZipFile(stream) as given:
-            made = Path(scratch) / given.namelist()[0].partition("/")[0]
+            folder = Path(scratch) / given.namelist()[0].partition("/")[0]
             given.extractall(scratch)  # safe: `export` has just written it
         redactor = Redactor(_own_names())
         try:
-            _redact(made, redactor)
-            text = json.dumps(_manifest(made, redactor), indent=1, allow_nan=False) + "\n"
+            _redact(folder, redactor)
+            text = json.dumps(_manifest(folder, redactor), indent=1, allow_nan=False) + "\n"
         except NOT_AS_WRITTEN as error:
             raise StoreError(f"{run} is damaged, and nothing was exported: {error}.") from error
-        (made / MANIFEST).write_text(text, encoding="utf-8")
-        yield made
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        yield folder
 
 
-def _redact(made: Path, redactor: Redactor) -> None:
+def _redact(folder: Path, redactor: Redactor) -> None:
     """Replace secrets and machines in every file; write reports again from the database where that changed anything."""
-    result = made / RESULT
-    if (made / FILE_NAME).is_file():
-        _redact_database(made / FILE_NAME, redactor)
+    result = folder / RESULT
+    if (folder / FILE_NAME).is_file():
+        _redact_database(folder / FILE_NAME, redactor)
     if result.is_file():
         found = json.loads(result.read_text(encoding="utf-8"))
         cleaned = redactor.value(found)
         if cleaned != found:
             result.write_text(json.dumps(cleaned, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    if (made / LOAD_LINES).is_file():
-        _redact_lines(made / LOAD_LINES, redactor)
-    if (made / LOAD_PAGE).is_file():
+    if (folder / LOAD_LINES).is_file():
+        _redact_lines(folder / LOAD_LINES, redactor)
+    if (folder / LOAD_PAGE).is_file():
         # Only `tools`, which is above this layer, could write this page again.
-        page = (made / LOAD_PAGE).read_text(encoding="utf-8")
-        (made / LOAD_PAGE).write_text(redactor.page(page), encoding="utf-8")
-    if redactor.counts and result.is_file() and (made / FILE_NAME).is_file():
-        with Store.open(made) as store:
-            write_all(analyse(store.load()), made)
+        page = (folder / LOAD_PAGE).read_text(encoding="utf-8")
+        (folder / LOAD_PAGE).write_text(redactor.page(page), encoding="utf-8")
+    if redactor.counts and result.is_file() and (folder / FILE_NAME).is_file():
+        with Store.open(folder) as store:
+            write_all(analyse(store.load()), folder)
 
 
 def _redact_lines(path: Path, redactor: Redactor) -> None:
@@ -207,8 +207,8 @@ def _cleaned(column: str, text: str, redactor: Redactor, *, separators: tuple[st
     return text if cleaned == value else json.dumps(cleaned, separators=separators)
 
 
-def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
-    with Store.open(made) as store:
+def _manifest(folder: Path, redactor: Redactor) -> dict[str, Any]:
+    with Store.open(folder) as store:
         run = store.load()
     is_live = run.plan.profile == LIVE_PROFILE
     return {
@@ -220,16 +220,18 @@ def _manifest(made: Path, redactor: Redactor) -> dict[str, Any]:
         "simulated": run.simulated,
         "seed": None if is_live else run.plan.seed,
         "plan_sha256": plan_sha256(run.plan),
-        "database_version": _version_of(made / FILE_NAME),
+        "database_version": _version_of(folder / FILE_NAME),
         "versions": {"python": run.conditions.get("python"), "packages": run.conditions.get("packages")},
         "replaced": dict(sorted(redactor.counts.items())),
         "files": [
             {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-            for path in sorted(made.iterdir())
+            for path in sorted(folder.iterdir())
             if path.name != MANIFEST
         ],
         "columns": {
-            name: columns(dictionary) for name, dictionary in DICTIONARIES.items() if (made / name).is_file()
+            name: columns(dictionary)
+            for name, dictionary in DICTIONARIES.items()
+            if (folder / name).is_file()
         },
     }
 

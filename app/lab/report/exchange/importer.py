@@ -40,7 +40,7 @@ from app.store.store import FILE_NAME, Store
 NAMES = frozenset(
     {MANIFEST, FILE_NAME, RESULT, "report.html", *WRITERS, "removed.json", "README.txt"} | set(LOAD_FILES)
 )
-TAKEN = (MANIFEST, FILE_NAME, RESULT, "removed.json", "load.jsonl")
+COPIED_FILES = (MANIFEST, FILE_NAME, RESULT, "removed.json", "load.jsonl")
 """Files that are copied. The others are written here, because a foreign page may contain a foreign program."""
 
 NOT_A_RUN = (
@@ -69,16 +69,16 @@ def import_run(source: Path, runs_dir: Path) -> tuple[Path, bool]:
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".import-", dir=runs_dir) as scratch:
-            taken = Path(scratch) / "run"
-            taken.mkdir()
+            folder = Path(scratch) / "run"
+            folder.mkdir()
             with _members(source) as members:
-                _copy_members(source, members, taken)
-            manifest = _checked_manifest(source, taken)
-            run = _checked_run(source, taken, manifest)
+                _copy_members(source, members, folder)
+            manifest = _checked_manifest(source, folder)
+            run = _checked_run(source, folder, manifest)
             target = runs_dir / run
             if target.exists() or target.is_symlink():
                 raise Conflict(f"The run {run} is here already: {target}.")
-            taken.rename(target)
+            folder.rename(target)
             return target, manifest is not None
     except OSError as error:
         raise StoreError(f"{source} cannot be imported: {error.strerror or error}.") from error
@@ -156,7 +156,7 @@ def _of_zip(source: Path, packed: zipfile.ZipFile) -> list[_Member]:
 
 
 def _copy_members(source: Path, members: list[_Member], target: Path) -> None:
-    """Check names and sizes of all members, then copy those in `TAKEN`. Raises `StoreError`."""
+    """Check names and sizes of all members, then copy those in `COPIED_FILES`. Raises `StoreError`."""
     names = [member.name for member in members]
     for member in members:
         if member.name not in NAMES or names.count(member.name) > 1:
@@ -173,7 +173,7 @@ def _copy_members(source: Path, members: list[_Member], target: Path) -> None:
     if FILE_NAME not in names:
         raise StoreError(f"{source} is no export of a run: it has no {FILE_NAME}.")
     for member in members:
-        if member.name in TAKEN:
+        if member.name in COPIED_FILES:
             _copy(source, member, target / member.name)
 
 
@@ -190,9 +190,9 @@ def _copy(source: Path, member: _Member, target: Path) -> None:
         raise StoreError(f"{source}: {member.name} is cut short.")
 
 
-def _checked_manifest(source: Path, taken: Path) -> Mapping[str, Any] | None:
+def _checked_manifest(source: Path, folder: Path) -> Mapping[str, Any] | None:
     """Return the manifest, or `None` without one. Raises `StoreError` where it does not match the copied files."""
-    path = taken / MANIFEST
+    path = folder / MANIFEST
     if not path.exists():
         return None
     try:
@@ -205,37 +205,37 @@ def _checked_manifest(source: Path, taken: Path) -> Mapping[str, Any] | None:
         raise StoreError(f"{source}: {MANIFEST} is damaged: {error}.") from error
     if version != SCHEMA:
         raise StoreError(f"{source} is of form {version}, and this Siar reads {SCHEMA}: use a newer one.")
-    for name in TAKEN:
-        if name != MANIFEST and (taken / name).exists() and files.get(name) != sha256_of(taken / name):
+    for name in COPIED_FILES:
+        if name != MANIFEST and (folder / name).exists() and files.get(name) != sha256_of(folder / name):
             raise StoreError(f"{source}: {name} is not what {MANIFEST} says; it was changed or damaged.")
-    if missing := [name for name in TAKEN if name in files and not (taken / name).exists()]:
+    if missing := [name for name in COPIED_FILES if name in files and not (folder / name).exists()]:
         raise StoreError(f"{source}: {missing[0]} is missing, which {MANIFEST} has.")
     return dict(found)
 
 
-def _checked_run(source: Path, taken: Path, manifest: Mapping[str, Any] | None) -> str:
+def _checked_run(source: Path, folder: Path, manifest: Mapping[str, Any] | None) -> str:
     """Return the run's id after checking its database and writing its reports from the rows. Raises `StoreError`."""
-    _check_tables(source, taken / FILE_NAME)
+    _check_tables(source, folder / FILE_NAME)
     try:
-        with Store.open(taken) as store:
+        with Store.open(folder) as store:
             record = store.load()
         if not RUN_ID.fullmatch(record.id):
             raise StoreError(f"{source}: {record.id[:80]!r} is no name for a run.")
         if manifest is not None and manifest.get("run") != record.id:
             raise StoreError(f"{source}: {MANIFEST} is of another run than {FILE_NAME}.")
         if record.plan.profile != LIVE_PROFILE:
-            _write_reports(record, taken)
+            _write_reports(record, folder)
     except NOT_A_RUN as error:
         raise StoreError(f"{source}: its rows make no run: {error}.") from error
     return record.id
 
 
-def _write_reports(record: RunRecord, taken: Path) -> None:
+def _write_reports(record: RunRecord, folder: Path) -> None:
     """Write report and CSV files from the rows. `result.json` stays as it came, so that `verify` can compare with it."""
-    given = taken / RESULT
+    given = folder / RESULT
     # Moved aside and not read: it may have up to `FILE_BYTES_MAX` bytes.
-    aside = given.replace(taken.with_name(RESULT)) if given.exists() else None
-    write_all(analyse(record), taken)
+    aside = given.replace(folder.with_name(RESULT)) if given.exists() else None
+    write_all(analyse(record), folder)
     if aside is not None:
         aside.replace(given)
 

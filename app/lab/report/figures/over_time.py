@@ -6,7 +6,7 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.over_time import STRETCHES_MAX, Stretch, over_time
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
-from app.lab.report.figures.series import aside, rows_at, rows_legend
+from app.lab.report.figures.series import category_shift, rows_at, rows_legend
 from app.lab.report.figures.svg import Axis, Panel
 
 ROWS_PER_ARM = 6
@@ -38,7 +38,7 @@ def _drawing(analysis: Analysis, count: int) -> str:
     for series, own in stretches.items():
         points = []
         for each in own:
-            x = _middle_s(each) + aside(series, len(rows)) * (each.to_s - each.from_s)
+            x = _middle_s(each) + category_shift(series, len(rows)) * (each.to_s - each.from_s)
             for extreme_ms in (each.low_ms, each.high_ms):
                 if extreme_ms > 0:
                     panel.marker(x, extreme_ms, series, small=True)

@@ -42,7 +42,7 @@ def rows_legend(rows: Sequence[tuple[int, SummaryRow]]) -> list[tuple[int, str]]
     return [(series, arm_title(row.arm)) for series, row in rows]
 
 
-def aside(place: int, count: int) -> float:
+def category_shift(place: int, count: int) -> float:
     """Return the horizontal shift of one of `count` arms within a category, so that their marks do not overlap."""
     return 0.24 * (place - (count - 1) / 2) if count > 1 else 0.0
 

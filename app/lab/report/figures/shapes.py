@@ -11,10 +11,10 @@ from app.lab.analysis.shapes import HALF, ClientBox, Nine, boxes, places, tails
 from app.lab.analysis.statistics import median
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
-from app.lab.report.figures.series import aside, rows_at, rows_legend
+from app.lab.report.figures.series import category_shift, rows_at, rows_legend
 from app.lab.report.figures.svg import Axis, Panel
 
-Of = TypeVar("Of")
+Item = TypeVar("Item")
 
 BOXES_MAX = 12
 """Boxes per drawing (clients times arms) that can be told apart; `clients.csv` has every client."""
@@ -104,7 +104,7 @@ def places_figure(analysis: Analysis) -> Figure | None:
 
 def _nines(analysis: Analysis, count: int) -> str:
     rows = rows_at(analysis, count)
-    own = _own(analysis, count, tails(analysis))
+    own = _by_series(analysis, count, tails(analysis))
     end = max((tail[-1].nines for tail in own.values() if tail), default=1.0)
     names = {
         0.0: "0 %",
@@ -147,7 +147,7 @@ def _at(tail: Sequence[Nine]) -> list[str]:
 
 def _boxes(analysis: Analysis, count: int, drawn: int) -> str:
     rows = rows_at(analysis, count)
-    shown = {series: own[:drawn] for series, own in _own(analysis, count, boxes(analysis)).items()}
+    shown = {series: own[:drawn] for series, own in _by_series(analysis, count, boxes(analysis)).items()}
     every: list[ClientBox] = [each for own in shown.values() for each in own]
     seats = max((each.client + 1 for each in every), default=1)
     panel = Panel(
@@ -159,7 +159,7 @@ def _boxes(analysis: Analysis, count: int, drawn: int) -> str:
         panel.note("no valid block")
     for series, own in shown.items():
         for each in own:
-            x = each.client + aside(series, len(rows))
+            x = each.client + category_shift(series, len(rows))
             panel.range_up(x, each.low_ms, each.high_ms, series)
             panel.range_up(x, each.q1_ms, each.q3_ms, series, thick=True)
             panel.marker(x, each.middle_ms, series)
@@ -167,19 +167,21 @@ def _boxes(analysis: Analysis, count: int, drawn: int) -> str:
     return panel.svg(f"boxes{count}", title=f"Delay of each client, {clients(count)}", description=described)
 
 
-def _own(analysis: Analysis, count: int, of_rows: Sequence[Of]) -> dict[int, Of]:
+def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[int, Item]:
     """Select the items of the summary's rows with `count` clients, by the arm's series."""
     series = {arm.name: place for place, arm in enumerate(analysis.run.plan.arms)}
     return {
         series[row.arm.name]: each
-        for row, each in zip(analysis.summary, of_rows, strict=True)
+        for row, each in zip(analysis.summary, items, strict=True)
         if row.clients == count
     }
 
 
 def _places(analysis: Analysis, count: int) -> str:
     rows = rows_at(analysis, count)
-    lines = {series: _by_place(found) for series, found in _own(analysis, count, places(analysis)).items()}
+    lines = {
+        series: _by_place(found) for series, found in _by_series(analysis, count, places(analysis)).items()
+    }
     heights = [y for points in lines.values() for _, y in points]
     panel = Panel(
         Axis("place in the order of writing", 0.5, count + 0.5, names=_place_names(count)),

@@ -16,7 +16,7 @@ from app.lab.report.document import Drawing, Figure, Table
 from app.lab.report.figures.series import (
     Lines,
     against_clients,
-    aside,
+    category_shift,
     count_axis,
     measured_lines,
     published_legend,
@@ -55,7 +55,7 @@ def _delay_per_client(analysis: Analysis, count: int) -> Figure:
     )
     for series, row in rows:
         for mean in row.client_means[:drawn]:
-            x = mean.client + aside(series, len(rows))
+            x = mean.client + category_shift(series, len(rows))
             if mean.mean_ms is not None and mean.low_ms is not None and mean.high_ms is not None:
                 panel.range_up(x, mean.low_ms, mean.high_ms, series)
                 panel.marker(x, mean.mean_ms, series, small=drawn * len(rows) > MARKERS_LARGE_MAX)
@@ -89,7 +89,9 @@ def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
     for each in means:
         panel.level(each.value, series_of[each.transport])
     for transport, client, delay_s in points:
-        panel.marker(client - 1 + aside(series_of[transport], len(series_of)), delay_s, series_of[transport])
+        panel.marker(
+            client - 1 + category_shift(series_of[transport], len(series_of)), delay_s, series_of[transport]
+        )
     described = "; ".join(f"{TRANSPORT_TITLES[each.transport]} {each.value} s" for each in means)
     yield Drawing(
         "Published, s (line: mean of all its clients)",
