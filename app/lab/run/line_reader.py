@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 
 LINE_BYTES_MAX = 4 * 1024 * 1024
-"""A command that names a thousand clients with their topics; beyond it the pipe counts as ended."""
+"""Longest command, enough for a thousand clients with topics; the reader ends at a longer one."""
 
 
 class LineReader:
-    """Calls `on_line` with each line, without its end."""
+    """Reads lines from a non-blocking pipe and calls `on_line` with each, without its line feed."""
 
     def __init__(self, file_descriptor: int, on_line: Callable[[bytes], None]) -> None:
         self.ended = False
@@ -20,7 +20,7 @@ class LineReader:
         os.set_blocking(file_descriptor, False)
 
     def read(self) -> None:
-        """Take what is there, and hand over the lines that it completes."""
+        """Read what is available and pass on complete lines."""
         try:
             data = os.read(self._fd, 65_536)
         except BlockingIOError:

@@ -1,9 +1,9 @@
-"""The laboratory with phones: they do as the room tells them, and post what they measured when a trial is over.
+"""The laboratory with phones: they follow the room's instructions, and post their samples after each trial.
 
-    connect -> all ready -> order, "running" -> [settle, idle window, settle] -> edge | due ... due | edge -> all done
-                                  phones ask nothing any more                    |<- CPU window ->|
+    connect -> all ready -> start, "running" -> [settle, idle window, settle] -> edge | due ... due | edge -> all done
+                                  phones stop polling                            |<- CPU window ->|
 
-Each step ends after a limit whether all phones have followed or not: who has not is missing, which voids the trial.
+Each step has a time limit. A phone that has not followed by then is missing, which makes the trial invalid.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from app.store.plans import idle_lead_s
 from app.store.store import StampedProbe, Store
 
 CONNECT_S_MAX = 20.0
-"""A phone that connects again after a sleep takes seconds; one that has not by then is missing."""
+"""Time limit for connecting; a phone that wakes up takes seconds."""
 
 REPORT_S_MAX = 15.0
-"""From the end of a trial: closing probes, and posting over a slow network with a retry."""
+"""Time limit for posting after the end of a trial: last probes, and a retry over a slow network."""
 
 LEAD_US = 5 * EDGE_LEAD_US
-"""How long before the first due time the CPU window opens: nothing is sent in it, and phones need no hurry."""
+"""Time from the start of the CPU window to the first due time, in which nothing is sent."""
 
 
 @dataclass(slots=True)
 class Phones:
-    """Everything that the trials of a run with phones share."""
+    """Runs the trials of a run with phones; a `Laboratory`."""
 
     run: str
     plan: Plan
@@ -55,7 +55,7 @@ class Phones:
     party: ParticipantPool
     store: Store
     note: Callable[[str], None]
-    """Takes a sentence for people."""
+    """Shows a sentence to people."""
     stopping: Callable[[], bool] = lambda: False
     operator: RoomOperator = field(init=False)
     overhead_s: float = field(init=False, default=OVERHEAD_S)
@@ -65,7 +65,7 @@ class Phones:
     _sampler: CpuSampler | None = field(init=False)
     _chosen: tuple[int, ...] = field(init=False, default=())
     _missing: tuple[int, ...] = field(init=False, default=())
-    """Those of the chosen that are missing in the present trial."""
+    """Chosen clients that are missing in the current trial."""
     _probes: tuple[StampedProbe, ...] = field(init=False, default=())
     _spec: TrialSpec | None = field(init=False, default=None)
     _course: TrialTimeline | None = field(init=False, default=None)
@@ -79,16 +79,16 @@ class Phones:
         self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
 
     def begin(self) -> Sequence[StampedProbe]:
-        """Only the time: phones have probed while they gathered."""
+        """Read the server's time; phones have probed the clock while they gathered."""
         return self._time.refresh()
 
     def has_enough_for(self, block: BlockSpec) -> bool:
-        """Whether as many are there."""
+        """Tell whether enough phones are present."""
         self._watch.look()
         return len(self.party.present) >= block.clients
 
     def begin_block(self, block: BlockSpec) -> BlockSpec | None:
-        """Choose who takes part: fewer than planned where that many are not there any more."""
+        """Choose the participants, fewer than planned if too few phones are present; `None` if that count is planned anyway."""
         self._watch.wait_while_paused()
         self._watch.wait_for_anybody()
         self._chosen = self.party.chosen(block)
@@ -101,7 +101,7 @@ class Phones:
         return replace(block, clients=count)
 
     def connect(self, spec: TrialSpec) -> None:
-        """Have those who take part connect, and wait until all have."""
+        """Tell the participants to connect, and wait until all have."""
         self._watch.wait_while_paused()
         self._spec, self._ordered = spec, None
         self._probes = self._time.refresh()
@@ -109,9 +109,9 @@ class Phones:
         self._missing = self._wait_for("trial_ready", self._time.now_us() + round(CONNECT_S_MAX * 1e6))
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """The idle window: the trial is ordered for behind it, so that phones are told once and then ask nothing."""
+        """Run the idle window. Its trial is scheduled before it, so that phones can stop polling for both."""
         if self._missing:
-            return Finished(self._never_began(spec), (), ())  # The probes go with the trial behind it.
+            return Finished(self._never_began(spec), (), ())  # The next trial's record has the probes.
         plan = self.plan
         self._order(idle_lead_s(plan))
         self._watch.pause(plan.settle_s)
@@ -130,7 +130,7 @@ class Phones:
         return Finished(record, (), ())
 
     def measure(self, spec: TrialSpec) -> Finished:
-        """The trial; its record is made of what server and phones say when it is over."""
+        """Run the trial; its record is made afterwards from data of the server and the phones."""
         if self._missing:
             return Finished(self._never_began(spec), (), self._probes)
         ordered = self._ordered or self._order(self.plan.settle_s)
@@ -144,12 +144,12 @@ class Phones:
         return self._finished(spec, ordered, change, started_us, ended_us)
 
     def disconnect(self) -> None:
-        """Between trials: phones let go of the transport by themselves."""
+        """End the trial for the phones, which disconnect by themselves, and count missed trials."""
         self._tell(None)
         self._watch.notes(self.party.note_trial(self._chosen, self._missing))
 
     def at_end(self) -> Mapping[str, object]:
-        """Who took part, by pseudonym, with what each said of its device."""
+        """Return the participants by pseudonym, with their device data."""
         return {
             "participants": [
                 {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
@@ -168,7 +168,7 @@ class Phones:
         return self._ordered
 
     def _put(self, state: str) -> None:
-        """Tell the phones about the present trial."""
+        """Send the current trial and its state to the phones."""
         spec, ordered = self._spec, self._ordered
         assert spec is not None
         plan = arm_plan(self.plan, spec.arm)
@@ -194,11 +194,11 @@ class Phones:
     def _tell(self, trial: Mapping[str, Any] | None) -> None:
         try:
             self.operator.put_trial(trial)
-        except Conflict:  # The room was closed under our hands.
+        except Conflict:  # The room was closed meanwhile.
             self._watch.end()
 
     def _collect(self, ordered: TrialOnServer) -> tuple[int, ...]:
-        """Wait until all have posted; those that have not."""
+        """Wait until all phones have posted; return those that have not."""
         missing = self._wait_for("trial_done", ordered.ends_us)
         if missing:
             self._put("collect")
@@ -217,8 +217,8 @@ class Phones:
         spool.ingest(self.store)
         clients = {self.party.device(client): client for client in self._chosen}
         found = posted(self.store, run=self.run, trial=spec.index, clients=clients)
-        for client, said in found.devices.items():
-            self._devices[client] = dict(said)
+        for client, device in found.devices.items():
+            self._devices[client] = dict(device)
         record = phone_record(spec, self.plan, self._chosen, source, found, first_due_us=ordered.first_due_us)
         warnings = [*process_warnings(change), *record.warnings]
         if started_us > ordered.first_due_us:
@@ -234,7 +234,7 @@ class Phones:
         return Finished(record, source.published, self._probes)
 
     def _never_began(self, spec: TrialSpec) -> TrialRecord:
-        """The record of a trial for which not all got ready."""
+        """Return the record of a trial that did not begin, because phones were missing."""
         now_us = self._time.now_us()
         named = listing([pseudonym(client) for client in self._missing])
         warning = TrialWarning(

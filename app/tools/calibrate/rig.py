@@ -98,7 +98,7 @@ class Rig:
         spec = TrialSpec(self._trials, 0, CLIENTS, Arm(case.transport, case.transport))
         plan = replace(self.plan, drain_s=_drain_s(case))
         self._trials += 1
-        self.clients.pretend(pretence)
+        self.clients.simulate_clock(pretence)
         with self._channel(case), Proxy(self.server.host, _port(self.server), case.impairment) as proxy:
             self._connect(case, proxy.url)
             self._probe(sync, PROBES_AT_START)
@@ -107,7 +107,7 @@ class Rig:
             if case.step_in_trial:
                 middle_us = (ordered.first_due_us + ordered.last_due_us) / 2 - self.anchor_us
                 pretence = replace(pretence, step_at_us=middle_us)
-                self.clients.pretend(pretence)
+                self.clients.simulate_clock(pretence)
             ends_us = ordered.last_due_us + plan.drain_s * 1e6 - self.anchor_us
             is_complete = self.clients.wait_until_complete(max(0.0, ends_us - clock.monotonic_us()) / 1e6)
             self._probe(sync, PROBES_AFTER_TRIAL)
