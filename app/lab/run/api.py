@@ -111,9 +111,9 @@ class Operator:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def start_trial(self, order: Mapping[str, Any]) -> TrialOnServer:
+    def start_trial(self, request: Mapping[str, Any]) -> TrialOnServer:
         """Start a trial by `POST /api/trials`. Raises the error that the response's status stands for."""
-        answer = self._ask("POST", "/api/trials", order, expected=201)
+        answer = self._ask("POST", "/api/trials", request, expected=201)
         return TrialOnServer(*(int(answer[name]) for name in ("first_due_us", "last_due_us", "ends_us")))
 
     def trial(self, run: str, trial: int) -> Mapping[str, Any]:
