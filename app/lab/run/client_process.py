@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import random
 import resource
 import signal
@@ -30,7 +31,6 @@ from typing import Any
 from app import clock
 from app.lab.run.client_clock import ClockChannel, ProbeStamps
 from app.lab.run.clients import Arrival, Clients, ClientSpec, Expectation
-from app.lab.run.line_reader import LineReader
 from app.lab.run.links import Loop
 from app.lab.run.simulated_clock import TRUE_CLOCK, SimulatedClock
 from app.lab.run.ticker import Ticker
@@ -41,6 +41,9 @@ KERNEL_CLOCK_PERIOD_US = 1_000_000
 BURST_IN_TRIAL_COUNT = 8
 BURST_IN_TRIAL_PERIOD_US = (4_000_000, 6_000_000)
 """Range of the time between bursts during a trial: a sample needs probes within 15 s before and after it."""
+
+LINE_BYTES_MAX = 4 * 1024 * 1024
+"""Longest command, enough for a thousand clients with topics; the reader ends at a longer one."""
 
 
 class ClientProcess:
@@ -199,6 +202,30 @@ class ClientProcess:
                 self._lags_us.append(lag_us)
 
         self.loop.watch(ticker.fd, tick)
+
+
+class LineReader:
+    """Reads lines from a non-blocking pipe and calls `on_line` with each, without its line feed."""
+
+    def __init__(self, file_descriptor: int, on_line: Callable[[bytes], None]) -> None:
+        self.ended = False
+        self._fd = file_descriptor
+        self._on_line = on_line
+        self._buffer = bytearray()
+        os.set_blocking(file_descriptor, False)
+
+    def read(self) -> None:
+        """Read what is available and pass on complete lines."""
+        try:
+            data = os.read(self._fd, 65_536)
+        except BlockingIOError:
+            return
+        self._buffer += data
+        *lines, rest = bytes(self._buffer).split(b"\n")
+        self._buffer = bytearray(rest)
+        self.ended = not data or len(rest) > LINE_BYTES_MAX
+        for line in lines:
+            self._on_line(line)
 
 
 def main() -> None:
