@@ -18,11 +18,11 @@ def write_atomically(path: Path, write: Callable[[TextIO], object]) -> None:
     that is no regular file (`/dev/stdout`, a pipe) is written in place. Raises `StoreError` when the file cannot be written.
     """
 
-    def in_text(target: Path) -> None:
+    def write_text(target: Path) -> None:
         with target.open("w", encoding="utf-8", newline="") as file:
             write(file)
 
-    replace_atomically(path, in_text)
+    replace_atomically(path, write_text)
 
 
 def write_bytes(path: Path, data: bytes) -> None:

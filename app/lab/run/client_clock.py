@@ -117,7 +117,7 @@ class ClockChannel:
                 self._loop.send(self._link, bytes(self._protocol.outgoing))
                 self._protocol.outgoing.clear()
             for answer in answers:
-                self._take(answer, chunk.read_us)
+                self._add_probe(answer, chunk.read_us)
         except (MalformedFrame, KeyError, TypeError, ValueError) as error:
             self._fail(str(error))
             return
@@ -130,7 +130,7 @@ class ClockChannel:
         if self.is_busy:
             self._probe()
 
-    def _take(self, answer: dict[str, object], read_us: MonotonicUs) -> None:
+    def _add_probe(self, answer: dict[str, object], read_us: MonotonicUs) -> None:
         if answer["probe"] != self._number or self._sent_us is None:
             return  # A late answer to a probe that was given up.
         stamps = (answer["received_us"], answer["sent_us"])

@@ -159,7 +159,7 @@ class ClientLink:
         """Wait. Raises `Stopped` when the run should end meanwhile."""
         until_us = clock.monotonic_us() + round(seconds * 1e6)
         while (left_us := until_us - clock.monotonic_us()) > 0:
-            self._look()
+            self._check_stop()
             time.sleep(min(left_us / 1e6, _STOP_LOOK_S))
 
     def stop(self) -> None:
@@ -196,7 +196,7 @@ class ClientLink:
         """Return the next answer of this kind, and skip a `complete` that came too late for its trial."""
         until_us = clock.monotonic_us() + round(timeout_s * 1e6)
         while True:
-            self._look()
+            self._check_stop()
             left_s = (until_us - clock.monotonic_us()) / 1e6
             try:
                 answer = self._answers.get(timeout=max(0.0, min(left_s, _STOP_LOOK_S)))
@@ -209,7 +209,7 @@ class ClientLink:
             if answer["is"] in (kind, or_kind):
                 return answer
 
-    def _look(self) -> None:
+    def _check_stop(self) -> None:
         if self.stopping():
             raise Stopped
 

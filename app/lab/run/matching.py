@@ -55,12 +55,12 @@ def deliveries(
         for arrival in arrivals.get(client, ()):
             by_seq.setdefault(arrival.seq, []).append(arrival)
         for each in expected:
-            came = by_seq.get(each.seq)
-            if not came:
+            found = by_seq.get(each.seq)
+            if not found:
                 yield lost(client, each)
                 continue
-            yield _row(client, each, came[0], clock, late_us=plan.drain_s * 1e6)
-            for again in came[1:]:
+            yield _row(client, each, found[0], clock, late_us=plan.drain_s * 1e6)
+            for again in found[1:]:
                 yield _row(client, each, again, clock, late_us=None)
 
 

@@ -72,7 +72,7 @@ class ParticipantPool:
         """Return the clients that take part in a block; a repeated block has the same as the block that it replaces."""
         return self._rotation.chosen(block.stands_for, block.clients, self.present)
 
-    def look(self, room: Room) -> Iterator[str]:
+    def update(self, room: Room) -> Iterator[str]:
         """Update presence from the room's state; yield remarks on phones that left or returned."""
         for client, row in self._rows(room):
             is_out = bool(row["removed"] or row["left"])

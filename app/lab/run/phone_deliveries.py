@@ -76,14 +76,14 @@ def _rows(
             by_offset.setdefault(_offset(sample.id), []).append(sample)
         for each in expected:
             head = (client, each.seq, each.warmup, each.offset, each.due_us, each.sent_us)
-            came = by_offset.get(each.offset, ()) if each.offset is not None else ()
-            if not came:
+            arrivals = by_offset.get(each.offset, ()) if each.offset is not None else ()
+            if not arrivals:
                 state = SampleState.WARMUP if each.warmup else SampleState.OK
                 yield (*head, *NO_STAMPS, state, Outcome.LOST, True, Lifecycle.VISIBLE)
-            elif len(came) == 1:
-                yield (*head, *_arrival(each, came[0], arm, late_us))
+            elif len(arrivals) == 1:
+                yield (*head, *_arrival(each, arrivals[0], arm, late_us))
             else:
-                first, *others = sorted(came, key=lambda sample: sample.outcome == Outcome.DUPLICATE)
+                first, *others = sorted(arrivals, key=lambda sample: sample.outcome == Outcome.DUPLICATE)
                 yield (*head, *_arrival(each, first, arm, late_us))
                 yield from ((*head, *_arrival(each, again, arm, None)) for again in others)
 

@@ -84,7 +84,7 @@ class Phones:
 
     def has_enough_for(self, block: BlockSpec) -> bool:
         """Tell whether enough phones are present."""
-        self._watch.look()
+        self._watch.refresh()
         return len(self.pool.present) >= block.clients
 
     def begin_block(self, block: BlockSpec) -> BlockSpec | None:
@@ -105,7 +105,7 @@ class Phones:
         self._watch.wait_while_paused()
         self._spec, self._scheduled = spec, None
         self._probes = self._time.refresh()
-        self._put("connect")
+        self._announce("connect")
         self._missing = self._wait_for("trial_ready", self._time.now_us() + round(CONNECT_S_MAX * 1e6))
 
     def idle(self, spec: TrialSpec) -> Finished:
@@ -145,7 +145,7 @@ class Phones:
 
     def disconnect(self) -> None:
         """End the trial for the phones, which disconnect by themselves, and count missed trials."""
-        self._tell(None)
+        self._put_trial(None)
         self._watch.notes(self.pool.note_trial(self._chosen, self._missing))
 
     def at_end(self) -> Mapping[str, object]:
@@ -164,15 +164,15 @@ class Phones:
             self.run, replace(self.plan, instrument=False), self._spec, start_after_s=start_after_s
         )
         self._scheduled = self.operator.start_trial(request)
-        self._put("running")
+        self._announce("running")
         return self._scheduled
 
-    def _put(self, state: str) -> None:
+    def _announce(self, state: str) -> None:
         """Send the current trial and its state to the phones."""
         spec, scheduled = self._spec, self._scheduled
         assert spec is not None
         plan = arm_plan(self.plan, spec.arm)
-        self._tell(
+        self._put_trial(
             {
                 "index": spec.index,
                 "block": spec.block,
@@ -191,7 +191,7 @@ class Phones:
             }
         )
 
-    def _tell(self, trial: Mapping[str, Any] | None) -> None:
+    def _put_trial(self, trial: Mapping[str, Any] | None) -> None:
         try:
             self.operator.put_trial(trial)
         except Conflict:  # The room was closed meanwhile.
@@ -201,7 +201,7 @@ class Phones:
         """Wait until all phones have posted; return those that have not."""
         missing = self._wait_for("trial_done", scheduled.ends_us)
         if missing:
-            self._put("collect")
+            self._announce("collect")
             missing = self._wait_for("trial_done", scheduled.ends_us + round(REPORT_S_MAX * 1e6))
         return missing
 

@@ -74,7 +74,7 @@ class Intake:
         self._store: Store | None = None
         self._is_in_trouble = False
 
-    def look(self) -> bool:
+    def ingest(self) -> bool:
         """Move all samples that are there; open the store again after an error. Return true without an error."""
         try:
             if self._store is None:
@@ -83,13 +83,13 @@ class Intake:
         except TROUBLES as error:
             self.close()
             if not self._is_in_trouble:
-                _say(
+                _log(
                     f"{self._sentence(error)} What phones post waits in {spool.FILE_NAME}; trying again every second."
                 )
             self._is_in_trouble = True
         else:
             if self._is_in_trouble:
-                _say(f"{self._folder / FILE_NAME} is written again.")
+                _log(f"{self._folder / FILE_NAME} is written again.")
             self._is_in_trouble = False
         return not self._is_in_trouble
 
@@ -110,10 +110,10 @@ def record(folder: Path, *, input_fd: int, wake_fd: int) -> bool:
     """Move samples until `input_fd` ends or `wake_fd` is readable; return true if the last pass had no error."""
     with contextlib.closing(Intake(folder)) as intake:
         while True:
-            intake.look()
+            intake.ingest()
             ready, _, _ = select.select([input_fd, wake_fd], [], [], PERIOD_S)
             if wake_fd in ready or (input_fd in ready and not os.read(input_fd, 4096)):
-                return intake.look()
+                return intake.ingest()
 
 
 def _is_blank(path: Path) -> bool:
@@ -124,7 +124,7 @@ def _is_blank(path: Path) -> bool:
         return bool(tables == 0 and application == 0)
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     # The log may be on the full disk, too.
     with contextlib.suppress(OSError):
         print(f"siar recorder: {text}", file=sys.stderr, flush=True)

@@ -57,7 +57,7 @@ class RoomProgress:
         return trials if self._plan.idle_s == 0 else trials - round(trials / (arms + 1))
 
     def _send(self, rounds: int, left_s: float) -> None:
-        with contextlib.suppress(Conflict):  # The room was closed; the next `RoomWatch.look` ends the run.
+        with contextlib.suppress(Conflict):  # The room was closed; the next `RoomWatch.refresh` ends the run.
             self._operator.put_progress(
                 {
                     "round": min(self._done + 1, max(rounds, 1)),

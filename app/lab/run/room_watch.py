@@ -33,12 +33,12 @@ class RoomWatch:
     """Shows a sentence to people."""
     stopping: Callable[[], bool]
 
-    def look(self) -> Room:
+    def refresh(self) -> Room:
         """Return the room's current state, and update the participants' presence from it."""
         room = self.operator.room()
         if room["run"] != self.run or room["phase"] == "closed":
             self.end()
-        self.notes(self.pool.look(room))
+        self.notes(self.pool.update(room))
         return room
 
     def wait_for(
@@ -46,7 +46,7 @@ class RoomWatch:
     ) -> tuple[int, ...]:
         """Wait until all `clients` have set `word` for a trial, or `is_over`; return those that have not."""
         while True:
-            room = self.look()
+            room = self.refresh()
             done = {each["device"] for each in room["participants"] if each[word] == trial}
             missing = [client for client in clients if self.pool.device(client) not in done]
             is_hopeless = all(self.pool.is_out(room, client) for client in missing)
@@ -56,7 +56,7 @@ class RoomWatch:
 
     def wait_while_paused(self) -> None:
         """Wait while the operator has paused the run."""
-        while self.look()["phase"] == "paused":
+        while self.refresh()["phase"] == "paused":
             self.pause(LOOK_S)
 
     def wait_for_anybody(self) -> None:
@@ -66,7 +66,7 @@ class RoomWatch:
             if clock.monotonic_us() > until_us:
                 raise Unfit("Every phone has gone: nobody is left to measure with.")
             self.pause(LOOK_S)
-            self.look()
+            self.refresh()
 
     def pause(self, seconds: float) -> None:
         """Wait. Raises `Stopped` when the run should end meanwhile."""

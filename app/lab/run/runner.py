@@ -199,14 +199,14 @@ class _Run:
             self._announce(idle or spec, block, position)
             self.laboratory.connect(spec)
             if idle is not None:
-                why_void = self._keep(self.laboratory.idle(idle)) or why_void
+                why_void = self._store_trial(self.laboratory.idle(idle)) or why_void
                 self._announce(spec, block, position)
-            why_void = self._keep(self.laboratory.measure(spec)) or why_void
+            why_void = self._store_trial(self.laboratory.measure(spec)) or why_void
             self.laboratory.disconnect()
         spool.ingest(self.store)
         return why_void
 
-    def _keep(self, finished: Finished) -> TrialWarning | None:
+    def _store_trial(self, finished: Finished) -> TrialWarning | None:
         """Store a trial; return why it is invalid, or `None`. The analysis concludes the same from the stored rows."""
         self.store.add_trial(finished.record, published=finished.published)
         self.store.add_probes(finished.probes)

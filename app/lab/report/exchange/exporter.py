@@ -128,9 +128,9 @@ def unit_of(name: str) -> str | None:
 def _packed(run: Path) -> Iterator[Path]:
     """Provide a temporary folder with the redacted files of the run. Raises `StoreError` for a damaged run."""
     with tempfile.TemporaryDirectory(prefix="siar-export-") as scratch:
-        with export(run) as stream, zipfile.ZipFile(stream) as given:
-            folder = Path(scratch) / given.namelist()[0].partition("/")[0]
-            given.extractall(scratch)  # safe: `export` has just written it
+        with export(run) as stream, zipfile.ZipFile(stream) as exported:
+            folder = Path(scratch) / exported.namelist()[0].partition("/")[0]
+            exported.extractall(scratch)  # safe: `export` has just written it
         redactor = Redactor(_own_names())
         try:
             _redact(folder, redactor)

@@ -49,7 +49,7 @@ NOT_A_RUN = (
 )
 """Exceptions that the analysis raises on rows that no runner wrote."""
 
-OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+DESKTOP_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 FILE_BYTES_MAX = 4 * 1024**3
 ALL_BYTES_MAX = 6 * 1024**3
@@ -104,14 +104,16 @@ def _members(source: Path) -> Iterator[list[_Member]]:
     """Provide the source's files. Raises `Unknown` and `StoreError` as `import_run` does."""
     if source.is_dir():
         with os.scandir(source) as entries:
-            members = [_file(source, entry) for entry in entries if not _is_of_a_desktop(entry.name)]
+            members = [
+                _folder_member(source, entry) for entry in entries if not _is_added_by_desktop(entry.name)
+            ]
         yield members
         return
     if not source.is_file():
         raise Unknown(f"There is no file or folder {source} to import.")
     try:
         with zipfile.ZipFile(source) as packed:
-            yield _of_zip(source, packed)
+            yield _zip_members(source, packed)
     except (
         *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error),
         *(NotImplementedError, EOFError, RuntimeError, UnicodeError),
@@ -119,24 +121,24 @@ def _members(source: Path) -> Iterator[list[_Member]]:
         raise StoreError(f"{source} is no intact zip file: {error}.") from error
 
 
-def _is_of_a_desktop(path: str) -> bool:
+def _is_added_by_desktop(path: str) -> bool:
     """Tell whether macOS or Windows added the entry when somebody packed the run again. Such entries are skipped unread."""
     first, *_ = parts = path.split("/")
     name = parts[-1]
-    return first == "__MACOSX" or name in OF_DESKTOPS or name.startswith("._")
+    return first == "__MACOSX" or name in DESKTOP_FILES or name.startswith("._")
 
 
-def _file(source: Path, entry: os.DirEntry[str]) -> _Member:
+def _folder_member(source: Path, entry: os.DirEntry[str]) -> _Member:
     if not entry.is_file(follow_symlinks=False):
         raise StoreError(f"{source} holds {entry.name!r}, which is a link or no file; nothing was imported.")
     return _Member(entry.name, entry.stat(follow_symlinks=False).st_size, None, source)
 
 
-def _of_zip(source: Path, packed: zipfile.ZipFile) -> list[_Member]:
+def _zip_members(source: Path, packed: zipfile.ZipFile) -> list[_Member]:
     """Return the members of a zip file. Its only folder may have any name, because the name is not used."""
     members, folders = [], set()
     for entry in packed.infolist():
-        if _is_of_a_desktop(entry.filename):
+        if _is_added_by_desktop(entry.filename):
             continue
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -180,8 +182,8 @@ def _copy_members(source: Path, members: list[_Member], target: Path) -> None:
 def _copy(source: Path, member: _Member, target: Path) -> None:
     """Copy exactly as many bytes as the member claims to have. Raises `StoreError` when it has more or fewer."""
     left = member.size
-    with member.open() as given, target.open("xb") as file:
-        while chunk := given.read(min(CHUNK_BYTES, left + 1)):
+    with member.open() as content, target.open("xb") as file:
+        while chunk := content.read(min(CHUNK_BYTES, left + 1)):
             left -= len(chunk)
             if left < 0:
                 raise StoreError(f"{source}: {member.name} is longer than it says.")
@@ -232,12 +234,12 @@ def _checked_run(source: Path, folder: Path, manifest: Mapping[str, Any] | None)
 
 def _write_reports(record: RunRecord, folder: Path) -> None:
     """Write report and CSV files from the rows. `result.json` stays as it came, so that `verify` can compare with it."""
-    given = folder / RESULT
+    result = folder / RESULT
     # Moved aside and not read: it may have up to `FILE_BYTES_MAX` bytes.
-    aside = given.replace(folder.with_name(RESULT)) if given.exists() else None
+    moved = result.replace(folder.with_name(RESULT)) if result.exists() else None
     write_all(analyse(record), folder)
-    if aside is not None:
-        aside.replace(given)
+    if moved is not None:
+        moved.replace(result)
 
 
 def _check_tables(source: Path, path: Path) -> None:

@@ -54,7 +54,7 @@ def curve_figure(analysis: Analysis) -> Figure:
                 (
                     arm_title(row.arm),
                     str(count),
-                    *(number(_at(row.curve.delay_ms, share)) for share in SHARES),
+                    *(number(_quantile(row.curve.delay_ms, share)) for share in SHARES),
                 )
                 for count in counts
                 for _, row in rows_at(analysis, count)
@@ -133,7 +133,7 @@ def _ends(comparison: Comparison) -> list[float]:
 
 def _curves(analysis: Analysis, count: int) -> str:
     rows = rows_at(analysis, count)
-    tops = [top for _, row in rows if (top := _at(row.curve.delay_ms, CURVE_SHARE)) is not None]
+    tops = [top for _, row in rows if (top := _quantile(row.curve.delay_ms, CURVE_SHARE)) is not None]
     x = Axis.from_zero("delay, ms", tops)
     panel = Panel(x, Axis("share of samples", 0.0, 1.0), rows_legend(rows))
     for series, row in rows:
@@ -147,5 +147,5 @@ def _curves(analysis: Analysis, count: int) -> str:
     return panel.svg(f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described)
 
 
-def _at(ordered: Sequence[float], share: float) -> float | None:
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
     return ordered[round(share * (len(ordered) - 1))] if ordered else None

@@ -91,8 +91,8 @@ def against_clients(
         panel.note("no valid block")
     for series, points in lines.items():
         panel.line(points, series)
-    return panel.svg(name, title=title, description="; ".join(_in_words(lines, legend)))
+    return panel.svg(name, title=title, description="; ".join(_descriptions(lines, legend)))
 
 
-def _in_words(lines: Lines, legend: Sequence[tuple[int, str]]) -> list[str]:
+def _descriptions(lines: Lines, legend: Sequence[tuple[int, str]]) -> list[str]:
     return [f"{name} {y:.3f} at {x:g}" for series, name in legend for x, y in lines.get(series, ())]

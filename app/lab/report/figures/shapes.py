@@ -29,11 +29,11 @@ def nines_figure(analysis: Analysis) -> Figure:
         "Delay by nines",
         "All samples of the valid blocks, pooled: it describes, and proves nothing. Each step to the right is a tenth of what "
         "was beyond. A line ends where fewer than five notifications lie beyond it; the longest delay of all is in the summary.",
-        tuple(Drawing(clients(count), _nines(analysis, count)) for count in analysis.client_counts),
+        tuple(Drawing(clients(count), _nines_drawing(analysis, count)) for count in analysis.client_counts),
         Table(
             ("arm", "clients", *(f"{share} ms" for share, _ in NINES_SHOWN)),
             [
-                (arm_title(row.arm), str(row.clients), *_at(tail))
+                (arm_title(row.arm), str(row.clients), *_delays_at_nines(tail))
                 for row, tail in zip(analysis.summary, tails(analysis), strict=True)
             ],
         ),
@@ -47,7 +47,10 @@ def boxes_figure(analysis: Analysis) -> Figure:
         "Delay of each client",
         "All samples of the valid blocks, pooled. Box: the middle half; marker: median; line: from the lowest to the highest. "
         f"At most the first {clients(drawn)} of each arm are drawn.",
-        tuple(Drawing(clients(count), _boxes(analysis, count, drawn)) for count in analysis.client_counts),
+        tuple(
+            Drawing(clients(count), _boxes_drawing(analysis, count, drawn))
+            for count in analysis.client_counts
+        ),
         Table(
             (
                 "arm",
@@ -86,7 +89,7 @@ def places_figure(analysis: Analysis) -> Figure | None:
         "Who is written to first",
         "A notification to many clients is many writes, one after another. Line: median over the trials of the server's part "
         "(from sent to the client's write) at each place in that order.",
-        tuple(Drawing(clients(count), _places(analysis, count)) for count in counts),
+        tuple(Drawing(clients(count), _places_drawing(analysis, count)) for count in counts),
         Table(
             ("arm", "clients", "spread ms", "us per place", "same client first"),
             [
@@ -102,7 +105,7 @@ def places_figure(analysis: Analysis) -> Figure | None:
     )
 
 
-def _nines(analysis: Analysis, count: int) -> str:
+def _nines_drawing(analysis: Analysis, count: int) -> str:
     rows = rows_at(analysis, count)
     own = _by_series(analysis, count, tails(analysis))
     end = max((tail[-1].nines for tail in own.values() if tail), default=1.0)
@@ -140,12 +143,12 @@ def _nines(analysis: Analysis, count: int) -> str:
     return panel.svg(f"nines{count}", title=f"Delay by nines, {clients(count)}", description=described)
 
 
-def _at(tail: Sequence[Nine]) -> list[str]:
+def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
     found = {each.nines: each.delay_ms for each in tail}
     return [number(found.get(nine)) for _, nine in NINES_SHOWN]
 
 
-def _boxes(analysis: Analysis, count: int, drawn: int) -> str:
+def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
     rows = rows_at(analysis, count)
     shown = {series: own[:drawn] for series, own in _by_series(analysis, count, boxes(analysis)).items()}
     every: list[ClientBox] = [each for own in shown.values() for each in own]
@@ -177,7 +180,7 @@ def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[in
     }
 
 
-def _places(analysis: Analysis, count: int) -> str:
+def _places_drawing(analysis: Analysis, count: int) -> str:
     rows = rows_at(analysis, count)
     lines = {
         series: _by_place(found) for series, found in _by_series(analysis, count, places(analysis)).items()

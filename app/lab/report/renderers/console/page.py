@@ -30,9 +30,9 @@ class Page:
     console: Console
     translate: Translate
 
-    def say(self, text: str, *, style: str = "", whole: bool = False) -> None:
-        """Print a translated text. `whole` keeps it on one line of any length, so that a log can be searched for it."""
-        self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=whole)
+    def say(self, text: str, *, style: str = "", one_line: bool = False) -> None:
+        """Print a translated text. `one_line` keeps it on one line of any length, so that a log can be searched for it."""
+        self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=one_line)
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> None:
         """Print a table without a frame, so that 80 columns are enough. Columns in `texts` are aligned left."""

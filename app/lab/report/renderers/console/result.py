@@ -51,7 +51,7 @@ def print_result(analysis: Analysis, console: Console, *, language: str = LANGUA
     page.say("")
     for comparison in analysis.verdicts:
         verdict = sentence(comparison, noun=analysis.noun)
-        page.say(verdict, style="bold", whole=not console.is_terminal)
+        page.say(verdict, style="bold", one_line=not console.is_terminal)
     for once in once_sentences(analysis):
         page.say(once)
     _print_warnings(page, analysis)
