@@ -109,7 +109,7 @@ class Phones:
         self._missing = self._wait_for("trial_ready", self._time.now_us() + round(CONNECT_S_MAX * 1e6))
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """Run the idle window. Its trial is scheduled before it, so that phones can stop polling for both."""
+        """Run the idle window. The trial after it is scheduled first, so that phones stop polling before both."""
         if self._missing:
             return Finished(self._never_began(spec), (), ())  # The next trial's record has the probes.
         plan = self.plan

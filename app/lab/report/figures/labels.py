@@ -30,14 +30,14 @@ def side_by_side(ticks: Sequence[tuple[float, str]], *, rows: int) -> Iterator[t
     for place, (x, whole) in enumerate(ticks):
         row = place % used
         words = whole if rows == 1 else _cut(whole, used * gap - CHAR_PX)
-        middle, half = within(x, words), _wide_px(words) / 2
+        middle, half = label_x(x, words), _wide_px(words) / 2
         has_room = middle - half >= ends[row]
         if has_room:
             ends[row] = middle + half + CHAR_PX / 2
         yield x, row, words if has_room else ""
 
 
-def within(x: float, words: str) -> float:
+def label_x(x: float, words: str) -> float:
     """Return the x of a label's middle, moved so that the label stays on the drawing."""
     half = min(_wide_px(words) / 2, WIDTH_PX / 2)
     return min(max(x, half), WIDTH_PX - half)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from app.lab.report.figures.labels import LEFT_PX, WIDTH_PX, side_by_side, within
+from app.lab.report.figures.labels import LEFT_PX, WIDTH_PX, label_x, side_by_side
 
 HEIGHT_PX = 220
 RIGHT_PX = 12
@@ -196,7 +196,7 @@ class Panel:
         places = [(self._x_px(value), words) for value, words in _thinned(self.x.ticks()).items()]
         for x, row, words in side_by_side(places, rows=1 if self.x.label else 2):
             yield _line(x, bottom, x, bottom + 4, "axis")
-            yield _text(within(x, words), bottom + 16 + 15 * row, words, "middle")
+            yield _text(label_x(x, words), bottom + 16 + 15 * row, words, "middle")
         yield _text((left + right) / 2, self._full_height_px - 6, self.x.label, "middle")
         middle = (self.top_px + bottom) / 2
         if self.y.label:
