@@ -16,7 +16,7 @@ from app.cli.measuring import check_json_path
 from app.core.errors import Malformed, Unfit
 from app.core.wire import TRANSPORTS
 from app.lab.measure import host
-from app.lab.report.files import write_atomically
+from app.lab.report.atomic_files import write_atomically
 from app.server.fanout.batch_sender import Sender
 from app.settings import Settings
 from app.tools.bench import criteria, hold, plan, several, several_summary, summary

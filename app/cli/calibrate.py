@@ -13,7 +13,7 @@ from rich.console import Console
 from app.cli import measuring
 from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.measure import host
-from app.lab.report.files import write_atomically
+from app.lab.report.atomic_files import write_atomically
 from app.tools.calibrate import checks, show
 from app.tools.calibrate.case import Case, cases
 from app.tools.calibrate.progress import Progress

@@ -15,8 +15,9 @@ from app.cli import measuring
 from app.core.errors import Malformed
 from app.core.plan.scenario import LIVE_PROFILE
 from app.lab.analysis.comparable import objections
-from app.lab.report.compared import compared_json, print_compared
-from app.lab.report.files import write_atomically
+from app.lab.report.atomic_files import write_atomically
+from app.lab.report.data.comparison import compared_json
+from app.lab.report.renderers.console.comparison import print_compared
 
 EXIT_OK = 0
 EXIT_FAILURE = 1

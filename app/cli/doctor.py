@@ -15,7 +15,7 @@ from app.cli.base_url import is_base_url
 from app.cli.measuring import check_json_path
 from app.core.errors import Malformed
 from app.i18n import LANGUAGES, Words, terminal_language
-from app.lab.report.files import write_atomically
+from app.lab.report.atomic_files import write_atomically
 from app.tools.doctor import examine, port, service, show, steady_clock
 from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app import settings as settings_module
 from app.cli import measuring
-from app.lab.report.archive import export_folder, export_zip
+from app.lab.report.exchange.exporter import export_folder, export_zip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from app import settings as settings_module
-from app.lab.report.unpack import import_run
+from app.lab.report.exchange.importer import import_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,9 +21,10 @@ from app.core.errors import Malformed, SiarError, Unknown
 from app.core.plan.scenario import Plan
 from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.report.files import write_all, write_atomically
-from app.lab.report.result import result_text
-from app.lab.report.terminal import print_result
+from app.lab.report.atomic_files import write_atomically
+from app.lab.report.data.result import result_text
+from app.lab.report.files import write_all
+from app.lab.report.renderers.console.result import print_result
 from app.lab.run import server_process
 from app.lab.run.progress import for_stream
 from app.lab.run.runner import run_plan

@@ -20,16 +20,16 @@ from app.core.trial import RunRecord
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.live import live_rows
-from app.lab.report.contents import document_of
-from app.lab.report.display_text import print_display
-from app.lab.report.figure_files import WIDTH_MM, width_mm, write_figures
-from app.lab.report.files import write_atomically
-from app.lab.report.live_json import write_live
-from app.lab.report.renderings import FORMS, Order
-from app.lab.report.study_tables import print_published
-from app.lab.report.terminal import print_live, print_result
+from app.lab.report.atomic_files import write_atomically
+from app.lab.report.contents.sections import document_of
+from app.lab.report.data.live_json import write_live
+from app.lab.report.forms import FORMS, ReportRequest
+from app.lab.report.renderers.console.live import print_display, print_live
+from app.lab.report.renderers.console.published import print_published
+from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.figure_files import WIDTH_MM, width_mm, write_figures
+from app.lab.report.renderers.typeset import REQUIREMENTS, is_installed
 from app.lab.report.translation import in_language, translator
-from app.lab.report.typeset import REQUIREMENTS, is_installed
 from app.store.store import Store
 
 TEXT = "text"
@@ -89,7 +89,7 @@ def execute(arguments: argparse.Namespace) -> int:
             if arguments.figures is None or arguments.output is not None:
                 _give(_result_text(analysis, store, arguments), arguments.output)
             return 0
-    order = Order(analysis, arguments.language, figures)
+    order = ReportRequest(analysis, arguments.language, figures)
     for path in _written(formats, order, arguments.output):
         print(path, file=sys.stderr)
     return 0
@@ -152,7 +152,7 @@ def _is_for_folder(formats: Sequence[str], output: Path) -> bool:
     return len(formats) > 1 or output.is_dir()
 
 
-def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[Path]:
+def _written(formats: Sequence[str], order: ReportRequest, output: Path | None) -> list[Path]:
     """Write every form; the files that were written, none of them where it all went to standard output."""
     if output is None:
         if stream := FORMS[formats[0]].stream:

@@ -17,7 +17,7 @@ from app.cli import measuring
 from app.core.errors import StoreError
 from app.lab.analysis.clocks_again import check_clocks
 from app.lab.analysis.verdict import SAME_ARMS
-from app.lab.report.result import result_text
+from app.lab.report.data.result import result_text
 from app.store.archive.forget import removed_count
 from app.store.store import Store
 

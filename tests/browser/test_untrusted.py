@@ -11,8 +11,8 @@ import pytest
 from app.core.plan.scenario import Arm
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.core.wire import BODY_CHARS_MAX, TITLE_CHARS_MAX
-from app.lab.report.archive import export_zip
-from app.lab.report.unpack import import_run
+from app.lab.report.exchange.exporter import export_zip
+from app.lab.report.exchange.importer import import_run
 from tests.browser import hostile
 from tests.browser.cdp import Browser, Page
 from tests.browser.devices import DESK, PROJECTOR, SMALL, look_through, new_device, overflow_px

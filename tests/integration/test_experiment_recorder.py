@@ -134,10 +134,10 @@ def test_a_foreign_database_is_left_alone_and_waited_for(
     (folder / spool.FILE_NAME).write_bytes(line("b1"))
     intake = recorder.Intake(folder)
 
-    assert [intake.look(), intake.look(), intake.look()] == [False, False, False]
+    assert [intake.ingest(), intake.ingest(), intake.ingest()] == [False, False, False]
     assert path.read_bytes().startswith(b"This is no database")
     path.unlink()
-    assert intake.look()
+    assert intake.ingest()
     intake.close()
 
     said = capsys.readouterr().err.splitlines()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from app.core.errors import Conflict, StoreError
-from app.lab.report.archive import export_folder, export_zip
+from app.lab.report.exchange.exporter import export_folder, export_zip
 from app.store.store import Store
 from tests.unit.support_run import RunMaker, a_plan, store_run
 

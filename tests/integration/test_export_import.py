@@ -15,9 +15,9 @@ import pytest
 
 from app.cli import main as cli
 from app.core.errors import Conflict, StoreError, Unknown
-from app.lab.report.archive import columns, export_folder, export_zip, unit_of
-from app.lab.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
-from app.lab.report.unpack import import_run
+from app.lab.report.data.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
+from app.lab.report.exchange.exporter import columns, export_folder, export_zip, unit_of
+from app.lab.report.exchange.importer import import_run
 from tests.unit.support_run import RunMaker, a_plan, store_run
 
 SECRETS = ("hunter2", "192.168.7.9", "attic.example", "tok-abcdef", "somebody")

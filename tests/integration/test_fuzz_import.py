@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import SiarError
-from app.lab.report.archive import export_zip
-from app.lab.report.unpack import import_run
+from app.lab.report.exchange.exporter import export_zip
+from app.lab.report.exchange.importer import import_run
 from tests.support.fuzz import effort, json_values
 from tests.support.stored_run import store_run
 

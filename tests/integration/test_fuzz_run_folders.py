@@ -25,10 +25,10 @@ from rich.console import Console
 from app.cli.measuring import load
 from app.core.errors import SiarError
 from app.lab.analysis.clocks_again import check_clocks
-from app.lab.report.archive import export_zip
+from app.lab.report.exchange.exporter import export_zip
 from app.lab.report.files import write_all
-from app.lab.report.html import report_html
-from app.lab.report.terminal import print_result
+from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.html import report_html
 from app.server.factory import SiarApp, create_app
 from app.settings import Settings
 from app.store import schema

@@ -12,9 +12,9 @@ import pytest
 from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.report.html import report_html
-from app.lab.report.result import result_json
-from app.lab.report.svg import Axis, Panel
+from app.lab.report.data.result import result_json
+from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.renderers.html import report_html
 from app.lab.studies.published import FAULTS
 from tests.unit.support_run import RunMaker, a_plan
 

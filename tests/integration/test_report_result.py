@@ -18,11 +18,11 @@ from app.core.plan.scenario import Arm, Plan
 from app.core.trial import RunRecord, Severity, TrialRecord, TrialWarning
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.words import interval, number
-from app.lab.report.compared import print_compared
-from app.lab.report.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
+from app.lab.report.data.csv_files import DELIVERY_COLUMNS, TRIAL_COLUMNS
+from app.lab.report.data.result import result_json, result_text
 from app.lab.report.files import write_all
-from app.lab.report.result import result_json, result_text
-from app.lab.report.terminal import print_result
+from app.lab.report.renderers.console.comparison import print_compared
+from app.lab.report.renderers.console.result import print_result
 from tests.unit.support_run import RunMaker, a_plan
 
 TRIAL_KEYS = {

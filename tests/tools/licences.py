@@ -29,7 +29,7 @@ FILES = {
 
 LOCK = ROOT / "tests" / "js" / "package-lock.json"
 VENDOR = ROOT / "static" / "vendor"
-OTHERS = (ROOT / "app" / "lab" / "report" / "fonts",)
+OTHERS = (ROOT / "app" / "lab" / "report" / "renderers" / "fonts",)
 
 WORDS = {
     "sil open font license": "OFL-1.1",

@@ -40,7 +40,7 @@ from resource import RUSAGE_SELF, getrusage
 
 from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
-from app.lab.report.html import report_html
+from app.lab.report.renderers.html import report_html
 from app.store.store import Store
 from app.tools.bench.fit import exponent
 from tests.support.large_run import Size, ingest_run

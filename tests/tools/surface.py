@@ -18,7 +18,7 @@ from typing import Any
 
 from app.cli import main as cli
 from app.lab.analysis.analyse import analyse
-from app.lab.report.result import result_json
+from app.lab.report.data.result import result_json
 from app.server.factory import create_app
 from app.server.web.service.openapi import document
 from app.settings import Settings

@@ -17,7 +17,8 @@ from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparable import Weight, objections, setting_differences
 from app.lab.analysis.compare_runs import Change, across, regressions
 from app.lab.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
-from app.lab.report.compared import compared_json, print_compared
+from app.lab.report.data.comparison import compared_json
+from app.lab.report.renderers.console.comparison import print_compared
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)

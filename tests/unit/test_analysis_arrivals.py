@@ -17,8 +17,8 @@ from app.lab.analysis.descriptive import SECONDS_DELIVERIES_MAX, from_sent_ms_p5
 from app.lab.analysis.display import display_ms, display_rows
 from app.lab.analysis.positions import position_figures, slope_us
 from app.lab.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
-from app.lab.report.display_text import print_display
-from app.lab.report.further_tables import further_json
+from app.lab.report.data.result import descriptive_json
+from app.lab.report.renderers.console.live import print_display
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_delivery, a_plan, a_trial
 
 SLOW = replace(a_plan(client_counts=(1, 2), notifications=4, warmup=0), rate_hz=1.0)
@@ -345,4 +345,4 @@ def test_a_report_says_what_phones_took_to_paint_and_says_nothing_where_nobody_p
 
     assert (by_sse.display_ms_p50, by_sse.display_ms_p95) == (10.0, 40.0)
     assert (by_socketio.display_ms_p50, by_socketio.display_ms_p95) == (None, None)
-    assert further_json(by_sse)["display_ms_p50"] == 10.0
+    assert descriptive_json(by_sse)["display_ms_p50"] == 10.0

@@ -18,7 +18,7 @@ from app import clock
 from app.core.errors import Conflict, StoreError, Unknown
 from app.core.sentence import Sentence
 from app.i18n import LANGUAGES, REFUSAL, in_language
-from app.lab.report.unpack import FILE_BYTES_MAX
+from app.lab.report.exchange.importer import FILE_BYTES_MAX
 from app.store.archive import retention, sweep_process
 from app.store.archive.export import LINES_BYTES, TEXT_BYTES_MAX, Pseudonyms, export
 from app.store.archive.folders import folder_of, read_file, replace_file

@@ -16,8 +16,8 @@ from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.descriptive import FurtherRow, further
 from app.lab.measure.cpu import CpuSampler
 from app.lab.measure.cpu_seconds import cpu_seconds
-from app.lab.report.csv_files import write_trials
-from app.lab.report.result import result_json
+from app.lab.report.data.csv_files import write_trials
+from app.lab.report.data.result import result_json
 from app.store.store import Store
 from tests.support import records
 from tests.unit.support_run import CLIENT_CLOCK_US, RunMaker, a_plan, a_trial

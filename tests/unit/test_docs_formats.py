@@ -10,7 +10,7 @@ import pytest
 
 from app.core import wire
 from app.core.delivery import Lifecycle, Outcome, SampleState
-from app.lab.report import archive
+from app.lab.report.exchange import exporter
 from app.server.broker.redis import scripts as redis_scripts
 from app.server.broker.sqlite import journal_file
 from app.server.web.devices import deliveries
@@ -96,11 +96,13 @@ def test_marks_of_files_and_keys_are_those_of_the_code() -> None:
 
 def test_every_key_of_a_manifest_is_described() -> None:
     part = text_of("formats").split("### An export")[1].split("\n## ")[0]
-    source = (ROOT / "app/lab/report/archive.py").read_text(encoding="utf-8").split("def _manifest(")[1]
+    source = (
+        (ROOT / "app/lab/report/exchange/exporter.py").read_text(encoding="utf-8").split("def _manifest(")[1]
+    )
     keys = re.findall(r'^        "(\w+)":', source.split("\ndef ")[0], re.MULTILINE)
 
     assert keys[0] == "schema"
-    assert f"| `schema` | {archive.SCHEMA} |" in part
+    assert f"| `schema` | {exporter.SCHEMA} |" in part
     assert set(keys) <= words_of(part) | {"files"}
 
 

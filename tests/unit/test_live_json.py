@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.lab.report.live_json import write_live
+from app.lab.report.data.live_json import write_live
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.descriptive import further
 from app.lab.analysis.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
-from app.lab.report.further_tables import further_json
+from app.lab.report.data.result import descriptive_json
 from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
 
@@ -116,7 +116,7 @@ def test_a_report_says_the_figure_with_its_interval_and_so_does_json() -> None:
 
     row = further(analyse(RunMaker(plan, alter=grown).run()))[0]
 
-    values = further_json(row)
+    values = descriptive_json(row)
     assert values["memory"]["low_kib"] < values["memory_kib_per_connection"] < values["memory"]["high_kib"]
     assert row.memory.words.startswith("12.") or row.memory.words.startswith("11.")
     assert "[" in row.memory.words

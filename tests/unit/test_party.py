@@ -72,10 +72,10 @@ def test_one_that_is_heard_of_again_is_back() -> None:
         list(found.note_trial([0, 1], [1]))
 
     asking_but_hidden = row(2, visible=False, last_seen_us=NOW_US)
-    assert list(found.look(room(row(1), row(2)))) == []
-    assert list(found.look(room(row(1), asking_but_hidden))) == []
+    assert list(found.update(room(row(1), row(2)))) == []
+    assert list(found.update(room(row(1), asking_but_hidden))) == []
     assert found.present == [0]
-    (said,) = found.look(room(row(1), row(2, last_seen_us=NOW_US - 500_000)))
+    (said,) = found.update(room(row(1), row(2, last_seen_us=NOW_US - 500_000)))
 
     assert "is back" in said
     assert found.present == [0, 1]
@@ -85,11 +85,11 @@ def test_one_that_left_or_was_removed_is_out_until_it_joins_again() -> None:
     found = party(1, 2, 3)
     gone = room(row(1), row(2, left=True, last_seen_us=NOW_US), row(3, removed=True, last_seen_us=NOW_US))
 
-    assert len(list(found.look(gone))) == 2
-    assert list(found.look(gone)) == []
+    assert len(list(found.update(gone))) == 2
+    assert list(found.update(gone)) == []
     assert (found.present, found.is_out(gone, 1), found.is_out(gone, 0)) == ([0], True, False)
 
-    list(found.look(room(row(1), row(2, last_seen_us=NOW_US))))
+    list(found.update(room(row(1), row(2, last_seen_us=NOW_US))))
     assert found.present == [0, 1]
 
 

@@ -11,7 +11,7 @@ from app.core.delivery import Delivery, Lifecycle, Outcome, SampleState
 from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Arm
 from app.lab.run.matching import Expected
-from app.lab.run.phone_deliveries import Sample, conducts_of, phone_deliveries
+from app.lab.run.phone_deliveries import Sample, lifecycle_reports_of, phone_deliveries
 
 SSE = Arm("sse", "sse")
 POLLING = Arm("polling first", "socketio", {"polling": True})
@@ -103,7 +103,7 @@ def test_the_last_word_of_a_phone_counts_and_a_stranger_s_does_not() -> None:
     def batch(device: str, **said: Any) -> dict[str, Any]:
         return {"device": device, "conduct": json.dumps(said) if said else None}
 
-    found = conducts_of(
+    found = lifecycle_reports_of(
         [
             batch("d-1", frozen_ms=10, received_count=3),
             batch("d-1"),

@@ -16,10 +16,10 @@ from app.lab.analysis.analyse import analyse
 from app.lab.analysis.bands import Bands
 from app.lab.analysis.validity import check_trial
 from app.lab.analysis.verdict import run_verdict
-from app.lab.report.html import report_html
-from app.lab.report.phone_results import phone_result, write_participants
+from app.lab.report.contents.result_tables import phones_table
+from app.lab.report.data.phone_results import phone_result, write_participants
+from app.lab.report.renderers.html import report_html
 from app.lab.report.statements import headline
-from app.lab.report.tables import phones_table
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=0, environment="lan")

@@ -24,8 +24,8 @@ class KnownTime(ServerTime):
 def phones_of_which_one_is_missing() -> Phones:
     """As `connect` leaves them when a phone did not get ready; the store is not reached."""
     server = Server("http://127.0.0.1:1", admin_token="t", clock_port=None, version={})
-    party = ParticipantPool([Phone(0, "d-1", "", None)], seed=1)
-    found = Phones("run-1", classroom_plan(1, seed=1), server, party, store=None, note=print)  # type: ignore[arg-type]
+    pool = ParticipantPool([Phone(0, "d-1", "", None)], seed=1)
+    found = Phones("run-1", classroom_plan(1, seed=1), server, pool, store=None, note=print)  # type: ignore[arg-type]
     found._time = KnownTime(server.url)
     found._chosen = found._missing = (0,)
     found._probes = PROBES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.lab.report.redaction import Redactor
+from app.lab.report.exchange.redaction import Redactor
 
 
 @pytest.mark.parametrize(

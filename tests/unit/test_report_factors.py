@@ -6,14 +6,9 @@ from functools import cache
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.report.factor_effects import (
-    effects_table,
-    factor_figure,
-    factor_tables,
-    factors_json,
-    share_table,
-)
-from app.lab.report.html import report_html
+from app.lab.report.data.result import factors_json
+from app.lab.report.figures.factors import effects_table, factor_figure, factor_tables, share_table
+from app.lab.report.renderers.html import report_html
 from tests.unit.support_run import RunMaker, a_plan
 
 FOUR = tuple(Arm(f"{t}-{f}", t, {"fanout": f}) for t in ("sse", "socketio") for f in ("direct", "stock"))

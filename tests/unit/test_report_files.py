@@ -9,7 +9,7 @@ from typing import TextIO
 import pytest
 
 from app.core.errors import StoreError
-from app.lab.report.files import write_atomically
+from app.lab.report.atomic_files import write_atomically
 
 
 def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:

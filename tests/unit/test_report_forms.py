@@ -17,17 +17,16 @@ from app.core.errors import Malformed, Unfit
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.sentences import sentence
-from app.lab.report import parquet
-from app.lab.report.contents import document_of
-from app.lab.report.csv_files import write_deliveries
-from app.lab.report.document import figures_of
-from app.lab.report.drawings import FACE, standalone
-from app.lab.report.figure import drawing_name
-from app.lab.report.figure_files import width_mm, write_figures
-from app.lab.report.html import report_html
-from app.lab.report.markdown import report_markdown
-from app.lab.report.pdf import report_pdf
-from app.lab.report.renderings import FORMS
+from app.lab.report.contents.sections import document_of
+from app.lab.report.data import parquet
+from app.lab.report.data.csv_files import write_deliveries
+from app.lab.report.document import drawing_name, figures_of
+from app.lab.report.forms import FORMS
+from app.lab.report.renderers.figure_files import width_mm, write_figures
+from app.lab.report.renderers.html import report_html
+from app.lab.report.renderers.markdown import report_markdown
+from app.lab.report.renderers.pdf import report_pdf
+from app.lab.report.renderers.standalone import FACE, standalone
 from tests.components import require_library
 from tests.unit.support_run import RunMaker, a_plan
 

@@ -15,9 +15,10 @@ from app.lab.analysis.characteristics import FIGURES, Characteristic, of
 from app.lab.analysis.comparison import Verdict
 from app.lab.analysis.descriptive import further
 from app.lab.analysis.within_trial_ci import within_trials
-from app.lab.report.further_tables import characteristic_tables, methods_table, study_table
-from app.lab.report.html import report_html
-from app.lab.report.result import result_json
+from app.lab.report.contents.alternative_tables import methods_table, study_table
+from app.lab.report.contents.descriptive_tables import characteristic_tables
+from app.lab.report.data.result import result_json
+from app.lab.report.renderers.html import report_html
 from tests.unit.support_run import RunMaker, a_plan
 
 

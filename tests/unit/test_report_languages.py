@@ -20,11 +20,12 @@ from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.live import LiveRow
 from app.lab.analysis.validity import OWN_CODES
-from app.lab.report.contents import document_of
+from app.lab.report.contents.sections import document_of
+from app.lab.report.data.result import result_text
 from app.lab.report.document import Findings
-from app.lab.report.html import html_of
-from app.lab.report.result import result_text
-from app.lab.report.terminal import live_cells, print_result
+from app.lab.report.renderers.console.live import live_cells
+from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.html import html_of
 from app.lab.report.translation import in_language, known, texts_of, translator
 from tests.support.recorded import recorded
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan

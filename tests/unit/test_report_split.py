@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.report.csv_files import write_deliveries, write_trials
-from app.lab.report.html import report_html
-from app.lab.report.result import result_json
-from app.lab.report.terminal import print_result
+from app.lab.report.data.csv_files import write_deliveries, write_trials
+from app.lab.report.data.result import result_json
+from app.lab.report.renderers.console.result import print_result
+from app.lab.report.renderers.html import report_html
 from tests.support.recorded import recorded
 from tests.unit.support_run import RunMaker, a_plan
 

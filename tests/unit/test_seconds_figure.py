@@ -10,9 +10,9 @@ from app.core.timeline import CpuSecond, TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.seconds import seconds
-from app.lab.report.contents import document_of
+from app.lab.report.contents.sections import document_of
 from app.lab.report.document import figures_of
-from app.lab.report.seconds_figure import seconds_figure
+from app.lab.report.figures.seconds import seconds_figure
 from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan
 

@@ -15,10 +15,10 @@ from app.core.timeline import TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.descriptive import further
-from app.lab.report.contents import document_of
-from app.lab.report.markdown import markdown_of
-from app.lab.report.result import result_json
-from app.lab.report.study_tables import print_published
+from app.lab.report.contents.sections import document_of
+from app.lab.report.data.result import result_json
+from app.lab.report.renderers.console.published import print_published
+from app.lab.report.renderers.markdown import markdown_of
 from app.lab.studies.published import studies
 from app.lab.studies.registry import studies_beside
 from app.lab.studies.row import BesideRow, StudyBeside

@@ -9,8 +9,8 @@ import pytest
 
 from app.core.trial import RunRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.report.csv_files import WRITERS
-from app.lab.report.text_cells import text_cell
+from app.lab.report.data.cells import text_cell
+from app.lab.report.data.csv_files import WRITERS
 from tests.support import records
 
 

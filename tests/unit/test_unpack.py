@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import StoreError
-from app.lab.report.unpack import import_run
+from app.lab.report.exchange.importer import import_run
 from tests.unit.support_run import RunMaker, a_plan, store_run
 
 LARGE_BYTES = 64 * 1024 * 1024

@@ -1,31 +1,61 @@
-"""What a report says, in order, and nothing of how it looks: HTML, Markdown and PDF walk these blocks.
+"""The document model of a report: blocks in order, without layout; HTML, Markdown and PDF renderers walk them.
 
     Document -- Section -- Block: Heading, Paragraph, Findings, Cautions, Listing, Numbers, Drawn, Folded
 
-Words are English here, as in `result.json`; `translation.py` gives the same document in another language. Between
-backticks stands what is typed or looked up: renderers set it in a fixed-width face.
+Texts are English, as in `result.json`; `translation.py` makes the same document in another language. Backticks enclose what
+a reader types or looks up: renderers set it in a fixed-width face.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.lab.report.figure import Figure
-from app.lab.report.tables import Table
+_NAME = re.compile(r'aria-labelledby="([a-z0-9-]+)-t ')
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of texts: headings, and rows of the same length."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: frozenset[int] = frozenset({0})
+    """Indices of columns that hold words instead of figures."""
+    verbatim: bool = False
+    """True when cells are shown as they were recorded, and so are not translated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One panel of a figure: a heading and its SVG."""
+
+    heading: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: drawings, a caption that says what the numbers include, and a table of the numbers."""
+
+    title: str
+    caption: str
+    drawings: tuple[Drawing, ...]
+    table: Table
 
 
 class Kind(StrEnum):
-    """What a paragraph is for."""
+    """The purpose of a paragraph."""
 
     PLAIN = "plain"
     CAPTION = "caption"
-    """Small, below what it explains."""
+    """Small text below the block that it explains."""
     LABEL = "label"
-    """To be seen: what this run is."""
+    """Highlighted: what kind of run this is."""
     WARNING = "warning"
-    """To be seen: what it is not."""
+    """Highlighted: a limit of this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +68,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Of what follows within a section."""
+    """A heading within a section."""
 
     text: str
 
@@ -49,7 +79,7 @@ class Finding:
 
     text: str
     decided: bool
-    """Whether a difference or an equivalence was found."""
+    """True when a difference or an equivalence was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +88,7 @@ class Findings:
 
     items: tuple[Finding, ...]
     main: bool = False
-    """Whether these are the run's answer."""
+    """True when these are the run's main result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +98,12 @@ class Caution:
     seen: str
     advice: str
     void: bool
+    """True when the warning makes trials invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cautions:
-    """All warnings, voiding ones first."""
+    """All warnings, those that invalidate trials first."""
 
     items: tuple[Caution, ...]
 
@@ -86,28 +117,28 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A table; `title` is for who cannot see it."""
+    """A table with its title, which is for screen readers unless `titled` is set."""
 
     title: str
     table: Table
     titled: bool = False
-    """Whether its title is to be seen: where several tables stand below one heading."""
+    """True when the title is shown, because several tables follow one heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure with its numbers."""
+    """A figure in a document."""
 
     figure: Figure
     number: int | None = None
-    """Place in a counted series, from 1."""
+    """Number within a counted series, from 1."""
     settings: str = ""
-    """What the run was, in a line, so that the figure can be read alone."""
+    """One line on the run's settings, so that the figure can be read alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What only some readers want: a page hides it behind its summary, paper shows it."""
+    """Blocks for some readers only: a page folds them under their summary, paper shows them."""
 
     summary: str
     blocks: tuple[Block, ...]
@@ -121,7 +152,7 @@ class Section:
     """One of the report's parts."""
 
     name: str
-    """In links, never translated."""
+    """Identifier in links, never translated."""
     title: str
     blocks: tuple[Block, ...]
 
@@ -139,7 +170,7 @@ class Document:
 
 
 def drawn_in(blocks: Sequence[Block]) -> Iterator[Drawn]:
-    """The figures among the blocks, folded ones too, in order."""
+    """Yield the figures among the blocks in order, those in folded blocks included."""
     for each in blocks:
         if isinstance(each, Drawn):
             yield each
@@ -148,5 +179,13 @@ def drawn_in(blocks: Sequence[Block]) -> Iterator[Drawn]:
 
 
 def figures_of(document: Document) -> list[Drawn]:
-    """Every figure of a document, in order."""
+    """Return every figure of a document, in order."""
     return [each for section in document.sections for each in drawn_in(section.blocks)]
+
+
+def drawing_name(drawing: Drawing) -> str:
+    """Return the name under which the panel was drawn; it is unique in a report, and fit for a file name."""
+    found = _NAME.search(drawing.svg)
+    if found is None:
+        raise ValueError("a drawing without a name was not drawn by a panel")
+    return found[1]

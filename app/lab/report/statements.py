@@ -1,18 +1,19 @@
-"""What is said of a run in the same words wherever it is shown: what became of it, who received, a verdict, a warning."""
+"""Statements on a run and on a comparison of runs, in the same words in every form of report."""
 
 from __future__ import annotations
 
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis, WarningGroup
+from app.lab.analysis.compare_runs import AcrossRow, Change
 from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.words import arm_title, count_of, listing
+from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
 
 TRIALS_NAMED_MAX = 8
 """More indexes of trials than this do not help on a terminal; `result.json` has them all."""
 
 
 def headline(analysis: Analysis) -> str:
-    """What became of every notification, void trials included."""
+    """Return one sentence on the outcome of all trials and deliveries, invalid trials included."""
     totals, run = analysis.totals, analysis.run
     state = "complete" if run.complete else "INCOMPLETE"
     lost = f"{totals.lost} lost" + (
@@ -20,14 +21,14 @@ def headline(analysis: Analysis) -> str:
     )
     void = f", {totals.void} of them void" if totals.void else ""
     return (
-        f"Run {run.id} ({state}, {who(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
+        f"Run {run.id} ({state}, {receivers(analysis)}): {count_of(totals.trials, 'trial')}{void}; "
         f"{totals.delivered} of {totals.expected} delivered, {lost}, "
         f"{totals.duplicates} duplicates, {totals.out_of_order} out of order."
     )
 
 
-def who(analysis: Analysis) -> str:
-    """What received: phones with their number, or clients."""
+def receivers(analysis: Analysis) -> str:
+    """Return what kind of clients received, with the number of phones."""
     kind = "simulated" if analysis.run.simulated else "real"
     if not analysis.phones:
         return f"{kind} clients"
@@ -36,18 +37,18 @@ def who(analysis: Analysis) -> str:
 
 
 def pair_title(comparison: Comparison) -> str:
-    """Which arms are compared, and how."""
+    """Return the title of a comparison of two arms."""
     return f"{arm_title(comparison.b)} minus {arm_title(comparison.a)}, paired by block"
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """The verdict's code with the arm's name in it."""
+    """Return the verdict in few words, with the arm's name where one is lower."""
     lower = {Verdict.LOWER_A: comparison.a, Verdict.LOWER_B: comparison.b}.get(comparison.verdict)
     return f"{arm_title(lower)} lower" if lower else comparison.verdict.value
 
 
 def warning_lines(group: WarningGroup) -> tuple[str, str]:
-    """A group of warnings in two lines: what was seen and where, and what to do."""
+    """Return two lines on a group of warnings: what was seen and in which trials, and what to do."""
     word = "VOID" if group.severity is Severity.VOID else "note"
     named = [str(trial) for trial in group.trials[:TRIALS_NAMED_MAX]]
     rest = len(group.trials) - len(named)
@@ -55,3 +56,27 @@ def warning_lines(group: WarningGroup) -> tuple[str, str]:
     if len(group.trials) == 1:
         return f"{word} {group.code} (trial {where}): {group.text}", group.advice
     return f"{word} {group.code} (trials {where}), as in {named[0]}: {group.text}", group.advice
+
+
+def subject(row: AcrossRow) -> str:
+    """Return the subject of a row: an arm (`SSE`), or a difference of arms (`Socket.IO - SSE`)."""
+    return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
+
+
+def change_word(row: AcrossRow) -> str:
+    """Return the change in one word. Differences between arms are "higher" or "lower", because "worse" means nothing for them."""
+    if row.less is None or row.change is Change.UNDECIDED:
+        return row.change.value
+    return "higher" if row.change is Change.WORSE else "lower"
+
+
+def change_sentence(row: AcrossRow) -> str:
+    """Return a sentence on a row's change, based on its intervals only."""
+    words = METRIC_WORDS[row.metric]
+    change = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}[row.change]
+    share = f" ({100 * row.estimate / row.base_median:+.0f} %)" if row.base_median > 0 else ""
+    same = f"; equivalent within ±{number(row.margin)} {words.unit}" if row.equivalent else ""
+    return (
+        f"{words.short} of {subject(row)} at {count_of(row.clients, 'client')} {change} by {number(row.estimate)} {words.unit}"
+        f"{share} {interval(row.interval.low, row.interval.high)} in {row.run}{same}"
+    )

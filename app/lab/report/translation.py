@@ -1,16 +1,16 @@
-"""A report in another language: each sentence is known by its English pattern, and said again with the same figures.
+"""Translation of a report: each English text is matched to a pattern of the catalogue and written again in another language.
 
-The model speaks English, as `result.json` does, and warnings come from the store as they were written on the day of the
-run. So sentences are not made twice; they are recognised:
+Texts of the analysis are English, as in `result.json`, and warnings were stored in English when the run was made. So texts
+are not composed once per language; they are recognised:
 
-    "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients"                          what the model says
+    "SSE faster by 0.120 ms [0.050, 0.210] at 6 clients"                          text of the analysis
     "{arm} faster by {n} ms {i} at {where}"       catalogue `en`, compiled to a pattern
     "{arm} lebih cepat {n} ms {i} pada {where}"   catalogue `id`, the same key
     "SSE lebih cepat 0,120 ms [0,050; 0,210] pada 6 klien"
 
-What stands in a place is translated in its turn, so that sentences within sentences need no pattern of their own. The name
-of a place says what may stand in it (`PLACES`). A text that no pattern knows stays as it is: nothing is ever lost, and a
-test names the texts that a report says and a catalogue lacks.
+The content of a placeholder is translated recursively, so that nested sentences need no pattern of their own. The name of
+a placeholder says what it may match (`PLACES`). A text that no pattern matches stays as it is. A test lists the texts of a
+report that the catalogue lacks.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from typing import Any
 from xml.sax.saxutils import escape, unescape
 
 from app.i18n import LANGUAGES, catalogue
-from app.lab.report.document import Document, Kind, Section
-from app.lab.report.figure import Drawing
-from app.lab.report.tables import Table
+from app.lab.report.document import Document, Drawing, Kind, Section, Table
 
 PART = "report"
 
@@ -34,16 +32,17 @@ PLACES = {
     "i": re.compile(r"\[[^\]]*\]|-"),
     "ns": re.compile(r"\d+(?:, \d+)*(?: and \d+)?"),
 }
-"""A number, an interval, or whole numbers joined by commas and "and"; any other name: anything. Digits may follow the name."""
+"""Pattern of a placeholder by its name: a number, an interval, or whole numbers joined by commas and "and". Any other
+placeholder matches any text. Digits may follow the name."""
 
 BROKEN_BY = {"arm": re.compile(r"[;:()]")}
-"""What stands in no arm's name."""
+"""Characters that a placeholder never matches, by its name: an arm's name has none of these."""
 
 TEXT_CHARS_MAX = 8000
-"""Ten times the longest text of the catalogue. Warnings come with runs of strangers: what is longer stays as it is."""
+"""Longest text that is translated: ten times the longest of the catalogue. Imported runs may have longer warnings."""
 
 DEPTH_MAX = 12
-"""So deep do texts stand in the places of others; beyond, they stay as they are. A report's own need half of it."""
+"""Deepest nesting of texts in placeholders that is translated; a report's own texts need half of it."""
 
 _JOINED = ("list", "ns")
 
@@ -53,7 +52,7 @@ NAMES = frozenset(
         *("path", "paths", "reason", "factor", "from", "to"),
     }
 )
-"""Places for what was named by somebody, and stays as it is where the catalogue does not know it."""
+"""Placeholders for names, which stay as they are where the catalogue lacks them."""
 
 _PLACE = re.compile(r"\{([a-z_]+)(\d*)\}")
 _NUMBER = re.compile(r"(?:< )?[-+±]?\d+\.\d+(?: \*)?")
@@ -66,32 +65,32 @@ Translate = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One text of the catalogue with places."""
+    """One text of the catalogue that has placeholders."""
 
     key: str
     literals: tuple[str, ...]
-    """What stands before, between and behind its places; most texts are told apart by the first."""
+    """Texts before, between and after the placeholders; the first one tells most patterns apart."""
     places: tuple[str, ...]
-    """Their names, with digits."""
+    """Names of the placeholders, with digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The English catalogue, ready to recognise."""
+    """The English catalogue, prepared for matching."""
 
     whole: dict[str, str]
-    """Key by text, of those without places."""
+    """Key by text, for texts without placeholders."""
     with_places: tuple[Pattern, ...]
-    """Those that say most themselves first."""
+    """Texts with placeholders, those with the longest literals first."""
 
 
 def translator(language: str) -> Translate:
-    """What gives an English text of a report in a language; English stays as it is."""
-    return _as_it_is if language == LANGUAGES[0] else _Translator(language)
+    """Return a function that translates an English text of a report; for English it returns the text unchanged."""
+    return _unchanged if language == LANGUAGES[0] else _Translator(language)
 
 
 def in_language(document: Document, language: str) -> Document:
-    """The same document with every word and figure as that language writes it."""
+    """Return the document with every word and figure as the language writes it."""
     if language == document.language:
         return document
     found: Document = _mapped(document, translator(language))
@@ -99,7 +98,7 @@ def in_language(document: Document, language: str) -> Document:
 
 
 def texts_of(document: Document) -> list[str]:
-    """Every text of a document that a translation would have to say, each once, in order."""
+    """Return every text of a document that has to be translated, each once, in order."""
     found: dict[str, None] = {}
 
     def note(text: str) -> str:
@@ -111,7 +110,7 @@ def texts_of(document: Document) -> list[str]:
 
 
 def known(text: str) -> bool:
-    """Whether a text is in the catalogue with all that stands in it, or is made of such, or has no word to translate."""
+    """Tell whether a text can be translated completely: it is in the catalogue, consists of such texts, or has no words."""
     if not _WORD.search(text):
         return True
     if recognised := _recognised(text):
@@ -121,7 +120,7 @@ def known(text: str) -> bool:
 
 
 class _Translator:
-    """Callable, so that renderers take it like the English one."""
+    """Translates English texts into one language, with a cache."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -146,10 +145,11 @@ class _Translator:
         if recognised is None:
             return "; ".join(map(self, text.split("; "))) if "; " in text else text
         key, places = recognised
-        said = {name: self._in_place(name, value) for name, value in places.items()}
-        return catalogue(self.language, PART)[key].format(**said)
+        translated = {name: self._placeholder(name, value) for name, value in places.items()}
+        return catalogue(self.language, PART)[key].format(**translated)
 
-    def _in_place(self, name: str, value: str) -> str:
+    def _placeholder(self, name: str, value: str) -> str:
+        """Translate the content of a placeholder; lists item by item."""
         if name.rstrip("0123456789") not in _JOINED:
             return self(value)
         words = catalogue(self.language, PART)
@@ -159,13 +159,13 @@ class _Translator:
         return words["list.and"].format(first=joined, last=self(last)) if items else self(last)
 
 
-def _as_it_is(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
 @lru_cache(maxsize=4096)
 def _recognised(text: str) -> tuple[str, dict[str, str]] | None:
-    """The key of the text's pattern and what stands in its places."""
+    """Return the key of the pattern that matches the text and the contents of its placeholders; `None` without a match."""
     patterns = _patterns()
     if key := patterns.whole.get(text):
         return key, {}
@@ -193,19 +193,19 @@ def _pattern(key: str, text: str) -> Pattern:
 
 
 class _Match:
-    """One pattern laid on one text: places as short as can be, the first ones first, as a regular expression would.
+    """The match of one pattern with one text: placeholders as short as possible, from left to right, like `(.+?)`.
 
-    Such an expression with five places of anything tries all ways to cut a text: a minute for 3 kB from a stranger. Here
-    it is remembered from where a place has led nowhere, so that each stretch of the text is tried once per place.
+    A regular expression with five such groups backtracks over all divisions of a text: a minute for 3 kB of hostile input.
+    This class remembers positions from which a placeholder could not match, so that each is tried once per placeholder.
     """
 
     def __init__(self, pattern: Pattern, text: str) -> None:
         self._pattern, self._text = pattern, text
         self._hopeless: dict[int, tuple[int, int]] = {}
-        """By place: it cannot begin from here to there."""
+        """Ranges of positions by placeholder, from which it and the rest of the pattern cannot match."""
 
     def places(self) -> dict[str, str] | None:
-        """What stands in each place; `None`: this is another text."""
+        """Return the content of each placeholder; `None` when the pattern does not match."""
         literals, text = self._pattern.literals, self._text
         if not text.startswith(literals[0]) or not text.endswith(literals[-1]):
             return None
@@ -215,21 +215,21 @@ class _Match:
         return {name: text[a:b] for name, (a, b) in zip(self._pattern.places, spans, strict=True)}
 
     def _rest(self, place: int, start: int) -> list[tuple[int, int]] | None:
-        """Where this place and all behind it are, if it begins here."""
+        """Return the spans of this placeholder and all after it, if it begins here; `None` without a match."""
         if place == len(self._pattern.places):
             return []
         first, until = self._hopeless.get(place, (0, 0))
         if first <= start < until:
             return None
         for end in self._ends(place, start):
-            behind = self._rest(place + 1, end + len(self._pattern.literals[place + 1]))
-            if behind is not None:
-                return [(start, end), *behind]
+            following = self._rest(place + 1, end + len(self._pattern.literals[place + 1]))
+            if following is not None:
+                return [(start, end), *following]
         self._hopeless[place] = start, self._reach(place, start)
         return None
 
     def _ends(self, place: int, start: int) -> Iterator[int]:
-        """Where it may end, with the next literal behind it."""
+        """Yield the positions where the placeholder may end, each followed by the next literal."""
         text, literal = self._text, self._pattern.literals[place + 1]
         form, reach = PLACES.get(self._kind(place)), self._reach(place, start)
         if form is not None:
@@ -249,7 +249,7 @@ class _Match:
                 yield end
 
     def _reach(self, place: int, start: int) -> int:
-        """How far it may go at most; one that has a form is tried from each beginning."""
+        """Return up to where the placeholder may extend; one that has a pattern of its own is tried from each position."""
         kind = self._kind(place)
         if kind in PLACES:
             return start + 1
@@ -261,7 +261,7 @@ class _Match:
 
 
 def _each(text: str, literal: str, start: int) -> Iterator[int]:
-    """Where a literal stands in a text, from a position on."""
+    """Yield the positions of a literal in a text, from `start` on."""
     at = text.find(literal, start)
     while at >= 0:
         yield at
@@ -269,7 +269,7 @@ def _each(text: str, literal: str, start: int) -> Iterator[int]:
 
 
 def _mapped(value: Any, say: Translate) -> Any:
-    """A document, or a part of one, with every word translated; names, measured words and drawn lines stay."""
+    """Return a document or a part of one with every text translated; names, verbatim tables and drawn lines stay."""
     if isinstance(value, Kind):
         return value
     if isinstance(value, str):
@@ -283,13 +283,15 @@ def _mapped(value: Any, say: Translate) -> Any:
         return replace(value, headings=_mapped(value.headings, say), rows=rows)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    kept = {"name"} if isinstance(value, Section) else {"language"}
+    untranslated = {"name"} if isinstance(value, Section) else {"language"}
     changed = {
-        each.name: _mapped(getattr(value, each.name), say) for each in fields(value) if each.name not in kept
+        each.name: _mapped(getattr(value, each.name), say)
+        for each in fields(value)
+        if each.name not in untranslated
     }
     return replace(value, **changed)
 
 
 def _drawing(svg: str, say: Translate) -> str:
-    """The words of a drawing, its lines untouched."""
+    """Return the SVG with its texts translated and everything else unchanged."""
     return _WORDS_IN_SVG.sub(lambda found: found[1] + escape(say(unescape(found[2]))), svg)

@@ -1,4 +1,4 @@
-"""What the runner asks of a server over HTTP, with the operator's token."""
+"""HTTP requests of the runner to a server, with the operator's token."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _ERRORS: Mapping[int, type[SiarError]] = {400: Malformed, 404: Unknown, 409: Con
 
 
 NULL: Final = object()
-"""As a body: JSON's null, where Python's `None` means that there is no body."""
+"""Request body for JSON's null; Python's `None` means that there is no body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that is ready, whoever started it."""
+    """A server that is ready for requests."""
 
     url: str
     """Base URL, without a slash at the end."""
     admin_token: str = field(repr=False)
     clock_port: int | None
-    """Port of the clock channel, on the same host; `None`: there is none, and `GET /api/clock` stands in."""
+    """Port of the clock channel on the same host; without one (`None`), `GET /api/clock` is used instead."""
     version: Mapping[str, Any]
-    """What `GET /version` answered."""
+    """Response of `GET /version`."""
     pid: int | None = None
-    """Root of its process tree, when it runs on this machine: without it no CPU is measured."""
+    """Root of its process tree when it runs on this machine. Without it CPU is not measured."""
 
     @property
     def host(self) -> str:
@@ -46,26 +46,26 @@ class Server:
 
     @property
     def clock_channel(self) -> str:
-        """How the time is asked for: `"websocket"`, or `"http"` where there is no channel of its own."""
+        """Kind of the clock channel: `"websocket"`, or `"http"` where the server has no clock port."""
         return "http" if self.clock_port is None else "websocket"
 
 
 def ask(
     method: str, url: str, *, token: str | None = None, body: object = None, timeout_s: float = 10.0
 ) -> tuple[int, Any]:
-    """One request on a connection of its own: status and decoded JSON (`None` where the answer is none).
+    """Send one request on a new connection; return the status and the decoded JSON, `None` for other content.
 
-    Raises `OSError` (of which requests' own errors are a kind) when there is no answer.
+    Raises `OSError`, the base class of requests' errors, when there is no response.
     """
     headers = {"User-Agent": USER_AGENT, "Accept": "application/json", "Connection": "close"}
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     with requests.Session() as session:
-        session.trust_env = False  # a proxy of the user's is not for a server that is measured
-        # trust_env would have looked at it too.
+        session.trust_env = False  # the user's proxy must not be between runner and measured server
+        # `trust_env` would also have read this variable.
         session.verify = os.environ.get("SSL_CERT_FILE") or True
         if url.startswith("https:") and is_loopback(urlsplit(url).hostname or ""):
-            # Nobody is in between, and a certificate that the user brought seldom names a machine's inside.
+            # On loopback there is no attacker in between, and the user's certificate seldom names localhost.
             session.verify = False
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         if body is not None:
@@ -85,7 +85,7 @@ def ask(
 
 
 def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server:
-    """The server at `url`, by its own word. Raises `Unfit` in a sentence when there is none."""
+    """Return the server at `url` as it describes itself. Raises `Unfit` when there is no Siar server."""
     base = url.rstrip("/")
     try:
         status, version = ask("GET", f"{base}/version")
@@ -98,7 +98,7 @@ def find_server(url: str, *, admin_token: str, pid: int | None = None) -> Server
 
 @dataclass(frozen=True, slots=True)
 class TrialOnServer:
-    """A trial as the server began it; server time base."""
+    """Times of a trial that the server has scheduled, in its time base."""
 
     first_due_us: int
     last_due_us: int
@@ -106,30 +106,30 @@ class TrialOnServer:
 
 
 class Operator:
-    """The operator's requests of an experiment."""
+    """The operator's requests in an experiment."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def start_trial(self, order: Mapping[str, Any]) -> TrialOnServer:
-        """`POST /api/trials`. Raises the error that the server's answer stands for."""
-        answer = self._ask("POST", "/api/trials", order, expected=201)
+    def start_trial(self, request: Mapping[str, Any]) -> TrialOnServer:
+        """Start a trial by `POST /api/trials`. Raises the error that the response's status stands for."""
+        answer = self._ask("POST", "/api/trials", request, expected=201)
         return TrialOnServer(*(int(answer[name]) for name in ("first_due_us", "last_due_us", "ends_us")))
 
     def trial(self, run: str, trial: int) -> Mapping[str, Any]:
-        """What the source published, and what disturbed it. Raises `Unfit` when the server has lost the trial."""
+        """Return what the source published and what disturbed it. Raises `Unfit` when the server has lost the trial."""
         with _no_trial_is_unfit():
             answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}")
         return answer
 
     def instrument(self, run: str, trial: int) -> Mapping[str, Any]:
-        """What the server recorded of a closed trial. Raises `Unfit` when it has lost the trial."""
+        """Return the server's record of a closed trial's connections. Raises `Unfit` when it has lost the trial."""
         with _no_trial_is_unfit():
             answer: Mapping[str, Any] = self._ask("GET", f"/api/trials/{quote(run)}/{trial}/instrument")
         return answer
 
     def close_trial(self, run: str, trial: int) -> None:
-        """Everything is accounted for, or the runner gives up: the operator may publish again."""
+        """Close a trial, after which the operator may publish again. Raises `Unfit` when the server has lost the trial."""
         with _no_trial_is_unfit():
             self._ask("DELETE", f"/api/trials/{quote(run)}/{trial}", expected=(200, 204))
 
@@ -149,16 +149,16 @@ class Operator:
 
 
 def _detail(problem: Mapping[str, Any]) -> str:
-    """Why: the server's own sentence, which its operator may read in another language."""
+    """Return the reason of a refusal as a sentence that can be translated, or else as text."""
     try:
         return from_json({"code": REFUSAL + problem["code"], "parameters": problem["parameters"]})
-    except (KeyError, TypeError, ValueError):  # Of another version, or of a proxy in between.
+    except (KeyError, TypeError, ValueError):  # From a server of another version, or from a proxy.
         return str(problem.get("detail") or problem.get("title") or "no reason given")
 
 
 @contextlib.contextmanager
 def _no_trial_is_unfit() -> Iterator[None]:
-    """A 404 of a trial that was begun is no wrong name: trials live in the worker's memory, which is a new one."""
+    """Turn a 404 for a trial into `Unfit`: trials are in the worker's memory, so the worker was restarted."""
     try:
         yield
     except Unknown as error:

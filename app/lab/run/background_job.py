@@ -1,10 +1,10 @@
-"""What the operator's page asks for and takes seconds of a core, as a process: `python -P -m app.lab.run.background_job ...`.
+"""A background job for the operator's page, as a process: `python -P -m app.lab.run.background_job ...`.
 
-    export FOLDER TARGET                        the run as a zip file to give away
-    compare TARGET --language id FOLDER FOLDER  runs against the first, as a page
+    export FOLDER TARGET                        write the run as a zip file
+    compare TARGET --language id FOLDER FOLDER  write the comparison of runs with the first one as a page
 
-In the server it would hold everybody else up, and hold a whole run in the server's memory. An error is one line of JSON
-on standard output and exit code 2; the server says it in its reader's language.
+Jobs take seconds of CPU and a run's size in memory, which the server must not spend itself. On an error, one line of JSON goes
+to standard output and the exit code is 2; the server translates the error for its reader.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from app.core.plan.scenario import LIVE_PROFILE
 from app.core.sentence import message_of, to_json
 from app.i18n import LANGUAGES, refusal
 from app.lab.analysis.analyse import analyse
-from app.lab.report.archive import export_zip
-from app.lab.report.compared_page import compared_page
+from app.lab.report.exchange.exporter import export_zip
+from app.lab.report.renderers.comparison_html import compared_page
 from app.store.store import Store
 
 EXIT_OK = 0
@@ -29,13 +29,13 @@ EXIT_REFUSED = 2
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do it; the exit code."""
-    given = _parser().parse_args(arguments)
+    """Run the job; return the exit code."""
+    options = _parser().parse_args(arguments)
     try:
-        if given.what == "export":
-            export_zip(given.folder, given.target)
+        if options.job == "export":
+            export_zip(options.folder, options.target)
         else:
-            given.target.write_text(_compared(given.folders, given.language), encoding="utf-8")
+            options.target.write_text(_compared(options.folders, options.language), encoding="utf-8")
     except SiarError as error:
         print(json.dumps(_described(error)), flush=True)
         return EXIT_REFUSED
@@ -54,17 +54,17 @@ def _compared(folders: Sequence[Path], language: str) -> str:
 
 
 def _described(error: SiarError) -> dict[str, object]:
-    """What happened, for the server to raise again."""
+    """Return an error as JSON values, from which the server can raise it again."""
     return {"kind": type(error).__name__, **to_json(message_of(error))}
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="background_job", description="Work for the operator's page.")
-    what = parser.add_subparsers(dest="what", required=True)
-    export = what.add_parser("export")
+    parser = argparse.ArgumentParser(prog="background_job", description="A job for the operator's page.")
+    job = parser.add_subparsers(dest="job", required=True)
+    export = job.add_parser("export")
     export.add_argument("folder", type=Path)
     export.add_argument("target", type=Path)
-    compare = what.add_parser("compare")
+    compare = job.add_parser("compare")
     compare.add_argument("target", type=Path)
     compare.add_argument("folders", type=Path, nargs="+")
     compare.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0])

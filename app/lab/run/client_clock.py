@@ -1,4 +1,4 @@
-"""Probes of the server's clock, from the clients' loop: all built-in clients share one clock, so one channel."""
+"""Probes of the server's clock from the clients' event loop. All built-in clients share one clock, and so one channel."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from app.lab.run.client_tls import address_of, encryption_for
 from app.lab.run.links import Chunk, Link, Loop
 
 SPACING_US = (1_500, 4_000)
-"""Between probes of a burst. On Wi-Fi 15 to 40 ms are needed, to see the radio asleep and awake; there is no radio
-between built-in clients and their server, and a demo's 48 trials must not spend ten seconds on their clock."""
+"""Range of the time between probes of a burst. Phones need 15 to 40 ms, to see the radio asleep and awake. Built-in clients
+have no radio, and the 48 trials of a demo must not spend ten seconds on their clock."""
 
 ANSWER_TIMEOUT_US = 500_000
-"""A probe without an answer is given up; the next one goes out."""
+"""Time after which a probe without an answer is given up and the next one is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeStamps:
-    """A probe as it is handed to the runner."""
+    """The four stamps of a probe, and the time base of the server's two."""
 
     timebase: str
     t1_us: int
@@ -33,7 +33,7 @@ class ProbeStamps:
 
 
 class ClockChannel:
-    """The connection to the clock process. One probe is on its way at a time."""
+    """The connection to the clock process, with at most one probe in flight."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class ClockChannel:
         on_ready: Callable[[], None],
         secure: bool = False,
     ) -> None:
-        """`channel`: one of `CLOCKS`. Raises `OSError` when the connection is refused on the spot."""
+        """Connect to a channel of a kind in `CLOCKS`. Raises `OSError` when the connection is refused at once."""
         shown = f"[{host}]" if ":" in host else host
         url = f"{'https' if secure else 'http'}://{shown}:{port}"
         self.trouble: str | None = None
-        """Why there is no channel any more."""
+        """Reason why the channel failed; `None` while it works."""
         self._loop = loop
         self._on_ready = on_ready
         self._protocol = CLOCKS[channel](url)
@@ -60,29 +60,30 @@ class ClockChannel:
         self._probes: list[ProbeStamps] = []
         self._on_burst: Callable[[list[ProbeStamps]], None] | None = None
         self._link = Link(
-            *address_of(url), on_open=self._open, on_chunk=self._hear, encryption=encryption_for(url)
+            *address_of(url), on_open=self._open, on_chunk=self._receive, encryption=encryption_for(url)
         )
         loop.add(self._link)
 
     def burst(self, count: int, on_done: Callable[[list[ProbeStamps]], None]) -> None:
-        """Take `count` probes and hand over those that were answered. One burst at a time."""
+        """Send `count` probes, then call `on_done` with those that were answered. Only one burst may run at a time."""
         assert self._on_burst is None, "a burst began while another was running"
         self._left, self._probes, self._on_burst = count, [], on_done
-        self._ask()
+        self._probe()
 
     @property
     def is_busy(self) -> bool:
-        """Whether a burst is running."""
+        """True while a burst is running."""
         return self._on_burst is not None
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._loop.remove(self._link)
 
     def _open(self) -> None:
         self._loop.send(self._link, self._protocol.opening())
 
-    def _ask(self) -> None:
+    def _probe(self) -> None:
+        """Send the next probe of the burst, or end the burst."""
         if self._left == 0 or self.trouble is not None:
             on_done, self._on_burst = self._on_burst, None
             if on_done is not None:
@@ -101,12 +102,12 @@ class ClockChannel:
             return
         self._sent_us = None
         if self._protocol.is_numbered:
-            self._ask()
+            self._probe()
         else:
-            # A late answer would be taken for that of the next question, which is a wrong stamp.
+            # A late answer could not be told from the next probe's, which would give wrong stamps.
             self._fail("the server did not tell its time soon enough")
 
-    def _hear(self, chunk: Chunk) -> None:
+    def _receive(self, chunk: Chunk) -> None:
         was_ready = self._protocol.ready
         try:
             if not chunk.data:
@@ -116,7 +117,7 @@ class ClockChannel:
                 self._loop.send(self._link, bytes(self._protocol.outgoing))
                 self._protocol.outgoing.clear()
             for answer in answers:
-                self._take(answer, chunk.read_us)
+                self._add_probe(answer, chunk.read_us)
         except (MalformedFrame, KeyError, TypeError, ValueError) as error:
             self._fail(str(error))
             return
@@ -127,11 +128,11 @@ class ClockChannel:
         self.trouble = why
         self._loop.remove(self._link)
         if self.is_busy:
-            self._ask()
+            self._probe()
 
-    def _take(self, answer: dict[str, object], read_us: MonotonicUs) -> None:
+    def _add_probe(self, answer: dict[str, object], read_us: MonotonicUs) -> None:
         if answer["probe"] != self._number or self._sent_us is None:
-            return  # The late answer of a probe that was given up.
+            return  # A late answer to a probe that was given up.
         stamps = (answer["received_us"], answer["sent_us"])
         if not all(isinstance(stamp, int) for stamp in stamps):
             raise MalformedFrame("An answer of the clock has no stamps.")
@@ -142,4 +143,4 @@ class ClockChannel:
             ProbeStamps(str(answer["timebase"]), self._sent_us, received_us, sent_us, read_us)
         )
         self._sent_us = None
-        self._loop.call_later(self._random.randint(*SPACING_US), self._ask)
+        self._loop.call_later(self._random.randint(*SPACING_US), self._probe)

@@ -1,4 +1,4 @@
-"""The runner's side of the built-in clients' process: commands out, answers in, never for longer than a bound."""
+"""The runner's side of the built-in clients' process: it sends commands and waits for answers, each with a time limit."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ from app.store.store import StampedProbe
 
 READY_TIMEOUT_S = 15.0
 ANSWER_TIMEOUT_S = 30.0
-"""A bulk answer of a thousand clients takes seconds."""
+"""Time limit of an answer; the arrivals of a thousand clients take seconds."""
 
 CLOCK_NAME = "built-in"
-"""All built-in clients share one process and so one clock."""
+"""Name of the clock that all built-in clients share, because they share one process."""
 
 _STOP_LOOK_S = 0.25
-"""How often a long wait looks whether the run should stop."""
+"""Period in which a long wait checks whether the run should stop."""
 
 _STOP_PATIENCE_S = 2.0
 
 
 class Stopped(Exception):
-    """The run is to end; raised out of a wait, caught by the runner."""
+    """The run should end; waits raise this, and the runner catches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What the clients kept of a trial."""
+    """What the clients recorded of a trial."""
 
     arrivals: dict[int, tuple[Arrival, ...]]
-    """By client."""
+    """Arrivals by client."""
     loop_lag_ms_p99: float | None
     cpu_s: float
     disconnects: int
     addresses: dict[int, tuple[tuple[str, int], ...]]
-    """The clients' ends of their connections."""
+    """Local addresses of each client's connections."""
     openings: tuple[Opening, ...] = ()
     uploads: tuple[Upload, ...] = ()
 
 
 @dataclass(slots=True)
 class ClientLink:
-    """The clients' process. Ends it when used as a context manager."""
+    """Handle of the clients' process; as a context manager it ends the process."""
 
     stopping: Callable[[], bool] = lambda: False
-    """Asked in every wait; true ends the wait with `Stopped`."""
+    """Checked in every wait; when it returns true, the wait raises `Stopped`."""
     module: str = "app.lab.run.client_process"
-    """What runs as the process: anything that takes its commands."""
+    """Module that runs as the process; it has to take the same commands."""
     answer_timeout_s: float = ANSWER_TIMEOUT_S
     _process: subprocess.Popen[bytes] = field(init=False, repr=False)
     _answers: queue.SimpleQueue[dict[str, Any] | None] = field(init=False, repr=False)
@@ -78,7 +78,7 @@ class ClientLink:
 
     @property
     def pid(self) -> int:
-        """The clients' process."""
+        """Process id of the clients' process."""
         return self._process.pid
 
     def open_clock(self, host: str, port: int, *, channel: str = "websocket", secure: bool = False) -> None:
@@ -91,12 +91,12 @@ class ClientLink:
         if answer["is"] == "trouble":
             raise Unfit(ending("clock_unreachable", host=host, port=port))
 
-    def pretend(self, pretence: SimulatedClock) -> None:
-        """Have the clients' clock be wrong from now on, in all that they hand over."""
-        self._command({"do": "pretend", **asdict(pretence)})
+    def simulate_clock(self, simulated: SimulatedClock) -> None:
+        """Make the clients report all stamps by a simulated clock from now on."""
+        self._command({"do": "pretend", **asdict(simulated)})
 
     def connect(self, clients: Sequence[dict[str, Any]]) -> None:
-        """Connect clients in this order and wait until all are ready. Raises `Unfit` with their reasons."""
+        """Connect clients in this order and wait until all are ready. Raises `Unfit` with the reasons of those that are not."""
         self._command({"do": "connect", "clients": list(clients)})
         try:
             self._await("ready", timeout_s=READY_TIMEOUT_S)
@@ -106,7 +106,7 @@ class ClientLink:
             raise Unfit(ending("clients_not_connected", reasons="; ".join(texts))) from error
 
     def burst(self, count: int) -> list[StampedProbe]:
-        """Probe the clock; probes taken during the trial come first. Raises `Unfit` when none of these is answered."""
+        """Probe the clock; return also the probes of the last trial, first. Raises `Unfit` when no new probe is answered."""
         self._command({"do": "burst", "count": count})
         answer = self._answer("probes")
         if not answer["answered"]:
@@ -114,11 +114,11 @@ class ClientLink:
         return [StampedProbe(CLOCK_NAME, timebase, Probe(*stamps)) for timebase, *stamps in answer["rows"]]
 
     def expect(self, run: str, trial: int, count: int) -> None:
-        """Tell the clients what is about to come."""
+        """Announce a trial of `count` notifications to the clients."""
         self._command({"do": "expect", "run": run, "trial": trial, "count": count})
 
     def wait_until_complete(self, timeout_s: float) -> bool:
-        """Whether every client received everything within the time."""
+        """Wait until every client has received everything; return false when the time is over."""
         try:
             self._await("complete", timeout_s=timeout_s)
         except TimeoutError:
@@ -126,7 +126,7 @@ class ClientLink:
         return True
 
     def collect(self) -> Collected:
-        """What arrived since `expect`. Raises `Unfit` when the process hangs, as `burst` and `disconnect` do."""
+        """Return what arrived since `expect`. Raises `Unfit` when the process hangs, as `burst` and `disconnect` do."""
         self._command({"do": "collect"})
         arrivals, addresses = {}, {}
         openings: list[Opening] = []
@@ -151,15 +151,15 @@ class ClientLink:
         )
 
     def disconnect(self) -> None:
-        """Let the clients go."""
+        """Disconnect the clients."""
         self._command({"do": "disconnect"})
         self._answer("disconnected")
 
     def pause(self, seconds: float) -> None:
-        """Let time pass; raises `Stopped` when the run should end meanwhile."""
+        """Wait. Raises `Stopped` when the run should end meanwhile."""
         until_us = clock.monotonic_us() + round(seconds * 1e6)
         while (left_us := until_us - clock.monotonic_us()) > 0:
-            self._look()
+            self._check_stop()
             time.sleep(min(left_us / 1e6, _STOP_LOOK_S))
 
     def stop(self) -> None:
@@ -186,17 +186,17 @@ class ClientLink:
             raise Unfit(ending("clients_died")) from error
 
     def _answer(self, kind: str, *, or_kind: str | None = None) -> dict[str, Any]:
-        """What the process answers whatever the network does. Raises `Unfit` when it says nothing: it hangs."""
+        """Return an answer that does not depend on the network. Raises `Unfit` when there is none, because the process hangs."""
         try:
             return self._await(kind, timeout_s=self.answer_timeout_s, or_kind=or_kind)
         except TimeoutError as error:
             raise Unfit(ending("clients_silent", seconds=self.answer_timeout_s)) from error
 
     def _await(self, kind: str, *, timeout_s: float, or_kind: str | None = None) -> dict[str, Any]:
-        """The next answer of this kind; a `complete` that came too late for its trial is passed over."""
+        """Return the next answer of this kind, and skip a `complete` that came too late for its trial."""
         until_us = clock.monotonic_us() + round(timeout_s * 1e6)
         while True:
-            self._look()
+            self._check_stop()
             left_s = (until_us - clock.monotonic_us()) / 1e6
             try:
                 answer = self._answers.get(timeout=max(0.0, min(left_s, _STOP_LOOK_S)))
@@ -209,12 +209,12 @@ class ClientLink:
             if answer["is"] in (kind, or_kind):
                 return answer
 
-    def _look(self) -> None:
+    def _check_stop(self) -> None:
         if self.stopping():
             raise Stopped
 
     def _read(self) -> None:
-        # What is no answer is the last line of a process that was killed while it wrote: nothing follows it.
+        # A line that is no JSON is the last one of a process that was killed while it wrote.
         with contextlib.suppress(ValueError):
             for answer in self._lines():
                 self._answers.put(answer)

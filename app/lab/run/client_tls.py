@@ -1,4 +1,4 @@
-"""TLS of the clients that Siar brings along."""
+"""TLS of the built-in clients."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def address_of(url: str) -> tuple[str, int]:
-    """Where to connect for a base URL."""
+    """Return host and port of a base URL."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 80)
 
 
 def encryption_for(url: str) -> Encryption | None:
-    """TLS for one connection to a base URL; `None` where it is plain HTTP."""
+    """Return the TLS state of a new connection to a base URL; `None` for plain HTTP."""
     parts = urlsplit(url)
     if parts.scheme != "https":
         return None
     host = parts.hostname or ""
-    return Encryption(host, _trust(is_checked=not is_loopback(host)))
+    return Encryption(host, _context(is_checked=not is_loopback(host)))
 
 
 @functools.cache
-def _trust(*, is_checked: bool) -> ssl.SSLContext:
-    """Whom the system trusts, or the file that `SSL_CERT_FILE` names; read once, as it takes a while.
+def _context(*, is_checked: bool) -> ssl.SSLContext:
+    """Return a context with the system's root certificates, or those of `SSL_CERT_FILE`. Cached, because loading is slow.
 
-    On loopback nobody is in between, and a certificate that the user brought seldom names a machine's inside.
+    Certificates are not checked on loopback: there is no attacker in between, and the user's seldom names localhost.
     """
     context = ssl.create_default_context()
     if not is_checked:

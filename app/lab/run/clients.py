@@ -1,4 +1,4 @@
-"""Built-in clients: they connect, stamp what arrives, come back after a loss, and tell when a trial is complete."""
+"""Built-in clients: they connect, stamp arrivals, reconnect after a loss, and report when a trial is complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.lab.run.client_tls import address_of, encryption_for
 from app.lab.run.links import Chunk, Link, Loop
 
 RECONNECT_US = 200_000
-"""How long a client that lost its connection waits before it comes back to resume."""
+"""Time that a client waits after losing its connection before it reconnects and resumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +25,26 @@ class Arrival:
     seq: int
     offset: int
     received_us: float
-    """Whole microseconds; thousandths tell the order of those that one read brought."""
+    """Whole microseconds; thousandths number the notifications of one read."""
     kernel_us: float | None
-    """The kernel's receive stamp; only where one read completed this message and no other."""
+    """Receive stamp of the kernel; only where one read completed exactly this message."""
     replayed: bool
-    """Whether it is older than the connection that brought it."""
+    """True when the notification is older than its connection."""
 
 
 @dataclass(slots=True)
 class Expectation:
-    """The trial that is being waited for."""
+    """The trial whose notifications clients wait for."""
 
     run: str
     trial: int
     count: int
     on_complete: Callable[[], None]
     waiting: int = 0
-    """Clients that have not received everything."""
+    """Count of clients that have not received everything."""
 
     def seq_of(self, notification: Mapping[str, Any]) -> int | None:
-        """The number of a notification in this trial; `None` when it belongs to none or another."""
+        """Return the number of a notification in this trial; `None` when it belongs to no trial or another."""
         data = notification.get("data")
         mark = data.get("trial") if isinstance(data, dict) else None
         if not isinstance(mark, dict) or (mark.get("run"), mark.get("trial")) != (self.run, self.trial):
@@ -55,7 +55,7 @@ class Expectation:
 
 @dataclass(slots=True)
 class ClientSpec:
-    """What a client is told to be."""
+    """Parameters of a client."""
 
     client: int
     transport: str
@@ -66,7 +66,7 @@ class ClientSpec:
 
 @dataclass(slots=True)
 class Connecting:
-    """How one connection came to stand, and fell; times on the client clock."""
+    """Times at which one connection was set up and lost, on the client clock."""
 
     began_us: int
     connected_us: int | None = None
@@ -77,7 +77,7 @@ class Connecting:
 
 @dataclass(slots=True, eq=False)
 class Client:
-    """One client and its present connection."""
+    """One client, its current connection and its record of a trial."""
 
     spec: ClientSpec
     link: Link | None = None
@@ -86,30 +86,30 @@ class Client:
     was_ready: bool = False
     disconnects: int = 0
     replay_until: int = -1
-    """Offsets up to this one are replays on the present connection."""
+    """Last offset that is a replay on the current connection."""
     arrivals: list[Arrival] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
     addresses: list[tuple[str, int]] = field(default_factory=list)
-    """Its ends of the connections of this trial: more than one when it came back."""
+    """Local addresses of its connections in this trial; more than one after a reconnect."""
     openings: list[Connecting] = field(default_factory=list)
-    """Its connections since it was told to connect."""
+    """Its connections since the command to connect."""
     uploads: list[tuple[int, int]] = field(default_factory=list)
-    """When it sent how many bytes, since the trial is expected."""
+    """Time and bytes of each send, since the trial was announced."""
     trouble: str | None = None
-    """Why the last connection ended."""
+    """Reason why the last connection ended."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether the server has let it in."""
+        """True when the server has accepted the subscription."""
         return self.protocol is not None and self.protocol.position is not None
 
 
 class Clients:
-    """All clients of a trial, in one loop."""
+    """All clients of a trial, in one event loop."""
 
     def __init__(self, loop: Loop, *, on_ready: Callable[[], None]) -> None:
         self.kernel_offset_us = 0.0
-        """What turns the kernel's CLOCK_REALTIME into the client clock; kept fresh by the owner."""
+        """Offset from the kernel's CLOCK_REALTIME to the client clock; the owner keeps it up to date."""
         self._loop = loop
         self._on_ready = on_ready
         self._clients: list[Client] = []
@@ -121,21 +121,21 @@ class Clients:
         return self._clients
 
     def connect(self, specs: Sequence[ClientSpec]) -> None:
-        """Connect clients in the given order; `on_ready` is called once all are ready."""
+        """Connect clients in the given order; `on_ready` is called when all are ready."""
         self.disconnect()
         self._clients = [Client(spec) for spec in specs]
         for client in self._clients:
             self._open(client)
 
     def disconnect(self) -> None:
-        """Let all clients go."""
+        """Disconnect all clients."""
         for client in self._clients:
             self._close(client)
         self._clients = []
         self._expectation = None
 
     def expect(self, expectation: Expectation) -> None:
-        """Keep what arrives of this trial from now on, and say when every client has all of it."""
+        """Record arrivals of this trial from now on; `on_complete` is called when every client has all of them."""
         self._expectation = expectation
         expectation.waiting = len(self._clients)
         for client in self._clients:
@@ -144,7 +144,7 @@ class Clients:
 
     def _open(self, client: Client) -> None:
         if client not in self._clients:
-            return  # A reconnect that was planned before the clients were let go.
+            return  # A reconnect was scheduled before the clients were disconnected.
         spec = client.spec
         client.protocol = PROTOCOLS[spec.transport](
             Subscription(spec.url, spec.topics, client.last_event_id, spec.fanout)
@@ -154,7 +154,7 @@ class Clients:
             client.link = Link(
                 *address_of(spec.url),
                 on_open=lambda: self._begin(client),
-                on_chunk=lambda chunk: self._hear(client, chunk),
+                on_chunk=lambda chunk: self._receive(client, chunk),
                 encryption=encryption_for(spec.url),
             )
         except OSError as error:
@@ -164,10 +164,10 @@ class Clients:
         self._loop.add(client.link)
 
     def _begin(self, client: Client) -> None:
-        """TCP, and TLS where there is any, stands: ask for what it was opened for."""
+        """Send the request, after TCP and TLS are established."""
         client.openings[-1].connected_us = clock.monotonic_us()
         if client.protocol is not None:
-            self._say(client, client.protocol.opening())
+            self._send(client, client.protocol.opening())
 
     def _close(self, client: Client) -> None:
         if client.link is not None:
@@ -175,20 +175,20 @@ class Clients:
         client.link = client.protocol = None
 
     def _lose(self, client: Client, why: str) -> None:
-        """The connection is gone: count it, and come back to where the client left off."""
+        """Count a lost connection, and schedule a reconnect that resumes at the client's position."""
         client.trouble = why
         client.disconnects += client.is_ready
         client.openings[-1].lost_us = clock.monotonic_us()
         self._close(client)
         self._loop.call_later(RECONNECT_US, lambda: self._open(client))
 
-    def _say(self, client: Client, data: bytes) -> None:
+    def _send(self, client: Client, data: bytes) -> None:
         if client.link is not None:
             if self._expectation is not None:
                 client.uploads.append((clock.monotonic_us(), len(data)))
             self._loop.send(client.link, data)
 
-    def _hear(self, client: Client, chunk: Chunk) -> None:
+    def _receive(self, client: Client, chunk: Chunk) -> None:
         protocol = client.protocol
         if protocol is None:
             return
@@ -204,19 +204,20 @@ class Clients:
             notifications = protocol.receive_data(chunk.data)
             if client.is_ready and not was_ready:
                 opening.ready_us = chunk.read_us
-                self._let_in(client, protocol.position or "")
+                self._accepted(client, protocol.position or "")
             for place, notification in enumerate(notifications):
-                self._keep(client, notification, chunk, place, alone=len(notifications) == 1)
+                self._record(client, notification, chunk, place, alone=len(notifications) == 1)
         except MalformedFrame as error:
             self._lose(client, str(error))
             return
         if protocol.outgoing:
-            self._say(client, bytes(protocol.outgoing))
+            self._send(client, bytes(protocol.outgoing))
             protocol.outgoing.clear()
         if protocol.ended:
             self._lose(client, ENDED)
 
-    def _let_in(self, client: Client, position: str) -> None:
+    def _accepted(self, client: Client, position: str) -> None:
+        """Note the position at which the server has accepted the subscription."""
         try:
             offset = parse_position(position).offset
         except MalformedPosition as error:
@@ -229,10 +230,10 @@ class Clients:
         if first_time and all(each.was_ready for each in self._clients):
             self._on_ready()
 
-    def _keep(
+    def _record(
         self, client: Client, notification: Mapping[str, Any], chunk: Chunk, place: int, *, alone: bool
     ) -> None:
-        """`place`: which of those that the read brought."""
+        """Record an arrival; `place` is its index among the notifications of the read."""
         offset, position = notification.get("offset"), notification.get("id")
         if not isinstance(offset, int) or not isinstance(position, str):
             raise MalformedFrame("A notification has no offset or no id.")
@@ -245,7 +246,7 @@ class Clients:
         if alone and chunk.kernel_ns is not None:
             kernel_us = chunk.kernel_ns / 1000 + self.kernel_offset_us
         replayed = offset <= client.replay_until
-        # With one stamp for all of a read, two that came in the wrong order would look as if they had not.
+        # With one stamp for a whole read, notifications that it brought in the wrong order could not be seen.
         received_us = chunk.read_us + place / 1000
         client.arrivals.append(Arrival(seq, offset, received_us, kernel_us, replayed))
         if seq in client.seen:

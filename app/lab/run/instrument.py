@@ -1,4 +1,4 @@
-"""The server's answer about a trial's connections as a record, each with the client whose it was."""
+"""The server's record of a trial's connections, each assigned to its client."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def instrument_record(
     published: Sequence[Published],
     addresses: Mapping[int, Sequence[Address]],
 ) -> InstrumentRecord:
-    """What `GET /api/trials/<run>/<trial>/instrument` said.
+    """Return the record in a response of `GET /api/trials/<run>/<trial>/instrument`.
 
-    `addresses`: the clients' own ends of their connections. One that went through a proxy is nobody's: the server
-    knows the proxy's end only.
+    Connections are assigned by `addresses`, the clients' local ends. A connection through a proxy gets no client, because
+    the server sees the proxy's address only.
     """
     owners = {address: client for client, own in addresses.items() for address in own}
     sent_us = {each.seq: each.sent_us for each in published}

@@ -1,4 +1,4 @@
-"""What a run does its trials with: built-in clients (`trial_run.py`) or phones (`phones.py`)."""
+"""The interface between the runner and the clients of trials: built-in clients (`trial_run.py`) or phones (`phones.py`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.store.store import Published, StampedProbe
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A trial's record and what the store keeps beside it."""
+    """A trial's record, with its published notifications and clock probes."""
 
     record: TrialRecord
     published: tuple[Published, ...]
@@ -21,45 +21,48 @@ class Finished:
 
 
 class Laboratory(Protocol):
-    """The order in which the runner asks, and only what ends the whole run is raised.
+    """Runs trials with one kind of clients.
 
-    `begin` once; for each block `begin_block`, then for each of its arms `connect`, `idle` where the block wants it,
-    `measure`, `disconnect`; `at_end` once, whatever happened.
+    Promises:
+
+    1. The runner calls `begin` once. For each block it calls `begin_block`, and then for each of its arms `connect`, `idle`
+       where the block has an idle window, `measure` and `disconnect`. It calls `at_end` once, even after an error.
+    2. Methods raise only errors that end the whole run.
     """
 
     overhead_s: float
-    """What a trial takes beside its notifications and the plan's own times: a first guess for the time left."""
+    """Estimated duration of a trial beyond its notifications and the plan's own times, for the time left."""
     idle_overhead_s: float
-    """The same for an idle window."""
+    """The same estimate for an idle window."""
 
     def begin(self) -> Sequence[StampedProbe]:
-        """Whatever is needed before the first trial."""
+        """Prepare for the first trial; return the first clock probes."""
         ...
 
     def has_enough_for(self, block: BlockSpec) -> bool:
-        """Whether as many clients are there as the block wants; one that finds too few waits behind the others."""
+        """Tell whether the block's count of clients is available; otherwise other blocks run before it."""
         ...
 
     def begin_block(self, block: BlockSpec) -> BlockSpec | None:
-        """The block as it can run now, with fewer clients where some have gone for good; `None`: not at all."""
+        """Return the block as it can run now, with fewer clients if some have left for good; `None` if it cannot run."""
         ...
 
     def connect(self, spec: TrialSpec) -> None:
-        """Have the clients of a trial connected."""
+        """Connect the clients of a trial."""
         ...
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """An idle window with the clients that are connected: the baseline of the CPU."""
+        """Run an idle window with the connected clients, which is the baseline of CPU use."""
         ...
 
     def measure(self, spec: TrialSpec) -> Finished:
-        """A trial with the clients that are connected."""
+        """Run a trial with the connected clients."""
         ...
 
     def disconnect(self) -> None:
-        """Let the clients of the trial go."""
+        """Disconnect the clients of the trial."""
         ...
 
     def at_end(self) -> Mapping[str, object]:
-        """Conditions that only the end knows."""
+        """Return conditions that are known only at the end."""
         ...

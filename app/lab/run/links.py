@@ -1,10 +1,10 @@
-"""Non-blocking sockets in one `selectors` loop that stamps before it decodes.
+"""Non-blocking sockets in an event loop that stamps before it decodes.
 
     select -> read and stamp all that is ready -> decode one chunk -> select without waiting -> ...
 
-In a broadcast all clients become readable within a fraction of a millisecond. Were each chunk decoded before the
-next is read, the k-th client would be stamped k decodings late (measurement.md section 2); here it waits for one at
-most. What has been read and not yet decoded is bounded.
+In a broadcast all clients become readable within a fraction of a millisecond. If each chunk were decoded before the next read,
+the stamp of the k-th client would be late by k decodings (measurement.md section 2). Here it is late by one at most. The count
+of chunks that wait for decoding is bounded.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from app.core.units import MonotonicUs
 READ_BYTES = 65_536
 
 UNDECODED_MAX = 1_024
-"""Chunks that may wait; beyond it decoding comes first, and the kernel's buffers hold the rest."""
+"""Chunks that may wait for decoding. Above it they are decoded first, and the kernel's buffers hold the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one read gave."""
+    """Data of one read, with its stamps."""
 
     data: bytes
-    """Empty: the peer is gone."""
+    """Empty when the peer has closed the connection."""
     read_us: MonotonicUs
     """Client clock, right after the read."""
     kernel_ns: int | None
-    """When the kernel received the last of it, CLOCK_REALTIME; `None` where it does not tell."""
+    """CLOCK_REALTIME when the kernel received the last byte; `None` where it gives no stamp."""
 
 
 class Link:
@@ -53,16 +53,16 @@ class Link:
         on_chunk: Callable[[Chunk], None],
         encryption: Encryption | None = None,
     ) -> None:
-        """Start connecting. Raises `OSError` when that is refused on the spot.
+        """Start connecting. Raises `OSError` when the connection is refused at once.
 
-        `encryption`: TLS, unused yet; then `on_open` is called once the server has shown who it is.
+        With `encryption`, a fresh TLS state, `on_open` is called after the handshake.
         """
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.socket = socket.socket(family, kind, protocol)
         self.is_open = False
         self.on_open, self.on_chunk = on_open, on_chunk
         self.trouble: str | None = None
-        """Why the connection ended, where the peer's silence does not say it."""
+        """Reason why the connection ended, if TLS gave one."""
         self._encryption = encryption
         self._outgoing = bytearray()
         self._stamped = False
@@ -83,7 +83,7 @@ class Link:
         return host, port
 
     def read(self) -> Chunk | None:
-        """One read and its stamps; `None` when there was nothing after all."""
+        """Read once; return the data with its stamps, or `None` when nothing was available."""
         chunk = self._read()
         if chunk is None or self._encryption is None or not chunk.data:
             return chunk
@@ -103,7 +103,7 @@ class Link:
         return Chunk(data, read_us, kernel_stamps.stamp_ns(ancillary))
 
     def _decrypted(self, chunk: Chunk, encryption: Encryption) -> Chunk | None:
-        """What the read meant, with its stamps; `None` while nothing is whole."""
+        """Return the decrypted data with the read's stamps; `None` while no record is complete."""
         was_open = encryption.is_open
         try:
             data = encryption.receive_data(chunk.data)
@@ -116,7 +116,7 @@ class Link:
         return replace(chunk, data=data) if data or encryption.ended else None
 
     def send(self, data: bytes) -> None:
-        """Send now what the kernel takes; the rest goes when the socket is writable. A dead peer shows on reading."""
+        """Send what the kernel accepts now; the rest follows when the socket is writable. Errors surface on reading."""
         self._send(data if self._encryption is None or not data else self._encryption.encrypt(data))
 
     def _send(self, data: bytes) -> None:
@@ -132,14 +132,14 @@ class Link:
 
     @property
     def wants_to_write(self) -> bool:
-        """Whether the socket must be watched for writing: while it connects, and while something waits."""
+        """True while the socket has to be watched for writing: while it connects, and while data waits."""
         return not self.is_open or bool(self._outgoing)
 
     def on_writable(self) -> None:
-        """The connection stands, or there is room again."""
+        """Complete the connection, or send waiting data."""
         if not self.is_open:
             if self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-                return  # The reading side learns of it and says so.
+                return  # Reading reports the error.
             self.is_open = True
             if self._encryption is None:
                 self.on_open()
@@ -149,7 +149,7 @@ class Link:
 
 
 class Loop:
-    """Links, plain file descriptors and timers."""
+    """An event loop of links, plain file descriptors and timers."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -164,7 +164,7 @@ class Loop:
         self._selector.register(link.socket, self._events[link], link)
 
     def send(self, link: Link, data: bytes) -> None:
-        """Send through a link; what the kernel does not take goes when there is room."""
+        """Send through a link; what the kernel does not accept is sent when the socket is writable."""
         link.send(data)
         self._watch_for_writing(link)
 
@@ -175,7 +175,7 @@ class Loop:
             link.socket.close()
 
     def watch(self, file_descriptor: int, on_readable: Callable[[], None]) -> None:
-        """Call `on_readable` whenever the descriptor is."""
+        """Call `on_readable` whenever the descriptor is readable."""
         self._selector.register(file_descriptor, selectors.EVENT_READ, on_readable)
 
     def call_later(self, delay_us: int, callback: Callable[[], None]) -> None:
@@ -183,20 +183,20 @@ class Loop:
         heapq.heappush(self._timers, (clock.monotonic_us() + delay_us, next(self._order), callback))
 
     def turn(self) -> None:
-        """Wait for the next thing to happen; stamp everything that is ready, then decode one chunk."""
+        """Wait for the next event; read and stamp all that is ready, decode one chunk, and call due timers."""
         for key, events in self._selector.select(self._patience_s()):
             if not isinstance(key.data, Link):
                 key.data()
                 continue
             if key.data not in self._events:
-                continue  # What came before it in this very turn had it removed.
+                continue  # An earlier event of this iteration has removed it.
             if events & selectors.EVENT_WRITE:
                 key.data.on_writable()
                 self._watch_for_writing(key.data)
             if events & selectors.EVENT_READ:
                 if (chunk := key.data.read()) is not None:
                     self._undecoded.append((key.data, chunk))
-                self._watch_for_writing(key.data)  # TLS answers by itself what it reads.
+                self._watch_for_writing(key.data)  # Reading TLS may have produced data to send.
         self._decode(max(1, len(self._undecoded) - UNDECODED_MAX))
         while self._timers and self._timers[0][0] <= clock.monotonic_us():
             heapq.heappop(self._timers)[2]()

@@ -1,4 +1,4 @@
-"""What was published and what arrived, put together: one row per client and expected notification."""
+"""Matching of published notifications with arrivals: one row per client and expected notification."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Expected:
 
 
 def expected_of(plan: Plan, first_due_us: int, published: Sequence[Published]) -> list[Expected]:
-    """What should have come: by the source's record, and by the schedule where it has none."""
+    """Return the notifications that should arrive: from the source's record, or else from the schedule."""
     by_seq = {each.seq: each for each in published}
     expected = []
     for seq in range(plan.warmup_notifications + plan.notifications):
@@ -49,23 +49,23 @@ def deliveries(
     arrivals: Mapping[int, Sequence[Arrival]],
     clock: ClockSync,
 ) -> Iterator[Delivery]:
-    """One row per client and expected notification, duplicates as further rows behind the first."""
+    """Yield one row per client and expected notification, followed by a row for each duplicate."""
     for client in range(spec.clients):
         by_seq: dict[int, list[Arrival]] = {}
         for arrival in arrivals.get(client, ()):
             by_seq.setdefault(arrival.seq, []).append(arrival)
         for each in expected:
-            came = by_seq.get(each.seq)
-            if not came:
+            found = by_seq.get(each.seq)
+            if not found:
                 yield lost(client, each)
                 continue
-            yield _row(client, each, came[0], clock, late_us=plan.drain_s * 1e6)
-            for again in came[1:]:
+            yield _row(client, each, found[0], clock, late_us=plan.drain_s * 1e6)
+            for again in found[1:]:
                 yield _row(client, each, again, clock, late_us=None)
 
 
 def lost(client: int, each: Expected) -> Delivery:
-    """The row of an expected notification that never came."""
+    """Return the row of an expected notification that did not arrive."""
     return Delivery(
         client=client,
         seq=each.seq,
@@ -85,7 +85,7 @@ def lost(client: int, each: Expected) -> Delivery:
 def _row(
     client: int, each: Expected, arrival: Arrival, clock: ClockSync, *, late_us: float | None
 ) -> Delivery:
-    """`late_us`: the drain limit; `None` for a second arrival."""
+    """Return the row of an arrival. `late_us` is the drain limit, or `None` for a duplicate."""
     reading = clock.read(arrival.received_us)
     kernel_us = None
     if arrival.kernel_us is not None and reading.offset_us is not None:

@@ -1,4 +1,4 @@
-"""Who takes part in a run with phones: who is there, who has gone, and whose turn it is."""
+"""Participants of a run with phones: which are present, which have left, and which take part in a block."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.lab.analysis.words import pseudonym
 from app.lab.run.room_api import Room
 
 MISSED_MAX = 2
-"""Trials in a row that a phone may miss before the others go on without it."""
+"""Consecutive missed trials after which a phone counts as gone."""
 
-HEARD_US_MAX = 3_000_000
-"""One that has gone counts as back when it was heard of this lately: phones ask once a second between trials."""
+LAST_SEEN_US_MAX = 3_000_000
+"""Age of its last request up to which a gone phone counts as back; phones poll once a second between trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +24,20 @@ class Phone:
     """A participant of the run."""
 
     client: int
-    """Its seat, minus 1: what rows of the store call it."""
+    """Its seat minus 1, which identifies it in rows of the store."""
     device: str
     name: str
-    """For people who are here; never stored with what was measured."""
+    """Name for people in the room; it is never stored with measurements."""
     model: str | None
 
     @property
     def pseudonym(self) -> str:
-        """What it is called in everything that is kept."""
+        """Its name in all stored data."""
         return pseudonym(self.client)
 
 
 def phones_of(room: Room) -> list[Phone]:
-    """Those that were ready when the countdown began, by seat."""
+    """Return the phones that were ready when the countdown began, by seat."""
     return [
         Phone(int(each["seat"]) - 1, str(each["device"]), str(each["name"]), each["model"])
         for each in room["participants"]
@@ -46,7 +46,7 @@ def phones_of(room: Room) -> list[Phone]:
 
 
 class ParticipantPool:
-    """The phones of a run."""
+    """The phones of a run, with their presence and the rotation of those that take part."""
 
     def __init__(self, phones: Sequence[Phone], *, seed: int) -> None:
         self.phones = tuple(phones)
@@ -57,23 +57,23 @@ class ParticipantPool:
 
     @property
     def present(self) -> list[int]:
-        """Those that the next block may count on."""
+        """Clients that are available for the next block."""
         return [each.client for each in self.phones if each.client not in self._gone]
 
     def device(self, client: int) -> str:
-        """The device on a seat."""
+        """Return the device of a client."""
         return self._by_client[client].device
 
     def client_of(self, device: str) -> int | None:
-        """The seat of a device; `None` for one that is no participant."""
+        """Return the client of a device; `None` if it is no participant."""
         return next((each.client for each in self.phones if each.device == device), None)
 
     def chosen(self, block: BlockSpec) -> tuple[int, ...]:
-        """Who takes part in a block; a repeated one has those of the block that it stands for."""
+        """Return the clients that take part in a block; a repeated block has the same as the block that it replaces."""
         return self._rotation.chosen(block.stands_for, block.clients, self.present)
 
-    def look(self, room: Room) -> Iterator[str]:
-        """Take in who left, who was removed and who is back; sentences about it."""
+    def update(self, room: Room) -> Iterator[str]:
+        """Update presence from the room's state; yield remarks on phones that left or returned."""
         for client, row in self._rows(room):
             is_out = bool(row["removed"] or row["left"])
             if is_out and client not in self._gone:
@@ -85,11 +85,11 @@ class ParticipantPool:
                 yield remark("back", **self._named(client))
 
     def is_out(self, room: Room, client: int) -> bool:
-        """Whether a phone left or was removed: nothing to wait for."""
+        """Tell whether a phone left or was removed, so that waiting for it is useless."""
         return any(row["removed"] or row["left"] for found, row in self._rows(room) if found == client)
 
     def note_trial(self, took_part: Iterable[int], missing: Collection[int]) -> Iterator[str]:
-        """Count who missed a trial; sentences about those that are no longer waited for."""
+        """Count missed trials; yield remarks on phones that now count as gone."""
         for client in took_part:
             self._missed[client] = self._missed.get(client, 0) + 1 if client in missing else 0
             if self._missed[client] >= MISSED_MAX and client not in self._gone:
@@ -103,14 +103,14 @@ class ParticipantPool:
                 yield client, row
 
     def _named(self, client: int) -> dict[str, str]:
-        """What a remark about a phone says of it; the device is for who looks its name up."""
+        """Return a remark's arguments on a phone; the device allows looking its name up."""
         phone = self._by_client[client]
         return {"name": phone.name, "pseudonym": phone.pseudonym, "device": phone.device}
 
 
 def _attends(room: Room, row: Mapping[str, Any]) -> bool:
-    """Whether a phone can take part: heard of just now, and looked at.
+    """Tell whether a phone can take part: it was seen just now and its page is visible.
 
-    One whose page stays hidden asks on, and would miss every round that it is waited for.
+    A hidden page goes on polling, but would miss every trial.
     """
-    return bool(row["visible"]) and room["server_us"] - row["last_seen_us"] < HEARD_US_MAX
+    return bool(row["visible"]) and room["server_us"] - row["last_seen_us"] < LAST_SEEN_US_MAX

@@ -1,7 +1,7 @@
-"""From what phones posted of a trial to its rows: one per participant and expected notification, and their conduct.
+"""Rows of a trial with phones, made from posted samples: one per participant and expected notification.
 
-When a notification was due and sent the server's own record says, not the phone's. A phone's word counts for what only
-it can know: when the notification came, by a clock how good, and whether its page was attending.
+Due and send times are from the server's own record. Phones are trusted only for what they alone know: the time of an arrival,
+the quality of their clock, and the state of their page. Lifecycle reports and device data are read here too.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from app.lab.run.matching import Expected
 
 
 class PhoneRow(Protocol):
-    """A batch as the store gives it."""
+    """A posted batch as a row of the store."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """A column by its name."""
+        """Return a column by its name."""
 
 
 class Sample(NamedTuple):
-    """What counts of a posted sample; the names are those of table `client_sample`."""
+    """The used columns of a posted sample, by the names of table `client_sample`."""
 
     id: str
     transport: str
@@ -42,10 +42,11 @@ class Sample(NamedTuple):
     lifecycle: str | None
 
 
-NOTHING = (None, None, None, None)
-"""The stamps of what never came."""
+NO_STAMPS = (None, None, None, None)
+"""Stamps of a lost notification."""
 
 EVENTS_MAX = 32
+"""Lifecycle events that are kept of one report."""
 
 
 def phone_deliveries(
@@ -56,7 +57,7 @@ def phone_deliveries(
     *,
     drain_s: float,
 ) -> DeliveryColumns:
-    """Rows by participant, then by notification; `samples` by participant, in the order in which they came."""
+    """Return rows by participant, then by notification. `samples` are by participant, in order of arrival."""
     return DeliveryColumns.of_rows(_rows(arm, expected, samples, participants, late_us=drain_s * 1e6))
 
 
@@ -68,72 +69,74 @@ def _rows(
     *,
     late_us: float,
 ) -> Iterator[tuple[Any, ...]]:
-    """In the order of `app.core.columns.NAMES`, without an object for each: a large trial has a million."""
+    """Yield rows as tuples in the order of `app.core.columns.NAMES`; objects would be slow for a million rows."""
     for client in participants:
         by_offset: dict[int, list[Sample]] = {}
         for sample in samples.get(client, ()):
             by_offset.setdefault(_offset(sample.id), []).append(sample)
         for each in expected:
             head = (client, each.seq, each.warmup, each.offset, each.due_us, each.sent_us)
-            came = by_offset.get(each.offset, ()) if each.offset is not None else ()
-            if not came:
+            arrivals = by_offset.get(each.offset, ()) if each.offset is not None else ()
+            if not arrivals:
                 state = SampleState.WARMUP if each.warmup else SampleState.OK
-                yield (*head, *NOTHING, state, Outcome.LOST, True, Lifecycle.VISIBLE)
-            elif len(came) == 1:
-                yield (*head, *_judged(each, came[0], arm, late_us))
+                yield (*head, *NO_STAMPS, state, Outcome.LOST, True, Lifecycle.VISIBLE)
+            elif len(arrivals) == 1:
+                yield (*head, *_arrival(each, arrivals[0], arm, late_us))
             else:
-                first, *others = sorted(came, key=lambda sample: sample.outcome == Outcome.DUPLICATE)
-                yield (*head, *_judged(each, first, arm, late_us))
-                yield from ((*head, *_judged(each, again, arm, None)) for again in others)
+                first, *others = sorted(arrivals, key=lambda sample: sample.outcome == Outcome.DUPLICATE)
+                yield (*head, *_arrival(each, first, arm, late_us))
+                yield from ((*head, *_arrival(each, again, arm, None)) for again in others)
 
 
-def conducts_of(batches: Iterable[PhoneRow], clients: Mapping[str, int]) -> tuple[LifecycleReport, ...]:
-    """What each participant said of itself, the last word of each; `clients` by device."""
+def lifecycle_reports_of(
+    batches: Iterable[PhoneRow], clients: Mapping[str, int]
+) -> tuple[LifecycleReport, ...]:
+    """Return the last lifecycle report of each participant; `clients` are by device."""
     last: dict[int, LifecycleReport] = {}
     for batch in batches:
         client = clients.get(batch["device"])
         if client is not None and batch["conduct"] is not None:
-            last[client] = _conduct(client, json.loads(batch["conduct"]))
+            last[client] = _lifecycle_report(client, json.loads(batch["conduct"]))
     return tuple(last[client] for client in sorted(last))
 
 
 def devices_of(batches: Iterable[PhoneRow], clients: Mapping[str, int]) -> dict[int, dict[str, Any]]:
-    """What each participant said of its device."""
-    said = [
+    """Return the device data that each participant posted."""
+    devices = [
         (client, json.loads(batch["conduct"]).get("device"))
         for batch in batches
         if batch["conduct"] is not None and (client := clients.get(batch["device"])) is not None
     ]
-    return {client: dict(device) for client, device in said if isinstance(device, dict)}
+    return {client: dict(device) for client, device in devices if isinstance(device, dict)}
 
 
-def _conduct(client: int, said: Mapping[str, Any]) -> LifecycleReport:
-    events = [(float(at_us), str(kind)) for at_us, kind in (said.get("events") or [])[:EVENTS_MAX]]
+def _lifecycle_report(client: int, values: Mapping[str, Any]) -> LifecycleReport:
+    events = [(float(at_us), str(kind)) for at_us, kind in (values.get("events") or [])[:EVENTS_MAX]]
     return LifecycleReport(
         client=client,
-        disconnects=int(said.get("disconnects") or 0),
-        hidden_ms=float(said.get("hidden_ms") or 0.0),
-        frozen_ms=float(said.get("frozen_ms") or 0.0),
-        suspended_ms=float(said.get("suspended_ms") or 0.0),
-        clock_steps=int(said.get("clock_steps") or 0),
-        expected_count=int(said.get("expected_count") or 0),
-        received_count=int(said.get("received_count") or 0),
+        disconnects=int(values.get("disconnects") or 0),
+        hidden_ms=float(values.get("hidden_ms") or 0.0),
+        frozen_ms=float(values.get("frozen_ms") or 0.0),
+        suspended_ms=float(values.get("suspended_ms") or 0.0),
+        clock_steps=int(values.get("clock_steps") or 0),
+        expected_count=int(values.get("expected_count") or 0),
+        received_count=int(values.get("received_count") or 0),
         events=tuple(events),
-        wall_ahead_us=None if (ahead_us := said.get("wall_ahead_us")) is None else float(ahead_us),
+        wall_ahead_us=None if (ahead_us := values.get("wall_ahead_us")) is None else float(ahead_us),
     )
 
 
 @lru_cache(maxsize=10_000)
 def _offset(position: str) -> int:
-    """Every phone says the same of a notification."""
+    """Return the offset in a position, -1 for a malformed one. Cached, because all phones post the same positions."""
     try:
         return parse_position(position).offset
     except MalformedPosition:
         return -1
 
 
-def _judged(each: Expected, sample: Sample, arm: Arm, late_us: float | None) -> tuple[Any, ...]:
-    """From the arrival's stamp on. `late_us`: the drain limit; `None` for a second arrival."""
+def _arrival(each: Expected, sample: Sample, arm: Arm, late_us: float | None) -> tuple[Any, ...]:
+    """Return the columns of an arrival from its stamp on. `late_us` is the drain limit, `None` for a duplicate."""
     lifecycle = sample.lifecycle or (Lifecycle.VISIBLE if sample.visible else Lifecycle.HIDDEN)
     offset_us, received_us = sample.clock_offset_us, sample.received_client_us
     replayed = sample.outcome == Outcome.REPLAYED
@@ -147,7 +150,7 @@ def _judged(each: Expected, sample: Sample, arm: Arm, late_us: float | None) -> 
         )
         outcome = Outcome.LATE if is_late else Outcome.ON_TIME
     state = _state(each, sample, arm, replayed=replayed)
-    # A phone's kernel gives no stamp.
+    # Phones have no kernel stamps.
     return received_us, offset_us, sample.clock_bound_us, None, state, outcome, sample.visible, lifecycle
 
 
@@ -158,11 +161,11 @@ def _state(each: Expected, sample: Sample, arm: Arm, *, replayed: bool) -> str:
         return SampleState.REPLAY
     if sample.transport != arm.transport:
         return SampleState.POLLING
-    said = sample.state
-    if said == SampleState.POLLING and arm.factors.get("polling"):
-        said = SampleState.OK  # What the arm asks for is no fault.
-    if said != SampleState.OK:
-        return said
+    state = sample.state
+    if state == SampleState.POLLING and arm.factors.get("polling"):
+        state = SampleState.OK  # The arm requires polling.
+    if state != SampleState.OK:
+        return state
     if sample.clock_offset_us is None or sample.clock_bound_us is None:
         return SampleState.NO_CLOCK
     return SampleState.OK if sample.clock_bound_us <= BOUND_MAX_US else SampleState.WIDE_U

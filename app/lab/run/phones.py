@@ -1,9 +1,9 @@
-"""The laboratory with phones: they do as the room tells them, and post what they measured when a trial is over.
+"""The laboratory with phones: they follow the room's instructions, and post their samples after each trial.
 
-    connect -> all ready -> order, "running" -> [settle, idle window, settle] -> edge | due ... due | edge -> all done
-                                  phones ask nothing any more                    |<- CPU window ->|
+    connect -> all ready -> start, "running" -> [settle, idle window, settle] -> edge | due ... due | edge -> all done
+                                  phones stop polling                            |<- CPU window ->|
 
-Each step ends after a limit whether all phones have followed or not: who has not is missing, which voids the trial.
+Each step has a time limit. A phone that has not followed by then is missing, which makes the trial invalid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from app.lab.run.participant_pool import ParticipantPool
 from app.lab.run.phone_records import phone_record, posted
 from app.lab.run.room_api import RoomOperator, ServerTime
 from app.lab.run.room_watch import RoomWatch
-from app.lab.run.trial_requests import order_of, source_record
+from app.lab.run.trial_requests import source_record, start_request
 from app.lab.run.trial_run import EDGE_LAG_US, EDGE_LEAD_US, change_of
 from app.lab.run.trial_warnings import late_edge, process_warnings
 from app.store import spool
@@ -36,26 +36,26 @@ from app.store.plans import idle_lead_s
 from app.store.store import StampedProbe, Store
 
 CONNECT_S_MAX = 20.0
-"""A phone that connects again after a sleep takes seconds; one that has not by then is missing."""
+"""Time limit for connecting; a phone that wakes up takes seconds."""
 
 REPORT_S_MAX = 15.0
-"""From the end of a trial: closing probes, and posting over a slow network with a retry."""
+"""Time limit for posting after the end of a trial: last probes, and a retry over a slow network."""
 
 LEAD_US = 5 * EDGE_LEAD_US
-"""How long before the first due time the CPU window opens: nothing is sent in it, and phones need no hurry."""
+"""Time from the start of the CPU window to the first due time, in which nothing is sent."""
 
 
 @dataclass(slots=True)
 class Phones:
-    """Everything that the trials of a run with phones share."""
+    """Runs the trials of a run with phones; a `Laboratory`."""
 
     run: str
     plan: Plan
     server: Server
-    party: ParticipantPool
+    pool: ParticipantPool
     store: Store
     note: Callable[[str], None]
-    """Takes a sentence for people."""
+    """Shows a sentence to people."""
     stopping: Callable[[], bool] = lambda: False
     operator: RoomOperator = field(init=False)
     overhead_s: float = field(init=False, default=OVERHEAD_S)
@@ -65,33 +65,33 @@ class Phones:
     _sampler: CpuSampler | None = field(init=False)
     _chosen: tuple[int, ...] = field(init=False, default=())
     _missing: tuple[int, ...] = field(init=False, default=())
-    """Those of the chosen that are missing in the present trial."""
+    """Chosen clients that are missing in the current trial."""
     _probes: tuple[StampedProbe, ...] = field(init=False, default=())
     _spec: TrialSpec | None = field(init=False, default=None)
-    _course: TrialTimeline | None = field(init=False, default=None)
-    _ordered: TrialOnServer | None = field(init=False, default=None)
+    _timeline: TrialTimeline | None = field(init=False, default=None)
+    _scheduled: TrialOnServer | None = field(init=False, default=None)
     _devices: dict[int, dict[str, Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.operator = RoomOperator(self.server, self.run)
-        self._watch = RoomWatch(self.run, self.server, self.operator, self.party, self.note, self.stopping)
+        self._watch = RoomWatch(self.run, self.server, self.operator, self.pool, self.note, self.stopping)
         self._time = ServerTime(self.server.url)
         self._sampler = None if self.server.pid is None else CpuSampler(self.server.pid)
 
     def begin(self) -> Sequence[StampedProbe]:
-        """Only the time: phones have probed while they gathered."""
+        """Read the server's time; phones have probed the clock while they gathered."""
         return self._time.refresh()
 
     def has_enough_for(self, block: BlockSpec) -> bool:
-        """Whether as many are there."""
-        self._watch.look()
-        return len(self.party.present) >= block.clients
+        """Tell whether enough phones are present."""
+        self._watch.refresh()
+        return len(self.pool.present) >= block.clients
 
     def begin_block(self, block: BlockSpec) -> BlockSpec | None:
-        """Choose who takes part: fewer than planned where that many are not there any more."""
+        """Choose the participants, fewer than planned if too few phones are present; `None` if that count is planned anyway."""
         self._watch.wait_while_paused()
         self._watch.wait_for_anybody()
-        self._chosen = self.party.chosen(block)
+        self._chosen = self.pool.chosen(block)
         if len(self._chosen) == block.clients:
             return block
         count = len(self._chosen)
@@ -101,19 +101,19 @@ class Phones:
         return replace(block, clients=count)
 
     def connect(self, spec: TrialSpec) -> None:
-        """Have those who take part connect, and wait until all have."""
+        """Tell the participants to connect, and wait until all have."""
         self._watch.wait_while_paused()
-        self._spec, self._ordered = spec, None
+        self._spec, self._scheduled = spec, None
         self._probes = self._time.refresh()
-        self._put("connect")
+        self._announce("connect")
         self._missing = self._wait_for("trial_ready", self._time.now_us() + round(CONNECT_S_MAX * 1e6))
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """The idle window: the trial is ordered for behind it, so that phones are told once and then ask nothing."""
+        """Run the idle window. The trial after it is scheduled first, so that phones stop polling before both."""
         if self._missing:
-            return Finished(self._never_began(spec), (), ())  # The probes go with the trial behind it.
+            return Finished(self._never_began(spec), (), ())  # The next trial's record has the probes.
         plan = self.plan
-        self._order(idle_lead_s(plan))
+        self._schedule(idle_lead_s(plan))
         self._watch.pause(plan.settle_s)
         before, started_us = self._edge(), self._time.now_us()
         self._watch.pause(plan.idle_s)
@@ -130,49 +130,49 @@ class Phones:
         return Finished(record, (), ())
 
     def measure(self, spec: TrialSpec) -> Finished:
-        """The trial; its record is made of what server and phones say when it is over."""
+        """Run the trial; its record is made afterwards from data of the server and the phones."""
         if self._missing:
             return Finished(self._never_began(spec), (), self._probes)
-        ordered = self._ordered or self._order(self.plan.settle_s)
-        self._pause_until(ordered.first_due_us - LEAD_US)
+        scheduled = self._scheduled or self._schedule(self.plan.settle_s)
+        self._pause_until(scheduled.first_due_us - LEAD_US)
         before, started_us = self._edge(), self._time.now_us()
         with cpu_seconds(before) as seconds:
-            self._pause_until(ordered.last_due_us + EDGE_LAG_US)
-        self._course = TrialTimeline(tuple(seconds), uploads_known=False)
+            self._pause_until(scheduled.last_due_us + EDGE_LAG_US)
+        self._timeline = TrialTimeline(tuple(seconds), uploads_known=False)
         change, ended_us = change_of(before, self._edge()), self._time.now_us()
-        self._missing = self._collect(ordered)
-        return self._finished(spec, ordered, change, started_us, ended_us)
+        self._missing = self._collect(scheduled)
+        return self._finished(spec, scheduled, change, started_us, ended_us)
 
     def disconnect(self) -> None:
-        """Between trials: phones let go of the transport by themselves."""
-        self._tell(None)
-        self._watch.notes(self.party.note_trial(self._chosen, self._missing))
+        """End the trial for the phones, which disconnect by themselves, and count missed trials."""
+        self._put_trial(None)
+        self._watch.notes(self.pool.note_trial(self._chosen, self._missing))
 
     def at_end(self) -> Mapping[str, object]:
-        """Who took part, by pseudonym, with what each said of its device."""
+        """Return the participants by pseudonym, with their device data."""
         return {
             "participants": [
                 {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
                 | self._devices.get(each.client, {})
-                for each in self.party.phones
+                for each in self.pool.phones
             ]
         }
 
-    def _order(self, start_after_s: float) -> TrialOnServer:
+    def _schedule(self, start_after_s: float) -> TrialOnServer:
         assert self._spec is not None
-        order = order_of(
+        request = start_request(
             self.run, replace(self.plan, instrument=False), self._spec, start_after_s=start_after_s
         )
-        self._ordered = self.operator.start_trial(order)
-        self._put("running")
-        return self._ordered
+        self._scheduled = self.operator.start_trial(request)
+        self._announce("running")
+        return self._scheduled
 
-    def _put(self, state: str) -> None:
-        """Tell the phones about the present trial."""
-        spec, ordered = self._spec, self._ordered
+    def _announce(self, state: str) -> None:
+        """Send the current trial and its state to the phones."""
+        spec, scheduled = self._spec, self._scheduled
         assert spec is not None
         plan = arm_plan(self.plan, spec.arm)
-        self._tell(
+        self._put_trial(
             {
                 "index": spec.index,
                 "block": spec.block,
@@ -185,56 +185,58 @@ class Phones:
                 "topic": f"{TRIAL_TOPIC_PREFIX}{spec.index}",
                 "factors": dict(spec.arm.factors),
                 "state": state,
-                "participants": [self.party.device(client) for client in self._chosen],
-                "first_due_us": ordered.first_due_us if ordered else None,
-                "ends_us": ordered.ends_us if ordered else None,
+                "participants": [self.pool.device(client) for client in self._chosen],
+                "first_due_us": scheduled.first_due_us if scheduled else None,
+                "ends_us": scheduled.ends_us if scheduled else None,
             }
         )
 
-    def _tell(self, trial: Mapping[str, Any] | None) -> None:
+    def _put_trial(self, trial: Mapping[str, Any] | None) -> None:
         try:
             self.operator.put_trial(trial)
-        except Conflict:  # The room was closed under our hands.
+        except Conflict:  # The room was closed meanwhile.
             self._watch.end()
 
-    def _collect(self, ordered: TrialOnServer) -> tuple[int, ...]:
-        """Wait until all have posted; those that have not."""
-        missing = self._wait_for("trial_done", ordered.ends_us)
+    def _collect(self, scheduled: TrialOnServer) -> tuple[int, ...]:
+        """Wait until all phones have posted; return those that have not."""
+        missing = self._wait_for("trial_done", scheduled.ends_us)
         if missing:
-            self._put("collect")
-            missing = self._wait_for("trial_done", ordered.ends_us + round(REPORT_S_MAX * 1e6))
+            self._announce("collect")
+            missing = self._wait_for("trial_done", scheduled.ends_us + round(REPORT_S_MAX * 1e6))
         return missing
 
     def _finished(
         self,
         spec: TrialSpec,
-        ordered: TrialOnServer,
+        scheduled: TrialOnServer,
         change: CpuChange | None,
         started_us: int,
         ended_us: int,
     ) -> Finished:
         source = source_record(self.operator, self.run, spec, is_complete=True, pause=self._watch.pause)
         spool.ingest(self.store)
-        clients = {self.party.device(client): client for client in self._chosen}
+        clients = {self.pool.device(client): client for client in self._chosen}
         found = posted(self.store, run=self.run, trial=spec.index, clients=clients)
-        for client, said in found.devices.items():
-            self._devices[client] = dict(said)
-        record = phone_record(spec, self.plan, self._chosen, source, found, first_due_us=ordered.first_due_us)
+        for client, device in found.devices.items():
+            self._devices[client] = dict(device)
+        record = phone_record(
+            spec, self.plan, self._chosen, source, found, first_due_us=scheduled.first_due_us
+        )
         warnings = [*process_warnings(change), *record.warnings]
-        if started_us > ordered.first_due_us:
-            warnings.append(late_edge((started_us - ordered.first_due_us) / 1000))
+        if started_us > scheduled.first_due_us:
+            warnings.append(late_edge((started_us - scheduled.first_due_us) / 1000))
         record = replace(
             record,
             started_us=started_us,
             ended_us=ended_us,
             cpu=change.use if change else None,
             warnings=tuple(warnings),
-            course=self._course,
+            course=self._timeline,
         )
         return Finished(record, source.published, self._probes)
 
     def _never_began(self, spec: TrialSpec) -> TrialRecord:
-        """The record of a trial for which not all got ready."""
+        """Return the record of a trial that did not begin, because phones were missing."""
         now_us = self._time.now_us()
         named = listing([pseudonym(client) for client in self._missing])
         warning = TrialWarning(

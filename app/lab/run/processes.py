@@ -1,9 +1,13 @@
 """Child processes that never outlive the process that started them.
 
-Three ways, because each has a hole: an orderly stop (SIGTERM, then SIGKILL to the whole group), the end of file on a
-pipe whose other end only the parent holds, and on Linux the signal that the kernel sends when the parent dies (to be
-exact: the thread that started the child, so start children from a thread that stays). The
-children have a session of their own, so that Ctrl-C reaches the parent alone, which then stops them in order.
+Three mechanisms are used, because none is sufficient alone:
+
+- an orderly stop: SIGTERM, then SIGKILL to the whole group;
+- a pipe whose write end only the parent holds, so that children read an end of file when it dies;
+- on Linux, a signal by the kernel when the parent dies. In fact it is sent when the thread dies that started the child, so
+  children have to be started by a thread that lives on.
+
+Children run in a session of their own, so that Ctrl-C reaches only the parent, which stops them in order.
 """
 
 from __future__ import annotations
@@ -21,16 +25,16 @@ from app.paths import ROOT
 from app.settings import child_environment
 
 _PR_SET_PDEATHSIG = 1
-"""`linux/prctl.h`."""
+"""Constant of `linux/prctl.h`."""
 
 
 def python_module(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module with this interpreter; -P keeps the caller's directory off its path."""
+    """Return the command that runs a module with this interpreter; -P keeps the working directory off its path."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment of a child: this one's without `SIAR_*`, with the checkout on the path."""
+    """Return a child's environment: this process's without `SIAR_*`, with the checkout on the Python path, and `changes`."""
     kept = child_environment(os.environ)
     paths = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
     return {**kept, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **changes}
@@ -46,7 +50,7 @@ def spawn(
     pass_fds: Sequence[int] = (),
     death_signal: int = signal.SIGKILL,
 ) -> subprocess.Popen[bytes]:
-    """Start a child in a session of its own, with `death_signal` when this process dies (Linux)."""
+    """Start a child in a new session; on Linux it gets `death_signal` when this process dies."""
     return subprocess.Popen(
         command,
         env=env,
@@ -60,14 +64,14 @@ def spawn(
 
 
 def stop(process: subprocess.Popen[bytes], *, patience_s: float) -> int:
-    """End a child and its group: SIGTERM, and SIGKILL after `patience_s`. Its exit code."""
+    """End a child and its group by SIGTERM, and by SIGKILL after `patience_s`; return its exit code."""
     _signal_group(process, signal.SIGTERM)
     try:
         process.wait(patience_s)
     except subprocess.TimeoutExpired:
         pass
     finally:
-        # Its own children too, should it have left any behind. The group's id stays taken while one of them lives.
+        # Also ends children that it has left behind. The group's id is not reused while one of them lives.
         _signal_group(process, signal.SIGKILL)
     return process.wait()
 

@@ -1,6 +1,6 @@
-"""What a person sees while an experiment runs. Written between trials only: a redraw would cost CPU inside one.
+"""Progress of a run for people. It is written between trials only, because drawing uses CPU time.
 
-Names come from plan files: they are printed as they are, neither as rich's markup nor as control sequences.
+Names come from plan files: they are printed literally, neither as rich's markup nor as control sequences.
 """
 
 from __future__ import annotations
@@ -17,76 +17,79 @@ from app.core.trial import TrialRecord
 
 
 class Progress(Protocol):
-    """Promises of the runner: `start` once, `trial` before each trial and `kept` after it, `note` at any time, `finish`."""
+    """Receives events of a run.
+
+    The runner calls `start` once, `trial` before each trial, `kept` after each, `note` at any time, and `finish` at the end.
+    """
 
     def start(self, *, trials: int, left_s: float) -> None:
-        """The run begins: so many trials and idle windows, so long."""
+        """Handle the start of a run, with its count of trials and idle windows and its estimated duration."""
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
-        """A trial is about to begin. `trials` grows when a block is repeated."""
+        """Handle the start of a trial. `trials` grows when a block is repeated."""
 
     def kept(self, record: TrialRecord, *, is_void: bool) -> None:
-        """A trial or idle window is over and in the store."""
+        """Handle the end of a trial or idle window, which is in the store."""
 
     def note(self, text: str) -> None:
-        """Something to know: a sentence."""
+        """Show a sentence."""
 
     def finish(self) -> None:
-        """The run is over, for whatever reason."""
+        """Handle the end of the run, for whatever reason."""
 
 
 class SilentProgress:
-    """Says nothing."""
+    """Progress that shows nothing."""
 
     def start(self, *, trials: int, left_s: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def kept(self, record: TrialRecord, *, is_void: bool) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def note(self, text: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def finish(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class PlainProgress:
-    """A line at the start and for every tenth of the way, for logs and pipes."""
+    """Progress as plain lines for logs and pipes: one at the start and one per tenth of the trials."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._tenth = 0
 
     def start(self, *, trials: int, left_s: float) -> None:
-        """How much there is to do."""
+        """Print the count of trials and the estimated duration."""
         self._say(f"{trials} trials and idle windows, about {duration(left_s)}")
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
-        """A line when another tenth is done."""
+        """Print a line when another tenth is done."""
         if done * 10 // trials > self._tenth:
             self._tenth = done * 10 // trials
             self._say(f"{self._tenth * 10:3d} %  {done} of {trials}  {duration(left_s)} left")
 
     def kept(self, record: TrialRecord, *, is_void: bool) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def note(self, text: str) -> None:
-        """The sentence."""
+        """Print the sentence."""
         self._say(text)
 
     def finish(self) -> None:
-        """Nothing more."""
+        """Do nothing."""
 
     def _say(self, text: str) -> None:
         print(literal(text), file=self._stream, flush=True)
 
 
 class TerminalProgress:
-    """One line that is redrawn between trials, with a bar and the time left."""
+    """Progress as a bar on a terminal with the time left, redrawn between trials."""
 
     def __init__(self, console: Console) -> None:
         self._bar = RichProgress(
@@ -101,12 +104,12 @@ class TerminalProgress:
         self._task = self._bar.add_task("starting", total=None, left="")
 
     def start(self, *, trials: int, left_s: float) -> None:
-        """The empty bar."""
+        """Show the empty bar."""
         self._bar.start()
         self._bar.update(self._task, total=trials, left=f"{duration(left_s)} left", refresh=True)
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
-        """The bar as it is now."""
+        """Redraw the bar."""
         self._bar.update(
             self._task,
             description=describe(spec),
@@ -117,67 +120,67 @@ class TerminalProgress:
         )
 
     def kept(self, record: TrialRecord, *, is_void: bool) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def note(self, text: str) -> None:
-        """The sentence, above the bar."""
+        """Print the sentence above the bar."""
         self._bar.console.print(literal(text), markup=False, emoji=False, highlight=False)
 
     def finish(self) -> None:
-        """The bar goes away."""
+        """Remove the bar."""
         self._bar.stop()
 
 
 class Both:
-    """Tells two listeners."""
+    """Progress that passes each event to two others."""
 
     def __init__(self, first: Progress, second: Progress) -> None:
         self._listeners = (first, second)
 
     def start(self, *, trials: int, left_s: float) -> None:
-        """Both."""
+        """Pass it on to both."""
         for each in self._listeners:
             each.start(trials=trials, left_s=left_s)
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
-        """Both."""
+        """Pass it on to both."""
         for each in self._listeners:
             each.trial(spec, done=done, trials=trials, left_s=left_s)
 
     def kept(self, record: TrialRecord, *, is_void: bool) -> None:
-        """Both."""
+        """Pass it on to both."""
         for each in self._listeners:
             each.kept(record, is_void=is_void)
 
     def note(self, text: str) -> None:
-        """Both."""
+        """Pass it on to both."""
         for each in self._listeners:
             each.note(text)
 
     def finish(self) -> None:
-        """Both."""
+        """Pass it on to both."""
         for each in self._listeners:
             each.finish()
 
 
 def for_stream(stream: TextIO = sys.stderr) -> Progress:
-    """Live on a terminal, plain lines elsewhere."""
+    """Return a bar for a terminal, and plain lines for other streams."""
     return TerminalProgress(Console(file=stream)) if stream.isatty() else PlainProgress(stream)
 
 
 def describe(spec: TrialSpec) -> str:
-    """A trial in a few words."""
+    """Return a short description of a trial."""
     what = "idle" if spec.idle else literal(spec.arm.name)
     return f"{what}, {spec.clients} client{'s' if spec.clients > 1 else ''}"
 
 
 def literal(text: str) -> str:
-    """The text with a question mark for everything that a terminal would obey instead of showing."""
+    """Return the text with a question mark for each unprintable character, which a terminal might execute."""
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def duration(seconds: float) -> str:
-    """Whole seconds; above two minutes, minutes."""
+    """Return a duration as text: seconds, or minutes from two minutes on."""
     if seconds < 120:
         return f"{max(0, round(seconds))} s"
     return f"{round(seconds / 60)} min"

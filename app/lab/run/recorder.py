@@ -1,10 +1,10 @@
 """The only writer of a live run's store: `python -P -m app.lab.run.recorder --folder runs/<live run>`.
 
-The server appends what phones post to the run's spool and does nothing else on disk; this process takes it from
-there about once a second. It ends, after a last look, when its standard input ends or at SIGTERM.
+The server only appends posted samples to the run's spool. This process moves them into the store about once a second. It ends
+after a last pass, at the end of its standard input or at SIGTERM.
 
-A full disk or a damaged store does not end it: it says so once and tries again every second. Nothing is lost by the
-wait, because the spool keeps what was posted, and how far it was read is written with what was read.
+On a full disk or with a damaged store it logs the problem once and retries every second. Nothing is lost meanwhile: the spool
+keeps all samples, and the position up to which it was read is stored together with them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from app.store.store import FILE_NAME, RunHead, Store
 PERIOD_S = 1.0
 
 TROUBLES = (Conflict, StoreError, sqlite3.Error, OSError)
-"""What a disk, or somebody at work in the folder, can do to a store: reasons to try again."""
+"""Errors by the disk, or by another user of the folder, after which the recorder retries."""
 
 
 def live_plan() -> Plan:
-    """What stands for a plan in a live run, which has no trials: phones come and go as they like."""
+    """Return a placeholder plan for a live run, which has no trials."""
     return Plan(
         arms=arms_from_names(list(TRANSPORTS)),
         client_counts=(1,),
@@ -50,7 +50,7 @@ def live_plan() -> Plan:
 
 
 def open_live(folder: Path) -> Store:
-    """The store in `folder`; made when the server has made the folder but nobody the store."""
+    """Open the store in `folder`; create it if the folder has none yet."""
     path = folder / FILE_NAME
     if path.is_file() and _is_blank(path):
         database.remove(path)
@@ -67,15 +67,15 @@ def open_live(folder: Path) -> Store:
 
 
 class Intake:
-    """From the spool to the store, again and again, whatever the disk says in between."""
+    """Moves samples from the spool to the store, and recovers from errors of the disk."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._store: Store | None = None
         self._is_in_trouble = False
 
-    def look(self) -> bool:
-        """Take in what is there, with a store opened anew after trouble; whether it went well."""
+    def ingest(self) -> bool:
+        """Move all samples that are there; open the store again after an error. Return true without an error."""
         try:
             if self._store is None:
                 self._store = open_live(self._folder)
@@ -83,18 +83,18 @@ class Intake:
         except TROUBLES as error:
             self.close()
             if not self._is_in_trouble:
-                _say(
+                _log(
                     f"{self._sentence(error)} What phones post waits in {spool.FILE_NAME}; trying again every second."
                 )
             self._is_in_trouble = True
         else:
             if self._is_in_trouble:
-                _say(f"{self._folder / FILE_NAME} is written again.")
+                _log(f"{self._folder / FILE_NAME} is written again.")
             self._is_in_trouble = False
         return not self._is_in_trouble
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         if self._store is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._store.close()
@@ -107,17 +107,17 @@ class Intake:
 
 
 def record(folder: Path, *, input_fd: int, wake_fd: int) -> bool:
-    """Take the spool in until `input_fd` or `wake_fd` says that it is over; whether the last look went well."""
+    """Move samples until `input_fd` ends or `wake_fd` is readable; return true if the last pass had no error."""
     with contextlib.closing(Intake(folder)) as intake:
         while True:
-            intake.look()
+            intake.ingest()
             ready, _, _ = select.select([input_fd, wake_fd], [], [], PERIOD_S)
             if wake_fd in ready or (input_fd in ready and not os.read(input_fd, 4096)):
-                return intake.look()
+                return intake.ingest()
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether the maker of this database died, or ran out of disk, before its first word."""
+    """Tell whether the database is empty, because its creator died or the disk was full."""
     with (
         database.reporting_damage(path),
         contextlib.closing(database.connect(path, write=True)) as connection,
@@ -127,21 +127,20 @@ def _is_blank(path: Path) -> bool:
         return bool(tables == 0 and application == 0)
 
 
-def _say(text: str) -> None:
-    # The log may be on the same full disk.
+def _log(text: str) -> None:
+    # The log may be on the full disk, too.
     with contextlib.suppress(OSError):
         print(f"siar recorder: {text}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run until told to end."""
+    """Run until the end of the input or SIGTERM; return the exit code."""
     parser = argparse.ArgumentParser(prog="recorder", description="Takes a live run's spool into its store.")
     parser.add_argument("--folder", type=Path, required=True)
     folder: Path = parser.parse_args(arguments).folder
     wake_fd, signal_fd = os.pipe()
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the server, which ends this process in order.
+    # Ctrl-C also reaches the server, which ends this process in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os.write(signal_fd, b"."))
     return 0 if record(folder, input_fd=sys.stdin.fileno(), wake_fd=wake_fd) else 1
 

@@ -1,4 +1,4 @@
-"""What the runner asks of a server about its room, beside what it asks about trials."""
+"""Requests of the runner on the server's room of phones, and the server's time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from app.lab.run.api import NULL, Operator, Server, ask
 from app.store.store import StampedProbe
 
 Room = Mapping[str, Any]
-"""The answer of `GET /api/room`."""
+"""Response of `GET /api/room`."""
 
 CLOCK_NAME = "runner"
 
 
 class RoomOperator(Operator):
-    """The operator's requests of an experiment with phones, each in the name of its run.
+    """The operator's requests in an experiment with phones; each names its run.
 
-    The server refuses them once the room is open for another one, and closes a room whose runner has fallen silent.
+    The server refuses them when the room is open for another run, and closes a room whose runner sends no requests any more.
     """
 
     def __init__(self, server: Server, run: str) -> None:
@@ -30,31 +30,31 @@ class RoomOperator(Operator):
         self._run = run
 
     def room(self) -> Room:
-        """Everything about the room; by asking in its run's name a runner shows that it lives."""
+        """Return the room's state. The request also shows the server that the runner is alive."""
         answer: Room = self._ask("GET", self._ours("/api/room"))
         return answer
 
     def open_room(
         self, *, wanted_count: int, length_s: float, plan: Mapping[str, Any], practice: bool = False
     ) -> None:
-        """Let phones gather. Raises `Conflict` while an experiment is open."""
+        """Open the room for phones. Raises `Conflict` while another experiment is open."""
         body = {"run": self._run, "wanted_count": wanted_count, "length_s": length_s, "plan": plan}
         self._ask("POST", "/api/room", {**body, "practice": practice}, expected=201)
 
     def put_trial(self, trial: Mapping[str, Any] | None) -> None:
-        """Tell phones what to do next; `None` between trials."""
+        """Set the trial that phones should run; `None` between trials."""
         self._ask("PUT", self._ours("/api/room/trial"), NULL if trial is None else trial)
 
     def put_progress(self, progress: Mapping[str, Any]) -> None:
-        """Tell everybody how far it is."""
+        """Publish the run's progress to everybody in the room."""
         self._ask("PUT", self._ours("/api/room/progress"), progress)
 
     def finish_room(self, result: Mapping[str, Any]) -> None:
-        """Tell everybody what came out."""
+        """Publish the result to everybody in the room."""
         self._ask("POST", self._ours("/api/room/finish"), result)
 
     def close_room(self) -> None:
-        """Let the phones go."""
+        """Close the room, which releases the phones."""
         self._ask("DELETE", self._ours("/api/room"))
 
     def _ours(self, path: str) -> str:
@@ -62,9 +62,9 @@ class RoomOperator(Operator):
 
 
 class ServerTime:
-    """The server's time as the runner knows it: good to a few milliseconds, to read edges and to wait for ends.
+    """Estimate of the server's time to a few milliseconds, for waits and for times of CPU windows.
 
-    Delays do not depend on it: each phone has a clock procedure of its own.
+    Delays do not depend on it, because each phone measures its own clock.
     """
 
     def __init__(self, url: str) -> None:
@@ -72,14 +72,14 @@ class ServerTime:
         self._offset_us: float | None = None
 
     def refresh(self, count: int = 5) -> tuple[StampedProbe, ...]:
-        """Ask, and believe the quickest answer. Raises `Unfit` when there is none."""
+        """Send `count` probes and use the one with the shortest round trip; return all. Raises `Unfit` without a response."""
         probes = tuple(self._probe() for _ in range(count))
         best = min(probes, key=lambda each: each.probe.round_trip_us).probe
         self._offset_us = ((best.t2_us - best.t1_us) + (best.t3_us - best.t4_us)) / 2
         return probes
 
     def now_us(self) -> int:
-        """Now in the server's time base."""
+        """Return the current time in the server's time base."""
         assert self._offset_us is not None, "the time was read before it was asked for"
         return round(clock.monotonic_us() + self._offset_us)
 

@@ -1,4 +1,4 @@
-"""Tells the room how a run goes on, between trials only: a request inside one would cost the server CPU."""
+"""Progress of a run for the room, sent between trials only: a request during one would cost the server CPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from app.lab.run.room_api import RoomOperator
 from app.server.room import notes
 
 NOTES_MAX = 20
+"""Notes that are shown; older ones are dropped."""
 
 
 class RoomProgress:
-    """A `Progress` whose audience is everybody in the room. What people call a round is a trial; idle windows are none."""
+    """A `Progress` for everybody in the room. A trial is a "round" there; idle windows are not counted."""
 
     def __init__(self, operator: RoomOperator, plan: Plan) -> None:
         self._operator = operator
@@ -24,39 +25,39 @@ class RoomProgress:
         self._bands = Bands(plan)
         self._notes: list[dict[str, Any]] = []
         self._done = 0
-        self._is_behind_idle = False
+        self._is_after_idle = False
 
     def start(self, *, trials: int, left_s: float) -> None:
-        """The length of the whole."""
-        self._tell(self._rounds(trials), left_s)
+        """Send the count of rounds and the estimated duration."""
+        self._send(self._rounds(trials), left_s)
 
     def trial(self, spec: TrialSpec, *, done: int, trials: int, left_s: float) -> None:
-        """The number of the round, and what came out so far; not between an idle window and its trial."""
-        if not self._is_behind_idle:
-            self._tell(self._done + self._rounds(trials - done), left_s)
-        self._is_behind_idle = spec.idle
+        """Send the number of the round and the results so far, except between an idle window and its trial."""
+        if not self._is_after_idle:
+            self._send(self._done + self._rounds(trials - done), left_s)
+        self._is_after_idle = spec.idle
 
     def kept(self, record: TrialRecord, *, is_void: bool) -> None:
-        """One more that the bands are made of."""
+        """Add the trial to the result bands and count it."""
         self._bands.add(record, is_void=is_void)
         self._done += not record.spec.idle
 
     def note(self, text: str) -> None:
-        """Shown with the next round; the oldest gives way."""
+        """Show a note from the next round on; drop the oldest above `NOTES_MAX`."""
         self._notes = [*self._notes, notes.to_json(text)][-NOTES_MAX:]
 
     def finish(self) -> None:
-        """The last block too; how it ended is another request's."""
-        with contextlib.suppress(SiarError):  # It may have ended because the server did.
-            self._tell(self._done, 0.0)
+        """Send the results with the last block; `finish_room` sends the verdict."""
+        with contextlib.suppress(SiarError):  # The run may have ended because the server did.
+            self._send(self._done, 0.0)
 
     def _rounds(self, trials: int) -> int:
-        """Trials of that many trials and idle windows, of which each block has one."""
+        """Return the count of trials among trials and idle windows; each block has one idle window."""
         arms = len(self._plan.arms)
         return trials if self._plan.idle_s == 0 else trials - round(trials / (arms + 1))
 
-    def _tell(self, rounds: int, left_s: float) -> None:
-        with contextlib.suppress(Conflict):  # The room was closed: the next look at it ends the run.
+    def _send(self, rounds: int, left_s: float) -> None:
+        with contextlib.suppress(Conflict):  # The room was closed; the next `RoomWatch.refresh` ends the run.
             self._operator.put_progress(
                 {
                     "round": min(self._done + 1, max(rounds, 1)),

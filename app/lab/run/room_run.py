@@ -1,7 +1,7 @@
-"""A run with phones from an empty room to the report: gather, count down, measure, say what came out.
+"""A run with phones from the empty room to the report: gather, count down, measure, publish the result.
 
-The room itself says when enough phones are ready, and the operator may start with fewer. Whatever ends the run early,
-what was measured is analysed and kept, and the phones are let go.
+The room starts the countdown when enough phones are ready, and the operator may start with fewer. Whatever ends the run early,
+finished trials are analysed and kept, and the phones are released.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.verdict import run_verdict
 from app.lab.analysis.words import arm_title
 from app.lab.measure import host
+from app.lab.report.data.phone_results import write_participants, write_phone_results
 from app.lab.report.files import write_all
-from app.lab.report.phone_results import write_participants, write_phone_results
 from app.lab.run.api import Server
 from app.lab.run.client_link import Stopped
 from app.lab.run.laboratory import Laboratory
@@ -37,12 +37,13 @@ from app.store.plans import check_for_phones
 from app.store.store import FILE_NAME, RunHead, Store
 
 LOOK_S = 0.5
+"""Period of polling the room while phones gather."""
 
-HEARD_EVERY_S = 5.0
-"""While nothing is measured any more; the room waits for a minute."""
+KEEP_ALIVE_S = 5.0
+"""Period of requests while the report is computed; the room closes after a minute without one."""
 
 SIMULATED = "simulated"
-"""A phone that is a program says so in its model: `simulated`, or a text with that word."""
+"""Word in the model of a phone that is a program."""
 
 HEADINGS_EN = (
     *("transport", "phones", "median ms", "p95 ms", "CPU µs per delivery"),
@@ -65,23 +66,23 @@ class RoomRun:
     wanted_count: int
     progress: Progress
     settings: Mapping[str, object] = field(default_factory=dict)
-    """What the caller set, for the run's conditions."""
+    """The caller's settings, for the run's conditions."""
     stop: Callable[[], bool] = lambda: False
     operator: RoomOperator = field(init=False)
-    _is_told: bool = field(init=False, default=False)
+    _is_result_sent: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.operator = RoomOperator(self.server, self.run)
 
     @property
     def folder(self) -> Path:
-        """Where the run is kept."""
+        """Folder of the run."""
         return self.runs_dir / self.run
 
     def execute(self) -> Path | None:
-        """Gather phones, run the plan, write the report; the run's folder, or `None` when it was stopped before.
+        """Gather phones, run the plan and write the report; return the run's folder, `None` if stopped before measuring.
 
-        Raises `Malformed` for a plan that phones cannot run, and `Unfit` when it failed, after the report.
+        Raises `Malformed` for a plan that phones cannot run, and `Unfit` after the report if the run failed.
         """
         check_for_phones(self.plan)
         with self._room():
@@ -94,7 +95,7 @@ class RoomRun:
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[None]:
-        """The open room; closed again unless it was told what came out."""
+        """Open the room, and close it at the end unless the result was sent."""
         self.operator.open_room(
             wanted_count=self.wanted_count,
             length_s=length_s(self.plan),
@@ -103,12 +104,14 @@ class RoomRun:
         try:
             yield
         finally:
-            if not self._is_told:
-                with contextlib.suppress(SiarError):  # It may be closed already, or gone with its server.
+            if not self._is_result_sent:
+                with contextlib.suppress(
+                    SiarError
+                ):  # The room may be closed already, or the server may be gone.
                     self.operator.close_room()
 
     def _gathered(self) -> Room:
-        """The room when its countdown is over. Raises `Stopped` when it was closed."""
+        """Wait for the end of the countdown; return the room. Raises `Stopped` when the room was closed."""
         while True:
             room = self.operator.room()
             if self.stop() or room["run"] != self.run or room["phase"] == "closed":
@@ -121,22 +124,22 @@ class RoomRun:
         found = phones_of(room)
         if not found:
             raise Unfit("Everybody left during the countdown: there is no phone to measure with.")
-        party = ParticipantPool(found, seed=self.plan.seed)
-        plan = with_phones(self.plan, len(party.phones))
+        pool = ParticipantPool(found, seed=self.plan.seed)
+        plan = with_phones(self.plan, len(pool.phones))
         progress = Both(self.progress, RoomProgress(self.operator, plan))
         try:
             run_in_laboratory(
-                self._head(plan, party),
+                self._head(plan, pool),
                 self.folder,
-                lambda store: self._laboratory(plan, party, store, progress),
+                lambda store: self._laboratory(plan, pool, store, progress),
                 progress,
                 folder_exists=True,
             )
         finally:
             if (self.folder / FILE_NAME).is_file():
-                self._report(party)
+                self._report(pool)
 
-    def _head(self, plan: Plan, party: ParticipantPool) -> RunHead:
+    def _head(self, plan: Plan, pool: ParticipantPool) -> RunHead:
         return RunHead(
             id=self.run,
             started=naming.utc_now(),
@@ -145,47 +148,47 @@ class RoomRun:
                 **host.conditions(settings=self.settings, server=self.server.version),
                 "participants": [
                     {"client": each.client, "pseudonym": each.pseudonym, "model": each.model}
-                    for each in party.phones
+                    for each in pool.phones
                 ],
             },
-            simulated=any(SIMULATED in (each.model or "").casefold() for each in party.phones),
+            simulated=any(SIMULATED in (each.model or "").casefold() for each in pool.phones),
         )
 
     @contextlib.contextmanager
     def _laboratory(
-        self, plan: Plan, party: ParticipantPool, store: Store, progress: Progress
+        self, plan: Plan, pool: ParticipantPool, store: Store, progress: Progress
     ) -> Iterator[Laboratory]:
-        # Before the first trial: who is in it must be findable however the run ends.
-        write_participants(self.folder, _with_names(party))
-        yield Phones(self.run, plan, self.server, party, store, progress.note, self.stop)
+        # Before the first trial, so that participants can be found even if the run is interrupted.
+        write_participants(self.folder, _with_names(pool))
+        yield Phones(self.run, plan, self.server, pool, store, progress.note, self.stop)
 
     @contextlib.contextmanager
-    def _heard_of(self) -> Iterator[None]:
-        """Let the room know that its runner lives while it computes, which takes minutes for a large run."""
+    def _keep_alive(self) -> Iterator[None]:
+        """Keep the room open during computations, which take minutes for a large run."""
         is_over = threading.Event()
 
-        def ask_on() -> None:
-            while not is_over.wait(HEARD_EVERY_S):
-                with contextlib.suppress(SiarError):  # It is gone; the report is written all the same.
+        def poll() -> None:
+            while not is_over.wait(KEEP_ALIVE_S):
+                with contextlib.suppress(SiarError):  # Without a room the report is still written.
                     self.operator.room()
 
-        asking = threading.Thread(target=ask_on, name="siar-heard-of", daemon=True)
-        asking.start()
+        polling = threading.Thread(target=poll, name="siar-keep-alive", daemon=True)
+        polling.start()
         try:
             yield
         finally:
             is_over.set()
-            asking.join()
+            polling.join()
 
-    def _report(self, party: ParticipantPool) -> None:
-        """Write everything there is to read, and tell the room."""
-        with self._heard_of():
+    def _report(self, pool: ParticipantPool) -> None:
+        """Write the report and the phones' results, and send the result to the room."""
+        with self._keep_alive():
             with Store.open(self.folder) as store:
                 analysis = analyse(store.load())
             write_all(analysis, self.folder)
             verdict = run_verdict(analysis)
-            keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in party.phones])
-        with contextlib.suppress(SiarError):  # The room is gone; the report is not.
+            keys = write_phone_results(analysis, self.folder, verdict, [each.client for each in pool.phones])
+        with contextlib.suppress(SiarError):  # Without a room the report is still there.
             self.operator.finish_room(
                 {
                     "verdict": {
@@ -199,15 +202,15 @@ class RoomRun:
                         {"name": "export.zip", "url": f"/api/runs/{self.run}/export.zip"},
                     ],
                     "results": {
-                        party.device(client): f"/results/{self.run}/{key}" for client, key in keys.items()
+                        pool.device(client): f"/results/{self.run}/{key}" for client, key in keys.items()
                     },
                 }
             )
-            self._is_told = True
+            self._is_result_sent = True
 
 
 def result_table(analysis: Analysis) -> dict[str, Any]:
-    """A row for each arm and count of phones, for the big screen, which writes numbers as its language does."""
+    """Return a row for each arm and count of phones, for the big screen, which formats numbers in its language."""
     rows = [
         [
             *(arm_title(row.arm), row.clients, _rounded(row.delay_ms_p50), _rounded(row.delay_ms_p95)),
@@ -219,11 +222,11 @@ def result_table(analysis: Analysis) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | None:
-    """To four digits, as everywhere."""
+    """Round to four significant digits, as `words.number` does."""
     return None if value is None else float(f"{value:.4g}")
 
 
-def _with_names(party: ParticipantPool) -> list[dict[str, object]]:
+def _with_names(pool: ParticipantPool) -> list[dict[str, object]]:
     return [
         {
             "client": each.client,
@@ -233,5 +236,5 @@ def _with_names(party: ParticipantPool) -> list[dict[str, object]]:
             "name": each.name,
             "model": each.model,
         }
-        for each in party.phones
+        for each in pool.phones
     ]

@@ -1,9 +1,9 @@
 """The runner as a process: `python -P -m app.lab.run.room_runner --url U --plan FILE --run ID --runs-dir D --phones N`.
 
-With `--clients` built-in clients take the phones' place. The operator's token comes as `SIAR_ADMIN_TOKEN`, since every
-user of the machine can read arguments. It ends in order at SIGINT, SIGTERM and the end of its standard input, and
-says how it went in plain lines. Where the plan was not done a last line says why as JSON, for the server to say it in
-its reader's language: `{"ending": {"code": ..., "parameters": ...}}`.
+With `--clients`, built-in clients take the place of phones. The operator's token comes as `SIAR_ADMIN_TOKEN`, because every user
+of the machine can read arguments. The process ends in order at SIGINT, SIGTERM and the end of its standard input. It prints its
+progress as plain lines. If the plan was not completed, a last line has the reason as JSON, which the server translates:
+`{"ending": {"code": ..., "parameters": ...}}`.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run until the plan is done or the end is asked for; the exit code."""
-    given = _parser().parse_args(arguments)
-    stop = _stop_asked()
+    """Run until the plan is done or a stop is requested; return the exit code."""
+    options = _parser().parse_args(arguments)
+    stop = _stop_request()
     try:
-        plan = plan_from_json(json.loads(given.plan.read_text(encoding="utf-8")))
-        server = find_server(given.url, admin_token=os.environ.get("SIAR_ADMIN_TOKEN", ""), pid=given.pid)
-        folder = _run(plan, server, given, stop)
+        plan = plan_from_json(json.loads(options.plan.read_text(encoding="utf-8")))
+        server = find_server(options.url, admin_token=os.environ.get("SIAR_ADMIN_TOKEN", ""), pid=options.pid)
+        folder = _run(plan, server, options, stop)
     except (SiarError, OSError, ValueError) as error:
-        _say_end(message_of(error), line=f"siar runner: {error}")
+        _print_ending(message_of(error), line=f"siar runner: {error}")
         return EXIT_UNFIT if isinstance(error, Unfit) else EXIT_FAILURE
     if folder is None:
-        _say_end(ending("before_it_began"))
+        _print_ending(ending("before_it_began"))
         return EXIT_INTERRUPTED
     with Store.open(folder) as store:
         analysis = analyse(store.load())
@@ -58,52 +58,53 @@ def main(arguments: Sequence[str]) -> int:
     if analysis.run.complete:
         print(sentence, flush=True)
         return EXIT_OK
-    _say_end(ending("stopped"), line=sentence)
+    _print_ending(ending("stopped"), line=sentence)
     return EXIT_INTERRUPTED
 
 
-def _say_end(why: str, *, line: str = "") -> None:
-    """Why the plan was not done: in a line for whoever reads the log, and in one for the server."""
-    said = why if isinstance(why, Sentence) else ending("words", words=why)
-    print(line or why, flush=True)
-    print(json.dumps({"ending": to_json(said)}), flush=True)
+def _print_ending(reason: str, *, line: str = "") -> None:
+    """Print why the plan was not completed: one line for the log and one for the server."""
+    sentence = reason if isinstance(reason, Sentence) else ending("words", words=reason)
+    print(line or reason, flush=True)
+    print(json.dumps({"ending": to_json(sentence)}), flush=True)
 
 
 class NamelessProgress(PlainProgress):
-    """For a log that outlives what its server knows of the phones: it never holds their names."""
+    """Progress without names of people, because the log is kept longer than the server keeps names."""
 
     def note(self, text: str) -> None:
-        """The sentence, with the pseudonym only."""
+        """Print the sentence with the pseudonym only."""
         super().note(without_name(text))
 
 
-def _run(plan: Plan, server: Server, given: argparse.Namespace, stop: Callable[[], bool]) -> Path | None:
+def _run(plan: Plan, server: Server, options: argparse.Namespace, stop: Callable[[], bool]) -> Path | None:
     progress = NamelessProgress(sys.stdout)
-    if given.phones is not None:
-        return RoomRun(plan, server, given.runs_dir, given.run, given.phones, progress, stop=stop).execute()
+    if options.phones is not None:
+        room_run = RoomRun(plan, server, options.runs_dir, options.run, options.phones, progress, stop=stop)
+        return room_run.execute()
     check_for_built_in(plan)
     try:
         return run_plan(
-            plan, server=server, runs_dir=given.runs_dir, run_id=given.run, progress=progress, stop=stop
+            plan, server=server, runs_dir=options.runs_dir, run_id=options.run, progress=progress, stop=stop
         )
     finally:
-        folder: Path = given.runs_dir / given.run
+        folder: Path = options.runs_dir / options.run
         if folder.is_dir():
             with Store.open(folder) as store:
                 write_all(analyse(store.load()), folder)
 
 
-def _stop_asked() -> Callable[[], bool]:
-    """Whether a signal came, or whoever started this process has gone."""
-    asked: list[int] = []
+def _stop_request() -> Callable[[], bool]:
+    """Return a function that tells whether a signal came or the process that started this one has ended."""
+    signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _frame: asked.append(number))
+        signal.signal(number, lambda number, _frame: signals.append(number))
 
-    def is_asked() -> bool:
+    def is_requested() -> bool:
         ready, _, _ = select.select([sys.stdin], [], [], 0)
-        return bool(asked) or (bool(ready) and not os.read(sys.stdin.fileno(), 4096))
+        return bool(signals) or (bool(ready) and not os.read(sys.stdin.fileno(), 4096))
 
-    return is_asked
+    return is_requested
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,9 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--pid", type=int, help="root of the server's processes; without it no CPU is measured"
     )
-    who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("--phones", type=int, metavar="N", help="wait for so many phones")
-    who.add_argument("--clients", action="store_true", help="built-in clients instead of phones")
+    receivers = parser.add_mutually_exclusive_group(required=True)
+    receivers.add_argument("--phones", type=int, metavar="N", help="wait for so many phones")
+    receivers.add_argument("--clients", action="store_true", help="built-in clients instead of phones")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The runner's eye on the room: what phones say, who comes and goes, and whether the run is to go on at all."""
+"""Waits of a run with phones: for phones' answers, for pauses by the operator, and for phones to return."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ from app.lab.run.participant_pool import ParticipantPool
 from app.lab.run.room_api import Room, RoomOperator
 
 LOOK_S = 0.25
-"""How often it looks while it waits; never while a trial is measured."""
+"""Period of polling the room during waits; it is never polled during a trial."""
 
 NOBODY_S_MAX = 120.0
-"""How long a run waits when every phone has gone."""
+"""Time limit of a wait for any phone, when all have gone."""
 
 
 @dataclass(slots=True)
 class RoomWatch:
-    """Every wait of a run with phones. Each raises `Stopped` when the run is to end, `Unfit` when it cannot go on."""
+    """Waits of a run with phones. Each raises `Stopped` when the run should end, and `Unfit` when it cannot continue."""
 
     run: str
     server: Server
     operator: RoomOperator
-    party: ParticipantPool
+    pool: ParticipantPool
     note: Callable[[str], None]
-    """Takes a sentence for people."""
+    """Shows a sentence to people."""
     stopping: Callable[[], bool]
 
-    def look(self) -> Room:
-        """The room as it is, with who left and who is back taken in."""
+    def refresh(self) -> Room:
+        """Return the room's current state, and update the participants' presence from it."""
         room = self.operator.room()
         if room["run"] != self.run or room["phase"] == "closed":
             self.end()
-        self.notes(self.party.look(room))
+        self.notes(self.pool.update(room))
         return room
 
     def wait_for(
         self, word: str, trial: int, clients: Sequence[int], is_over: Callable[[], bool]
     ) -> tuple[int, ...]:
-        """Wait until all of `clients` have said `word` of a trial, or it is over; those that have not by then."""
+        """Wait until all `clients` have set `word` for a trial, or `is_over`; return those that have not."""
         while True:
-            room = self.look()
-            said = {each["device"] for each in room["participants"] if each[word] == trial}
-            waited_for = [client for client in clients if self.party.device(client) not in said]
-            is_hopeless = all(self.party.is_out(room, client) for client in waited_for)
+            room = self.refresh()
+            done = {each["device"] for each in room["participants"] if each[word] == trial}
+            missing = [client for client in clients if self.pool.device(client) not in done]
+            is_hopeless = all(self.pool.is_out(room, client) for client in missing)
             if is_hopeless or is_over():
-                return tuple(waited_for)
+                return tuple(missing)
             self.pause(LOOK_S)
 
     def wait_while_paused(self) -> None:
-        """Wait until the operator lets it go on."""
-        while self.look()["phase"] == "paused":
+        """Wait while the operator has paused the run."""
+        while self.refresh()["phase"] == "paused":
             self.pause(LOOK_S)
 
     def wait_for_anybody(self) -> None:
-        """Wait until a phone is there, as long as somebody may come back."""
+        """Wait until any phone is present. Raises `Unfit` after `NOBODY_S_MAX`."""
         until_us = clock.monotonic_us() + round(NOBODY_S_MAX * 1e6)
-        while not self.party.present:
+        while not self.pool.present:
             if clock.monotonic_us() > until_us:
                 raise Unfit("Every phone has gone: nobody is left to measure with.")
             self.pause(LOOK_S)
-            self.look()
+            self.refresh()
 
     def pause(self, seconds: float) -> None:
-        """Let time pass."""
+        """Wait. Raises `Stopped` when the run should end meanwhile."""
         until_us = clock.monotonic_us() + round(seconds * 1e6)
         while True:
             if self.stopping():
@@ -80,12 +80,12 @@ class RoomWatch:
             time.sleep(min(left_us / 1e6, LOOK_S))
 
     def notes(self, sentences: Iterable[str]) -> None:
-        """Hand on what people should know."""
+        """Show sentences to people."""
         for sentence in sentences:
             self.note(sentence)
 
     def end(self) -> NoReturn:
-        """The room is not ours any more: the operator closed it, or the server is another one."""
+        """End the run, because the room was closed. Raises `Unfit` if the server was restarted, else `Stopped`."""
         now = find_server(self.server.url, admin_token=self.server.admin_token)
         if now.version["timebase"] != self.server.version["timebase"]:
             raise Unfit(

@@ -1,6 +1,6 @@
-"""Runs a plan: blocks in their order, void ones repeated at the end, each trial in the store when it is over.
+"""The runner of a plan: blocks in their order, then repetitions of invalid ones; each trial is stored when it is over.
 
-With which clients is the laboratory's business (`laboratory.py`): built-in ones here, phones in `phones.py`.
+A laboratory (`laboratory.py`) provides the clients: built-in ones here, phones in `phones.py`.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from app.store import spool
 from app.store.store import RunHead, Store
 
 QUANTUM_US = 1.0
-"""Step of the clients' clock: microseconds."""
+"""Resolution of the clients' clock."""
 
 SHARED_CLOCK_WANDER_US = 2.0
-"""On one machine client and server read the same clock: nothing wanders but the last digit."""
+"""Wander of a clock that client and server share on one machine: rounding only."""
 
 OpenLaboratory = Callable[[Store], AbstractContextManager[Laboratory]]
-"""Makes the laboratory of a run whose store is open."""
+"""Opens the laboratory of a run whose store is open."""
 
 Walk = Callable[[Plan, Laboratory, Store, Progress], None]
-"""A way through a plan: which trials, in which order."""
+"""Runs the trials of a plan in some order."""
 
 
 def run_plan(
@@ -56,11 +56,11 @@ def run_plan(
     settings: Mapping[str, object] | None = None,
     others: Mapping[str, Server] | None = None,
 ) -> Path:
-    """Run `plan` with built-in clients against `server`; gives the run's folder.
+    """Run `plan` with built-in clients against `server`; return the run's folder.
 
-    Ctrl-C, or `stop` answering true, ends it: what was measured stays, and the run stays incomplete. Raises `Unfit`
-    when server or clients fail, `Conflict` when the run exists; what was measured before stays likewise.
-    `settings`: what the caller set, for the run's conditions. `others`: by broker, the servers of arms that name one.
+    Ctrl-C, or a true result of `stop`, ends the run: finished trials stay, and the run is incomplete. Raises `Conflict` when
+    the run exists, and `Unfit` when server or clients fail, after which finished trials stay, too. `settings` are the caller's
+    settings for the run's conditions. `others` are servers by broker, for arms that name a broker.
     """
     for arm in plan.arms:
         if "broker" in arm.factors and arm.factors["broker"] not in (others or {}):
@@ -90,10 +90,10 @@ def run_in_laboratory(
     folder_exists: bool = False,
     walk: Walk = lambda *all_of_it: _Run(*all_of_it).all_blocks(),
 ) -> Path:
-    """Run the head's plan in `folder`, with the clients of a laboratory; gives the folder.
+    """Run the head's plan in `folder` with the clients of a laboratory; return the folder.
 
-    Ends and raises as `run_plan` does. `folder_exists`: the server may have made it for what phones post. `walk`: by
-    default in blocks, void ones repeated.
+    Ends and raises as `run_plan` does. Set `folder_exists` if the server may have made the folder for posted samples. `walk`
+    runs the trials; by default block by block, with repetitions of invalid blocks.
     """
     at_end: dict[str, object] = {}
     with Store.create(folder, head, folder_exists=folder_exists) as store:
@@ -127,7 +127,7 @@ def _built_in(
 
 @contextlib.contextmanager
 def clock_link(server: Server, stop: Callable[[], bool]) -> Iterator[tuple[ClientLink, ClockSync]]:
-    """The clients' process with its clock channel open, and a clock without probes yet."""
+    """Provide the clients' process with an open clock channel, and a clock model without probes."""
     is_one_machine = is_loopback(server.host)
     clock = ClockSync(
         quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US if is_one_machine else WANDER_US
@@ -141,7 +141,7 @@ def clock_link(server: Server, stop: Callable[[], bool]) -> Iterator[tuple[Clien
 
 @dataclass(slots=True)
 class _Run:
-    """The way through the plan."""
+    """The state of a run through the blocks of a plan."""
 
     plan: Plan
     laboratory: Laboratory
@@ -150,7 +150,7 @@ class _Run:
     _left: list[BlockSpec] = field(init=False)
     _indexes: Iterator[int] = field(init=False)
     _names: set[tuple[int, int]] = field(default_factory=set)
-    """(clients, block) of those that ran: no two may share one."""
+    """Pairs (clients, block) of blocks that ran; each may run only once."""
     _done: int = 0
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ class _Run:
         self._indexes = itertools.count()
 
     def all_blocks(self) -> None:
-        """Every block of the plan, then those that take the place of void ones, as long as there may be more."""
+        """Run every block of the plan, then repetitions of invalid ones up to the plan's limit."""
         self.progress.start(trials=self._trials_left(), left_s=self._left_s())
         self.store.add_probes(self.laboratory.begin())
         repeats = missing = 0
@@ -184,12 +184,12 @@ class _Run:
             self.progress.note(remark("not_repeated", count=missing))
 
     def _next(self) -> BlockSpec:
-        """The first block for which enough clients are there; the first of all when there is none."""
+        """Take the first block for which enough clients are present, or else the first of all."""
         enough = (index for index, block in enumerate(self._left) if self.laboratory.has_enough_for(block))
         return self._left.pop(next(enough, 0))
 
     def _block(self, block: BlockSpec) -> TrialWarning | None:
-        """Run a block; why it is void, or `None`. The rest of a void one runs too: what it shows is kept."""
+        """Run a block; return why it is invalid, or `None`. An invalid block runs to its end, and its trials are kept."""
         why_void: TrialWarning | None = None
         for position, arm in enumerate(block.arms):
             idle = None
@@ -199,15 +199,15 @@ class _Run:
             self._announce(idle or spec, block, position)
             self.laboratory.connect(spec)
             if idle is not None:
-                why_void = self._keep(self.laboratory.idle(idle)) or why_void
+                why_void = self._store_trial(self.laboratory.idle(idle)) or why_void
                 self._announce(spec, block, position)
-            why_void = self._keep(self.laboratory.measure(spec)) or why_void
+            why_void = self._store_trial(self.laboratory.measure(spec)) or why_void
             self.laboratory.disconnect()
         spool.ingest(self.store)
         return why_void
 
-    def _keep(self, finished: Finished) -> TrialWarning | None:
-        """Put a trial into the store; why it is void, or `None`. The analysis finds the same from the raw rows."""
+    def _store_trial(self, finished: Finished) -> TrialWarning | None:
+        """Store a trial; return why it is invalid, or `None`. The analysis concludes the same from the stored rows."""
         self.store.add_trial(finished.record, published=finished.published)
         self.store.add_probes(finished.probes)
         self._done += 1

@@ -1,4 +1,4 @@
-"""The server under test as a child process: on a free port, ready before it is handed out, gone with its parent."""
+"""The server under test as a child process: on a free port, ready when returned, ended with its parent."""
 
 from __future__ import annotations
 
@@ -25,41 +25,42 @@ from app.lab.run.api import Server
 from app.paths import ROOT
 
 READY_TIMEOUT_S = 30.0
-"""A cold start on a slow machine compiles every module first."""
+"""Time limit of a start; a cold start on a slow machine compiles every module first."""
 
 _POLL_S = 0.02
 _PORT_TRIES_MAX = 5
-"""Somebody else may take the port between the look and the server's own bind."""
+"""Attempts to find a port: another process may take it before the server binds it."""
 
 _STOP_PATIENCE_S = 5.0
 _FAILED_PATIENCE_S = 0.5
-"""For one that never came up, which has nothing to put in order."""
+"""Time for SIGTERM of a server that never became ready, and has nothing to clean up."""
 
 _LOG_TAIL_BYTES = 4_000
 
 _HERE = {"0.0.0.0": "127.0.0.1"}
-"""Who listens everywhere is asked where nobody is in between, and no certificate needs to name "everywhere"."""
+"""Address for requests by the address that the server listens on. All addresses include loopback, where no certificate has
+to name the host."""
 
 _PORT_TAKEN = ("address already in use", "connection in use")
-"""What Python and gunicorn say of it. gunicorn would try again for five seconds; another port is had sooner."""
+"""Messages of Python and gunicorn. gunicorn would retry for five seconds; another port is faster."""
 
 
 @dataclass(slots=True)
 class ServerProcess:
-    """A running server and the means to end it. Ends it when used as a context manager."""
+    """Handle of a running server; as a context manager it ends the server."""
 
     server: Server
     process: subprocess.Popen[bytes] = field(repr=False)
     _log: IO[bytes] = field(repr=False)
     _parent_pipe_fd: int = field(repr=False)
-    """The write end that only this process holds: when it goes, the server reads an end of file."""
+    """Write end of a pipe that only this process holds; when it closes, the server reads an end of file."""
 
     def log_tail(self) -> str:
-        """The last lines that the server wrote."""
+        """Return the last lines of the server's log."""
         return _tail(self._log)
 
     def stop(self) -> None:
-        """End the server and everything that it started. May be called twice."""
+        """End the server and its child processes. May be called twice."""
         processes.stop(self.process, patience_s=_STOP_PATIENCE_S)
         with contextlib.suppress(OSError):
             os.close(self._parent_pipe_fd)
@@ -84,10 +85,10 @@ def start(
     timeout_s: float = READY_TIMEOUT_S,
     is_secure: bool = False,
 ) -> ServerProcess:
-    """Start a server on `port`, or a free port of `host`, and wait until it is ready.
+    """Start a server on `port`, or on a free port of `host`, and wait until it is ready.
 
-    `settings`: further `SIAR_*` names with their values. `app`: what gunicorn serves. `is_secure`: the settings name a
-    certificate, so it speaks HTTPS. Raises `Unfit` with the end of the server's log.
+    `settings` are more `SIAR_*` names with values; `app` is the WSGI application. Set `is_secure` if the settings name a
+    certificate, so that the server uses HTTPS. Raises `Unfit` with the end of the server's log.
     """
     base = f"{'https' if is_secure else 'http'}://{_HERE.get(host, host)}"
     token = admin_token or secrets.token_urlsafe(24)
@@ -124,7 +125,7 @@ def start(
 def _spawn(
     app: str, host: str, port: int, settings: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], IO[bytes], int]:
-    """The process, its log (a file without a name, gone with us) and our end of the pipe."""
+    """Start the process; return it, its log (an unnamed temporary file) and the write end of its pipe."""
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
     read_fd, write_fd = os.pipe()
     changes = {**settings, "SIAR_HOST": host, "SIAR_PORT": str(port), "SIAR_PARENT_PIPE_FD": str(read_fd)}
@@ -150,7 +151,7 @@ def _spawn(
 def _wait_until_ready(
     process: subprocess.Popen[bytes], log: IO[bytes], url: str, timeout_s: float
 ) -> str | None:
-    """What is wrong, or `None` once `/readyz` answers 200."""
+    """Wait for status 200 of `/readyz`; return `None`, or else what is wrong."""
     deadline_us = clock.monotonic_us() + round(timeout_s * 1_000_000)
     status: int | None = None
     while clock.monotonic_us() < deadline_us:
@@ -159,7 +160,7 @@ def _wait_until_ready(
         if _says_port_taken(_tail(log)):
             return "its port was taken"
         if _listens(process.pid, urlsplit(url).port):
-            # No answer yet is what is waited for.
+            # The server may accept connections and not respond yet.
             with contextlib.suppress(OSError):
                 status, _ = api.ask("GET", f"{url}/readyz", timeout_s=2.0)
                 if status == 200:
@@ -170,7 +171,7 @@ def _wait_until_ready(
 
 
 def _listens(pid: int, port: int | None) -> bool:
-    """Whether this very process has the port: another server there might answer in its place."""
+    """Tell whether this very process listens on the port; another server there might respond instead."""
     try:
         connections = psutil.Process(pid).net_connections(kind="tcp")
     except psutil.Error:
@@ -190,7 +191,7 @@ def _free_port(host: str) -> int:
 
 
 def _tail(log: IO[bytes]) -> str:
-    # The server appends through the same open file: reading with pread leaves its place alone.
+    # The server appends through the same open file; `pread` does not move its position.
     size = os.fstat(log.fileno()).st_size
     return (
         os.pread(log.fileno(), _LOG_TAIL_BYTES, max(0, size - _LOG_TAIL_BYTES))

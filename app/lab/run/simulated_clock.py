@@ -1,9 +1,9 @@
-"""A client's clock that is wrong by intent, and how wrong is known: what an instrument for clocks is tried with.
+"""A simulated client clock with known errors, for tests of clock synchronisation.
 
-    reads = true + offset + skew (true - from) + step, once the step has come
+    reads = true + offset + skew (true - from) + step, if the step is in the past
 
-The truth is CLOCK_MONOTONIC, which all processes of a machine share. Whatever a client stamps is turned into what
-such a clock would have read, before anything is computed from it.
+True time is CLOCK_MONOTONIC, which all processes of a machine share. A client's stamps are converted to the readings of the
+simulated clock before anything is computed from them.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SimulatedClock:
-    """What is wrong with the clock; nothing by default."""
+    """Errors of a clock; none by default."""
 
     offset_us: float = 0.0
     skew_ppm: float = 0.0
-    """How much faster than the true clock it runs, parts per million."""
+    """Relative rate error in parts per million; positive if it runs faster than the true clock."""
     from_us: float = 0.0
-    """True moment at which the skew has added nothing yet."""
+    """True time at which the skew has no effect yet."""
     step_us: float = 0.0
-    """Forwards only: a clock that steps back reads some moments twice, and `true_us` could not tell which."""
+    """Size of a step forwards. A step back would make readings ambiguous for `true_us`."""
     step_at_us: float | None = None
-    """True moment of the step; `None`: it does not come."""
+    """True time of the step; `None` for no step."""
 
     def reads_us(self, true_us: float) -> float:
-        """What the clock shows at a true moment: whole microseconds, as a client's stamps are.
+        """Return the reading at a true time, in whole microseconds like a client's stamps.
 
-        Of a stamp with thousandths, which only tell an order, these stay what they are.
+        Thousandths of a stamp, which only number the notifications of a read, are kept unchanged.
         """
         true_us, thousandths = divmod(true_us, 1)
         stepped_us = self.step_us if self.step_at_us is not None and true_us >= self.step_at_us else 0.0
-        # The elapsed part alone is multiplied: a double holds no billionth of a stamp of months.
+        # Only the elapsed time is multiplied, because a double is too coarse for a billionth of months in microseconds.
         skewed_us = (true_us - self.from_us) * self.skew_ppm * 1e-6
         return round(true_us + self.offset_us + skewed_us + stepped_us) + round(thousandths, 3)
 
     def true_us(self, reading_us: float) -> float:
-        """When the clock showed that, to half a microsecond."""
+        """Return the true time of a reading, to half a microsecond."""
         stepped_us = 0.0
         if self.step_at_us is not None and reading_us >= self.reads_us(self.step_at_us):
             stepped_us = self.step_us
@@ -46,4 +46,4 @@ class SimulatedClock:
 
 
 TRUE_CLOCK = SimulatedClock()
-"""Nothing is wrong with it."""
+"""A clock without errors."""

@@ -1,4 +1,4 @@
-"""How late a loop comes to a ready descriptor: a timer of the kernel on a fixed schedule, read like a socket."""
+"""Measurement of an event loop's lag: a kernel timer on a fixed schedule, which the loop reads like a socket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from app.server.wsgi.timerfd import TimerFd
 
 PERIOD_US = 7_300
-"""About 137 a second, and no multiple or part of a usual notification rate: it must not always fall beside one."""
+"""Period of about 137 Hz. It is no multiple or fraction of a usual notification rate, so that both do not run in step."""
 
 
 class Ticker:
@@ -21,7 +21,7 @@ class Ticker:
         self._timer.set(self._next_ns, period_ns=self._period_ns)
 
     def lag_us(self) -> float | None:
-        """How long the oldest tick has waited to be read; `None` when there is none."""
+        """Return how long the oldest tick has waited to be read; `None` without a tick."""
         now_ns = time.monotonic_ns()
         count = self._timer.read()
         if count == 0:

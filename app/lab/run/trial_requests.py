@@ -1,4 +1,4 @@
-"""What the runner asks of the source for one trial, and the record that it gets back."""
+"""Requests of one trial to the server's source: its start, and its record afterwards."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from app.store.store import Published
 
 RECORD_TRIES = 50
 RECORD_PAUSE_S = 0.02
-"""The source closes its record a moment after the last notification was received."""
+"""Attempts and pauses of reading the record, which the source completes shortly after the last notification."""
 
 
-def order_of(run: str, plan: Plan, spec: TrialSpec, *, start_after_s: float) -> dict[str, object]:
-    """The body of `POST /api/trials`; `instrument` only when it is wanted, so that older servers understand the rest."""
+def start_request(run: str, plan: Plan, spec: TrialSpec, *, start_after_s: float) -> dict[str, object]:
+    """Return the body of `POST /api/trials`, with `instrument` only if set, so that older servers accept it."""
     own = arm_plan(plan, spec.arm)
-    order: dict[str, object] = {
+    request: dict[str, object] = {
         "run": run,
         "trial": spec.index,
         "block": spec.block,
@@ -29,13 +29,13 @@ def order_of(run: str, plan: Plan, spec: TrialSpec, *, start_after_s: float) -> 
         "start_after_ms": round(start_after_s * 1000),
         "drain_ms": round(own.drain_s * 1000),
     }
-    return {**order, "instrument": True} if plan.instrument else order
+    return {**request, "instrument": True} if plan.instrument else request
 
 
 def source_record(
     operator: Operator, run: str, spec: TrialSpec, *, is_complete: bool, pause: Callable[[float], None]
 ) -> SourceRecord:
-    """Read the source's record and close the trial."""
+    """Read the source's record, wait for its end if `is_complete`, and close the trial."""
     tries_left = RECORD_TRIES if is_complete else 1
     answer = operator.trial(run, spec.index)
     while answer["state"] == "running" and (tries_left := tries_left - 1):

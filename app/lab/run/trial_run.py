@@ -1,10 +1,10 @@
-"""One trial, from its first connection to its record.
+"""One trial with built-in clients, from its first connection to its record.
 
-    connect -> ready -> [idle window] -> expect -> order -> edge | due ... due | edge -> [drain] -> probe -> collect
+    connect -> ready -> [idle window] -> expect -> start -> edge | due ... due | edge -> [drain] -> probe -> collect
                                                             |<--- CPU window --->|
 
-Nothing is asked of the server between the edges: its CPU is read from outside, and the clients themselves say when
-everything has come. When the last probe is old, as after a long idle window, the clock is probed before `expect` too.
+The runner sends no request between the edges: it reads the server's CPU from outside, and the clients report when everything
+has arrived. If the last probe is old, as after a long idle window, the clock is also probed before `expect`.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from app.lab.run.client_link import ClientLink, Collected
 from app.lab.run.instrument import instrument_record
 from app.lab.run.laboratory import Finished
 from app.lab.run.runner_clock import CLOCK_AGE_US_MAX, PROBES_AT_START, RunnerClock
-from app.lab.run.trial_requests import order_of, source_record
+from app.lab.run.trial_requests import source_record, start_request
 from app.lab.run.trial_warnings import SourceRecord, late_edge, process_warnings
 from app.store.store import StampedProbe
 
 PROBES_AFTER_TRIAL = 8
 
 EDGE_LEAD_US = 20_000
-"""How long before the first due time the CPU window opens: ten times what reading it takes."""
+"""Time from the start of the CPU window to the first due time: ten times the duration of reading CPU clocks."""
 
 EDGE_LAG_US = 100_000
-"""How long behind the last due time the CPU window stays open for what has not come. It does not wait for the whole
+"""Longest time from the last due time to the end of the CPU window, for late arrivals. The window does not include the whole
 drain: seconds in which nothing is sent would make an arm that loses a notification look cheap."""
 
 END_MARGIN_S = 0.25
-"""Behind the server's own end of the trial: what comes with the last drain is still heard."""
+"""Time after the server's end of the trial in which arrivals are still accepted."""
 
 
 @dataclass(slots=True)
 class BuiltInClients:
-    """The laboratory with built-in clients: everything that the trials of a run share."""
+    """Runs the trials of a run with built-in clients; a `Laboratory`."""
 
     run: str
     plan: Plan
@@ -54,10 +54,10 @@ class BuiltInClients:
     clock: ClockSync
     clock_age_us_max: int = CLOCK_AGE_US_MAX
     others: Mapping[str, Server] = field(default_factory=dict)
-    """By broker: the servers of arms that name one. They share the first one's clock."""
+    """Servers by broker, for arms that name a broker. They share the first server's clock."""
     operator: Operator = field(init=False)
     overhead_s: float = field(init=False, default=0.12)
-    """Connecting, probing and reading the record."""
+    """Estimated duration of connecting, probing and reading the record."""
     idle_overhead_s: float = field(init=False, default=0.01)
     _clock: RunnerClock = field(init=False)
     _sampler: CpuSampler | None = field(init=False)
@@ -68,45 +68,45 @@ class BuiltInClients:
         self._clock = RunnerClock(self.clients, self.clock, self.clock_age_us_max)
         for each in (*self.others.values(), self.server):
             self._samplers[each.url] = None if each.pid is None else CpuSampler(each.pid)
-            self._turn_to(each)
+            self._use(each)
 
-    def _turn_to(self, server: Server) -> None:
-        """The trials that follow are this server's; the others idle meanwhile."""
+    def _use(self, server: Server) -> None:
+        """Run the following trials on this server; the others are idle meanwhile."""
         self._serving = server
         self.operator = Operator(server)
         self._sampler = self._samplers[server.url]
 
     def synchronise(self, count: int) -> tuple[StampedProbe, ...]:
-        """Probe the server's clock, and hand over the probes for the store."""
+        """Probe the server's clock; return the probes for the store."""
         return self._clock.synchronise(count)
 
     def begin(self) -> tuple[StampedProbe, ...]:
-        """The first probes."""
+        """Send the first probes; return them for the store."""
         return self.synchronise(PROBES_AT_START)
 
     def has_enough_for(self, block: BlockSpec) -> bool:
-        """Always: they are made as they are wanted."""
+        """Return true, because built-in clients are created on demand."""
         return True
 
     def begin_block(self, block: BlockSpec) -> BlockSpec:
-        """The block as planned."""
+        """Return the block as planned."""
         return block
 
     def disconnect(self) -> None:
-        """Let the clients go."""
+        """Disconnect the clients."""
         self.clients.disconnect()
 
     def at_end(self) -> Mapping[str, object]:
-        """Nothing that was not known before."""
+        """Return no conditions."""
         return {}
 
     def connect(self, spec: TrialSpec) -> None:
-        """Connect the trial's clients in an order of its own, and wait until the server has let all of them in."""
+        """Connect the trial's clients in random order, and wait until the server has accepted all of them."""
         factors = spec.arm.factors
-        self._turn_to(self.others.get(str(factors.get("broker")), self.server))
+        self._use(self.others.get(str(factors.get("broker")), self.server))
         topics = str(factors["topics"]).split(",") if "topics" in factors else []
         order = list(range(spec.clients))
-        # The first to connect may for ever be the first to be written to: no client shall always be that one.
+        # Servers may write to clients in the order of connecting, so no client should always be the first.
         random.Random(f"siar clients {self.plan.seed} {spec.index}").shuffle(order)
         url = str(factors.get("via", self._serving.url))
         self.clients.connect(
@@ -123,7 +123,7 @@ class BuiltInClients:
         )
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """An idle window with the clients that are connected: the baseline of the CPU."""
+        """Run an idle window with the connected clients, which is the baseline of CPU use."""
         self.clients.pause(self.plan.settle_s)
         before = self._edge()
         started_us = self._clock.now_us()
@@ -141,21 +141,21 @@ class BuiltInClients:
         return Finished(record, (), ())
 
     def measure(self, spec: TrialSpec) -> Finished:
-        """A trial with the clients that are connected."""
+        """Run a trial with the connected clients."""
         plan = self.plan
         count = plan.warmup_notifications + plan.notifications
         probes_before = self._clock.synchronise_if_old()
         self.clients.expect(self.run, spec.index, count)
-        order = order_of(self.run, plan, spec, start_after_s=plan.settle_s)
-        ordered = self.operator.start_trial(order)
-        self._clock.wait_until(ordered.first_due_us - EDGE_LEAD_US)
+        request = start_request(self.run, plan, spec, start_after_s=plan.settle_s)
+        scheduled = self.operator.start_trial(request)
+        self._clock.wait_until(scheduled.first_due_us - EDGE_LEAD_US)
         before = self._edge()
         started_us = self._clock.now_us()
         with cpu_seconds(before) as seconds:
-            is_complete = self._wait_until_complete(ordered.last_due_us + EDGE_LAG_US)
+            is_complete = self._wait_until_complete(scheduled.last_due_us + EDGE_LAG_US)
         after = self._edge()
         ended_us = self._clock.now_us()
-        is_complete = is_complete or self._wait_until_complete(ordered.ends_us + round(END_MARGIN_S * 1e6))
+        is_complete = is_complete or self._wait_until_complete(scheduled.ends_us + round(END_MARGIN_S * 1e6))
         probes = self.synchronise(PROBES_AFTER_TRIAL)
         collected = self.clients.collect()
         source = source_record(
@@ -167,9 +167,9 @@ class BuiltInClients:
             instrument = instrument_record(answer, source.published, collected.addresses)
         change = change_of(before, after)
         warnings = [*process_warnings(change), *source.warnings]
-        if started_us > ordered.first_due_us:
-            warnings.append(late_edge((started_us - ordered.first_due_us) / 1000))
-        record = self._record(spec, ordered.first_due_us, source, collected)
+        if started_us > scheduled.first_due_us:
+            warnings.append(late_edge((started_us - scheduled.first_due_us) / 1000))
+        record = self._record(spec, scheduled.first_due_us, source, collected)
         record = replace(
             record,
             started_us=started_us,
@@ -182,13 +182,13 @@ class BuiltInClients:
         return Finished(record, source.published, (*probes_before, *probes))
 
     def _wait_until_complete(self, until_us: int) -> bool:
-        """Whether every client has everything by then; server time base."""
+        """Wait until every client has everything; return false at `until_us` in the server's time base."""
         return self.clients.wait_until_complete(max(0, until_us - self._clock.now_us()) / 1e6)
 
     def _record(
         self, spec: TrialSpec, first_due_us: int, source: SourceRecord, collected: Collected
     ) -> TrialRecord:
-        """What source and clients say together; edges and CPU are the caller's."""
+        """Return the record without times of the CPU window and CPU use, which the caller adds."""
         expected = matching.expected_of(arm_plan(self.plan, spec.arm), first_due_us, source.published)
         measured = [each for each in source.published if each.seq >= self.plan.warmup_notifications]
         return TrialRecord(
@@ -211,5 +211,5 @@ class BuiltInClients:
 
 
 def change_of(before: CpuSnapshot | None, after: CpuSnapshot | None) -> CpuChange | None:
-    """What was used between two edges; `None` where the server's processes are not in reach."""
+    """Return the CPU use between two edges; `None` where the server's processes cannot be read."""
     return None if before is None or after is None else difference(before, after)

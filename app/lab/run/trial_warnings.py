@@ -1,4 +1,4 @@
-"""What only the runner can see go wrong in a trial; the analysis adds what it finds in the rows."""
+"""Warnings of a trial that only the runner can give; the analysis adds those that it finds in stored rows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from app.store.store import Published
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """What the server says of a trial."""
+    """The server's record of a trial's source."""
 
     state: str
     published: tuple[Published, ...]
     disturbances: int
     paths: tuple[str, ...] = ()
-    """How connections of the trial's transport were written to: `direct`, `stock`."""
+    """Ways in which connections of the trial's transport were written to: `direct`, `stock`."""
     asked_path: object = None
-    """What the arm asks for; `None`: whatever the server does."""
+    """The way that the arm requires; `None` for any."""
     codings: tuple[str, ...] = ()
-    """What was done with their bytes: `plain`, `deflated`."""
+    """Encodings of the bytes that were written: `plain`, `deflated`."""
     asked_compression: object = None
-    """Likewise."""
+    """True or false if the arm requires compression or none; `None` for any."""
 
     @property
     def warnings(self) -> list[TrialWarning]:
-        """What its state and its paths mean for the trial."""
-        return [*self._of_state(), *self._of_paths(), *self._of_codings()]
+        """Warnings that follow from the state, the paths and the encodings."""
+        return [*self._state_warnings(), *self._path_warnings(), *self._coding_warnings()]
 
-    def _of_paths(self) -> list[TrialWarning]:
+    def _path_warnings(self) -> list[TrialWarning]:
         if len(self.paths) < 2 and self.asked_path in (None, *self.paths):
             return []
         text = f"Connections were written to by {' and '.join(self.paths) or 'no path'}" + (
@@ -46,7 +46,7 @@ class SourceRecord:
             )
         ]
 
-    def _of_codings(self) -> list[TrialWarning]:
+    def _coding_warnings(self) -> list[TrialWarning]:
         if self.asked_compression is None:
             return []
         asked = DEFLATED if self.asked_compression else PLAIN
@@ -62,7 +62,7 @@ class SourceRecord:
             )
         ]
 
-    def _of_state(self) -> list[TrialWarning]:
+    def _state_warnings(self) -> list[TrialWarning]:
         if self.state == "voided":
             return [
                 TrialWarning(
@@ -85,7 +85,7 @@ class SourceRecord:
 
 
 def process_warnings(change: CpuChange | None) -> list[TrialWarning]:
-    """Processes of the server that came or went in the window."""
+    """Return a warning if processes of the server began or ended in the CPU window."""
     if change is None or not (change.appeared or change.ended):
         return []
     text = (
@@ -96,7 +96,7 @@ def process_warnings(change: CpuChange | None) -> list[TrialWarning]:
 
 
 def late_edge(late_ms: float) -> TrialWarning:
-    """The first notifications are not in the CPU window."""
+    """Return the warning that the first notifications are not in the CPU window."""
     text = f"The CPU window opened {late_ms:.1f} ms after the first notification was due."
     return TrialWarning(
         "cpu_window_late", Severity.VOID, text, "Raise settle_s in the plan, or free the machine."

@@ -40,7 +40,7 @@ TEXT_FILES = (
 """Text files that are exported; `removed.json` has the number of participants whose data was deleted."""
 
 TEXT_BYTES_MAX = 4 * 1024**3
-"""Size limit of a text file, the same as of an import (`lab/report/unpack.py`): 1.8 million deliveries are 340 MB."""
+"""Size limit of a text file, the same as of an import (`lab/report/exchange/importer.py`): 1.8 million deliveries are 340 MB."""
 
 LINES_BYTES = 1024 * 1024
 """Bytes of a text that are held in memory at once."""

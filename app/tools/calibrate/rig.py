@@ -20,7 +20,7 @@ from app.lab.run.client_link import ClientLink
 from app.lab.run.runner import QUANTUM_US, SHARED_CLOCK_WANDER_US
 from app.lab.run.runner_clock import PROBES_AT_START
 from app.lab.run.simulated_clock import SimulatedClock
-from app.lab.run.trial_requests import order_of, source_record
+from app.lab.run.trial_requests import source_record, start_request
 from app.lab.run.trial_run import PROBES_AFTER_TRIAL
 from app.tools.calibrate.case import CLIENTS, RATE_HZ, WARMUP, Case
 from app.tools.calibrate.proxy import Impairment, Passage, Proxy
@@ -98,16 +98,16 @@ class Rig:
         spec = TrialSpec(self._trials, 0, CLIENTS, Arm(case.transport, case.transport))
         plan = replace(self.plan, drain_s=_drain_s(case))
         self._trials += 1
-        self.clients.pretend(pretence)
+        self.clients.simulate_clock(pretence)
         with self._channel(case), Proxy(self.server.host, _port(self.server), case.impairment) as proxy:
             self._connect(case, proxy.url)
             self._probe(sync, PROBES_AT_START)
             self.clients.expect(RUN, spec.index, WARMUP + plan.notifications)
-            ordered = self._operator.start_trial(order_of(RUN, plan, spec, start_after_s=SETTLE_S))
+            ordered = self._operator.start_trial(start_request(RUN, plan, spec, start_after_s=SETTLE_S))
             if case.step_in_trial:
                 middle_us = (ordered.first_due_us + ordered.last_due_us) / 2 - self.anchor_us
                 pretence = replace(pretence, step_at_us=middle_us)
-                self.clients.pretend(pretence)
+                self.clients.simulate_clock(pretence)
             ends_us = ordered.last_due_us + plan.drain_s * 1e6 - self.anchor_us
             is_complete = self.clients.wait_until_complete(max(0.0, ends_us - clock.monotonic_us()) / 1e6)
             self._probe(sync, PROBES_AFTER_TRIAL)

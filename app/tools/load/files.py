@@ -7,8 +7,9 @@ from pathlib import Path
 
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
-from app.lab.report.files import write_all, write_atomically
-from app.lab.report.result import result_json
+from app.lab.report.atomic_files import write_atomically
+from app.lab.report.data.result import result_json
+from app.lab.report.files import write_all
 from app.tools.load.junit import junit_text
 from app.tools.load.page import load_html
 from app.tools.load.result import LoadResult, result_part

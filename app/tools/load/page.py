@@ -7,12 +7,22 @@ from collections.abc import Callable, Iterable, Sequence
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import TRANSPORT_TITLES, number
-from app.lab.report.document import Document, Drawn, Finding, Findings, Numbers, Paragraph, Section
+from app.lab.report.document import (
+    Document,
+    Drawing,
+    Drawn,
+    Figure,
+    Finding,
+    Findings,
+    Numbers,
+    Paragraph,
+    Section,
+    Table,
+)
 from app.lab.report.document import Kind as ParagraphKind
-from app.lab.report.figure import Drawing, Figure, Lines
-from app.lab.report.html import html_of
-from app.lab.report.svg import Axis, Panel, Point
-from app.lab.report.tables import Table
+from app.lab.report.figures.series import Lines
+from app.lab.report.figures.svg import Axis, Panel, Point
+from app.lab.report.renderers.html import html_of
 from app.lab.report.translation import in_language
 from app.tools.load.floors import floors_of
 from app.tools.load.levels import FIGURES, Level

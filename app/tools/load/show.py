@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.i18n import LANGUAGES
-from app.lab.report.study_tables import beside_table
+from app.lab.report.contents.published import beside_table
 from app.lab.report.translation import Translate, translator
 from app.tools.load.gates import GateOutcome
 from app.tools.load.result import Kind, LoadResult

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from app.lab.report.document import Block, Folded, Kind, Listing, Numbers, Paragraph
-from app.lab.report.study_tables import WHY, beside_table
-from app.lab.report.tables import Table
+from app.lab.report.contents.published import WHY, beside_table
+from app.lab.report.document import Block, Folded, Kind, Listing, Numbers, Paragraph, Table
 from app.lab.studies.redis import DIFFERENCES
 from app.tools.load.vps_study import Study
 from app.tools.load.words import HOP_HEADINGS, HOP_NOTE, hop_cells

@@ -1,0 +1,100 @@
+"""Tables of alternative methods: the published study's method, and statistics next to the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.lab.analysis.alternative_methods import Beside
+from app.lab.analysis.sentences import difference_title
+from app.lab.analysis.study_method import Stamps
+from app.lab.analysis.words import arm_title, number
+from app.lab.report.document import Table
+from app.lab.report.statements import verdict_words
+
+CLOCKS_PART = (
+    " Clocks' part: what of that one difference goes once the same arrivals are read by corrected clocks."
+)
+
+STUDY_NOTE = (
+    "The published study's method on this run's raw stamps: one trial of each, clocks set once at a client's first "
+    "arrival and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
+    "measurement would have said. Setting the clocks once is kinder than the study, which never did."
+    + CLOCKS_PART
+)
+
+WALL_NOTE = (
+    "The published study's method on this run's raw stamps: one trial of each, arrivals by the phones' own wall clocks, "
+    "never set and never corrected, means compared. Each block is taken in turn as if it had been the only one: what one "
+    "measurement would have said. A wall clock that is off shifts both means alike, and can make them negative; one that "
+    "drifts or is set in between moves the difference." + CLOCKS_PART
+)
+
+METHODS_NOTE = (
+    "A12: chance that a trial of the second arm is above one of the first. Shapiro-Wilk is on block differences, for "
+    "information. Mann-Whitney is on pooled samples, as the library study used it; it ignores trials, blocks, clients and order, and "
+    "finds differences that are not there in a quarter of runs and more. Blocks: for 80 % power at the size and spread "
+    "seen, by the paired t test."
+)
+
+
+def study_table(rows: Sequence[Beside]) -> Table:
+    """Return the study's conclusion next to the corrected one."""
+    headings = (
+        *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
+        *("blocks that say first lower", "second lower", "clock drift ms", "corrected verdict", "agrees"),
+        *("clocks' part ms", "wall clock off by ms"),
+    )
+    shown = slice(None if _is_by_wall_clocks(rows) else -1)
+    cells = [_study(each)[shown] for each in rows if each.study]
+    return Table(headings[shown], cells, frozenset({3, 7, 8}))
+
+
+def study_note(rows: Sequence[Beside]) -> str:
+    """Return the note below that table, which says how clocks were treated."""
+    return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
+
+
+def methods_table(rows: Sequence[Beside]) -> Table:
+    """Return effect sizes, normality tests, pooled tests and power."""
+    headings = (
+        *("clients", "pair", "A12", "Cliff", "size", "Shapiro-Wilk W", "p", "Mann-Whitney p", "pooled says"),
+        *("verdict", "blocks for the difference", "for equivalence"),
+    )
+    return Table(headings, [_methods(each) for each in rows], frozenset({1, 4, 8, 9}))
+
+
+def _is_by_wall_clocks(rows: Sequence[Beside]) -> bool:
+    return any(each.study is not None and each.study.stamps is Stamps.WALL for each in rows)
+
+
+def _study(row: Beside) -> tuple[str, ...]:
+    study = row.study
+    assert study is not None
+    lower = row.comparison.a if study.first.difference_ms > 0 else row.comparison.b
+    agrees = {True: "yes", False: "no", None: "nothing decided"}[row.study_agrees]
+    return (
+        *(str(study.clients), number(study.first.a_mean_ms), number(study.first.b_mean_ms)),
+        f"{arm_title(lower)} faster",
+        *(f"{study.a_lower} of {len(study.blocks)}", f"{study.b_lower} of {len(study.blocks)}"),
+        *(number(study.drift_ms_max), verdict_words(row.comparison), agrees),
+        *(number(study.first.clocks_ms), number(study.wall_error_ms_max)),
+    )
+
+
+def _methods(row: Beside) -> tuple[str, ...]:
+    effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
+    comparison = row.comparison
+    return (
+        *(str(comparison.clients), difference_title(comparison)),
+        *((number(effect.a12), number(effect.cliff), effect.word) if effect else ("-", "-", "-")),
+        *((number(normality.w), _p(normality.p)) if normality else ("-", "-")),
+        _p(test.p) if test else "-",
+        "a difference" if row.pooled.significant else "no difference",
+        verdict_words(comparison),
+        *(str(count) if count else "-" for count in (row.blocks_for_difference, row.blocks_for_equivalence)),
+    )
+
+
+def _p(value: float) -> str:
+    """Return a p value, so that a small one is not shown as 0."""
+    return "< 0.001" if value < 0.001 else number(value)

@@ -1,0 +1,57 @@
+"""Published figures next to this run's, as blocks of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.words import number
+from app.lab.report.document import Block, Folded, Heading, Kind, Listing, Numbers, Paragraph, Table
+from app.lab.studies.registry import studies_beside
+from app.lab.studies.row import BesideRow, BesideTable
+
+INTRODUCTION = (
+    "Each study's figures as they were published, and this run's own in the same rows where it measured them. They were found "
+    "in other places, with other clients and other instruments: no row is a comparison, and below each study stands why. "
+    "A star marks a value that was derived from the study's text."
+)
+
+COUNTED = ("count", "deliveries", "clients", "probes")
+"""Units of counts, which are shown as whole numbers."""
+
+WHY = "Why the two may differ"
+
+
+def published_blocks(analysis: Analysis) -> Iterator[Block]:
+    """Yield the section's blocks, study by study."""
+    yield Paragraph(INTRODUCTION)
+    for study in studies_beside(analysis):
+        yield Heading(study.title)
+        yield Paragraph(study.setup, Kind.CAPTION)
+        for table in study.tables:
+            yield Numbers(table.title, beside_table(table), titled=True)
+            if table.note:
+                yield Paragraph(table.note, Kind.CAPTION)
+        yield Folded(WHY, (Listing(study.differences),))
+
+
+def beside_table(table: BesideTable) -> Table:
+    """Return a study's table as texts."""
+    headings = ("figure", "unit", *(f"published, {name}" for name in table.published), *table.measured)
+    return Table(headings, [_cells(row) for row in table.rows], frozenset({0, 1}))
+
+
+def _cells(row: BesideRow) -> tuple[str, ...]:
+    published = [
+        _printed(value) + (" *" if place in row.derived else "") for place, value in enumerate(row.published)
+    ]
+    return (row.figure, row.unit, *published, *map(_count if row.unit in COUNTED else number, row.measured))
+
+
+def _printed(value: float | None) -> str:
+    """Return a published value with the digits that it was printed with."""
+    return number(value) if value is None else f"{value:.10g}"
+
+
+def _count(value: float | None) -> str:
+    return number(value) if value is None else str(round(value))

@@ -1,0 +1,44 @@
+"""The comparison of runs with the first one as plain JSON values, schema 1 (`compare --json`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.comparable import objections, setting_differences
+from app.lab.analysis.compare_runs import AcrossRow, across, regressions
+from app.lab.report.statements import change_sentence
+
+SCHEMA = 1
+
+
+def compared_json(analyses: Sequence[Analysis]) -> dict[str, Any]:
+    """Return the whole comparison, ready for `json.dumps`. Rows are included even where there are objections."""
+    runs = [each.run for each in analyses]
+    rows = across(analyses)
+    return {
+        "schema": SCHEMA,
+        "runs": [
+            {"id": each.run.id, "started": each.run.started, "plan_sha256": each.plan_sha256}
+            for each in analyses
+        ],
+        "settings": [
+            {"name": each.name, "weight": each.weight.value, "values": list(each.values)}
+            for each in setting_differences(runs)
+        ],
+        "objections": list(objections(runs)),
+        "rows": [_row_json(each) for each in rows],
+        "regressions": [change_sentence(each) for each in regressions(rows)],
+    }
+
+
+def _row_json(row: AcrossRow) -> dict[str, Any]:
+    return {
+        **asdict(row),
+        "arm": row.arm.name,
+        "less": row.less.name if row.less else None,
+        "change": row.change.value,
+        "text": change_sentence(row),
+    }

@@ -1,0 +1,151 @@
+"""Figures of the evidence for verdicts: block differences with their intervals, and distributions of delay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.comparison import Comparison
+from app.lab.analysis.sentences import difference_title
+from app.lab.analysis.summary import CURVE_POINTS_MAX
+from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, interval, number
+from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.figures.labels import left_for
+from app.lab.report.figures.series import rows_at, rows_legend
+from app.lab.report.figures.svg import Axis, Panel
+from app.lab.report.statements import verdict_words
+
+CURVE_SHARE = 0.99
+"""Share of samples up to which the axis of a distribution reaches, so that an outlier does not flatten the rest."""
+
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+"""Quantiles in a distribution's table; they describe pooled samples."""
+
+
+def forest_figure(analysis: Analysis) -> Figure:
+    """Return the figure of all block differences with their intervals and margins."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for each in analysis.comparisons:
+        groups.setdefault((each.metric, each.b.name), []).append(each)
+    drawings = [_forest(f"forest{index}", group) for index, group in enumerate(groups.values())]
+    return Figure(
+        "Differences between the arms, paired by block",
+        "Marker: Hodges-Lehmann estimate. Thick line: exact 95 % interval. Thin line: the interval at the Holm "
+        "level, which decides the verdict. Strokes: ends of the 90 % interval, which must lie inside the shaded margin "
+        "for arms to be equivalent. A marker without a line has too few "
+        "blocks. Delay is the confirmatory question; CPU and jitter are secondary.",
+        tuple(drawings),
+        difference_table(analysis.comparisons),
+    )
+
+
+def curve_figure(analysis: Analysis) -> Figure:
+    """Return the figure of delay distributions at each count of clients."""
+    counts = analysis.client_counts
+    return Figure(
+        "Share of notifications that had arrived after so many ms",
+        "All samples of the valid blocks, pooled: it describes, and proves nothing. Marker: median. The axis reaches to "
+        f"the {100 * CURVE_SHARE:g} % point at least; the longest delays are in the last column of the table. Thinned to at "
+        f"most {CURVE_POINTS_MAX} evenly spaced ranks, the first and the last among them.",
+        tuple(Drawing(clients(count), _curves(analysis, count)) for count in counts),
+        Table(
+            ("arm", "clients", *(f"{share:.0%} ms" for share in SHARES)),
+            [
+                (
+                    arm_title(row.arm),
+                    str(count),
+                    *(number(_quantile(row.curve.delay_ms, share)) for share in SHARES),
+                )
+                for count in counts
+                for _, row in rows_at(analysis, count)
+            ],
+        ),
+    )
+
+
+def difference_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return the paired differences with their intervals, margins and verdicts."""
+    headings = (
+        *("metric", "clients", "b - a", "difference", "95 % interval", "Holm level %", "Holm interval"),
+        *("90 % interval", "margin ±", "equivalent", "blocks", "verdict"),
+    )
+    return Table(headings, [_difference(each) for each in comparisons], frozenset({0, 2, 9, 11}))
+
+
+def _difference(comparison: Comparison) -> tuple[str, ...]:
+    words = METRIC_WORDS[comparison.metric]
+    holm, same = comparison.holm_interval, comparison.equivalence_interval
+    return (
+        f"{words.short}, {words.unit}",
+        str(comparison.clients),
+        difference_title(comparison),
+        number(comparison.estimate),
+        interval(comparison.interval.low, comparison.interval.high),
+        number(100 * holm.level),
+        interval(holm.low, holm.high),
+        interval(same.low, same.high),
+        number(comparison.margin),
+        "yes" if comparison.equivalent else "no",
+        str(comparison.blocks),
+        verdict_words(comparison),
+    )
+
+
+def _forest(name: str, group: Sequence[Comparison]) -> Drawing:
+    first, words = group[0], METRIC_WORDS[group[0].metric]
+    rows = sorted(group, key=lambda each: -each.clients)
+    reach = [abs(value) for each in rows for value in _ends(each)]
+    limit = 1.1 * max(reach, default=1.0) or 1.0
+    panel = Panel(
+        Axis(f"{difference_title(first)}, {words.unit}", -limit, limit),
+        Axis.categories("", [clients(each.clients) for each in rows]),
+        height_px=64 + 34 * len(rows),
+        left_px=left_for(clients(each.clients) for each in rows),
+    )
+    for place, each in enumerate(rows):
+        if each.margin is not None:
+            panel.band(place, -each.margin, each.margin)
+    panel.upright(0.0)
+    for place, each in enumerate(rows):
+        for ends, thin in ((each.holm_interval, True), (each.interval, False)):
+            if ends.low is not None and ends.high is not None:
+                panel.range_along(place, ends.low, ends.high, thin=thin)
+        same = each.equivalence_interval
+        if same.low is not None and same.high is not None:
+            panel.ends(place, same.low, same.high)
+        if each.estimate is not None:
+            panel.estimate(each.estimate, place)
+    described = "; ".join(f"{clients(each.clients)}: {number(each.estimate)} {words.unit}" for each in group)
+    svg = panel.svg(name, title=f"{words.title}: {difference_title(first)}", description=described)
+    sides = f"left: {arm_title(first.b)} lower, right: {arm_title(first.a)} lower"
+    return Drawing(f"{words.title}, {words.unit} ({sides})", svg)
+
+
+def _ends(comparison: Comparison) -> list[float]:
+    """Return all values that are drawn. With five blocks only the 90 % interval exists, so it has to be included."""
+    intervals = (comparison.interval, comparison.holm_interval, comparison.equivalence_interval)
+    ends = (
+        *(comparison.estimate, comparison.margin),
+        *(end for each in intervals for end in (each.low, each.high)),
+    )
+    return [value for value in ends if value is not None]
+
+
+def _curves(analysis: Analysis, count: int) -> str:
+    rows = rows_at(analysis, count)
+    tops = [top for _, row in rows if (top := _quantile(row.curve.delay_ms, CURVE_SHARE)) is not None]
+    x = Axis.from_zero("delay, ms", tops)
+    panel = Panel(x, Axis("share of samples", 0.0, 1.0), rows_legend(rows))
+    for series, row in rows:
+        points = zip(row.curve.delay_ms, row.curve.share, strict=True)
+        panel.line([point for point in points if x.low <= point[0] <= x.high], series, marks=False)
+        if row.delay_ms_p50 is not None:
+            panel.marker(row.delay_ms_p50, 0.5, series)
+    if not tops:
+        panel.note("no valid block")
+    described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
+    return panel.svg(f"curve{count}", title=f"Distribution of delay, {clients(count)}", description=described)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    return ordered[round(share * (len(ordered) - 1))] if ordered else None

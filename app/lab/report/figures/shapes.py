@@ -1,0 +1,220 @@
+"""Figures of the shape of delays: tail quantiles by nines, a box plot for each client, and cost by writing order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.positions import PositionFigures
+from app.lab.analysis.shapes import HALF, ClientBox, Nine, boxes, places, tails
+from app.lab.analysis.statistics import median
+from app.lab.analysis.words import arm_title, clients, number
+from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.figures.series import category_shift, rows_at, rows_legend
+from app.lab.report.figures.svg import Axis, Panel
+
+Item = TypeVar("Item")
+
+BOXES_MAX = 12
+"""Boxes per drawing (clients times arms) that can be told apart; `clients.csv` has every client."""
+
+NINES_SHOWN = (("50 %", HALF), ("90 %", 1.0), ("99 %", 2.0), ("99.9 %", 3.0), ("99.99 %", 4.0))
+"""Columns of the table, with the count of nines of each."""
+
+
+def nines_figure(analysis: Analysis) -> Figure:
+    """Return tail quantiles by nines, with a drawing for each count of clients."""
+    return Figure(
+        "Delay by nines",
+        "All samples of the valid blocks, pooled: it describes, and proves nothing. Each step to the right is a tenth of what "
+        "was beyond. A line ends where fewer than five notifications lie beyond it; the longest delay of all is in the summary.",
+        tuple(Drawing(clients(count), _nines_drawing(analysis, count)) for count in analysis.client_counts),
+        Table(
+            ("arm", "clients", *(f"{share} ms" for share, _ in NINES_SHOWN)),
+            [
+                (arm_title(row.arm), str(row.clients), *_delays_at_nines(tail))
+                for row, tail in zip(analysis.summary, tails(analysis), strict=True)
+            ],
+        ),
+    )
+
+
+def boxes_figure(analysis: Analysis) -> Figure:
+    """Return box plots of each client, with a drawing per count of clients. Only the first clients are drawn and listed."""
+    drawn = max(BOXES_MAX // len(analysis.run.plan.arms), 1)
+    return Figure(
+        "Delay of each client",
+        "All samples of the valid blocks, pooled. Box: the middle half; marker: median; line: from the lowest to the highest. "
+        f"At most the first {clients(drawn)} of each arm are drawn.",
+        tuple(
+            Drawing(clients(count), _boxes_drawing(analysis, count, drawn))
+            for count in analysis.client_counts
+        ),
+        Table(
+            (
+                "arm",
+                "clients",
+                "client",
+                "n",
+                "lowest ms",
+                "quarter ms",
+                "median ms",
+                "three quarters ms",
+                "highest ms",
+            ),
+            [
+                (
+                    *(arm_title(row.arm), str(row.clients), str(each.client + 1), str(each.samples)),
+                    *map(number, (each.low_ms, each.q1_ms, each.middle_ms, each.q3_ms, each.high_ms)),
+                )
+                for row, own in zip(analysis.summary, boxes(analysis), strict=True)
+                for each in own[: max(drawn, BOXES_MAX)]
+            ],
+        ),
+    )
+
+
+def places_figure(analysis: Analysis) -> Figure | None:
+    """Return the server's part of the delay by position in the order of writing; `None` where it was not recorded."""
+    rows = [
+        (row, found)
+        for row, found in zip(analysis.summary, places(analysis), strict=True)
+        if row.clients > 1 and found
+    ]
+    if not rows:
+        return None
+    counts = sorted({row.clients for row, _ in rows})
+    return Figure(
+        "Who is written to first",
+        "A notification to many clients is many writes, one after another. Line: median over the trials of the server's part "
+        "(from sent to the client's write) at each place in that order.",
+        tuple(Drawing(clients(count), _places_drawing(analysis, count)) for count in counts),
+        Table(
+            ("arm", "clients", "spread ms", "us per place", "same client first"),
+            [
+                (
+                    *(arm_title(row.arm), str(row.clients)),
+                    _middle([each.spread_ms_p50 for each in found]),
+                    _middle([each.effect_us_per_place for each in found]),
+                    _middle([each.first_share_max for each in found]),
+                )
+                for row, found in rows
+            ],
+        ),
+    )
+
+
+def _nines_drawing(analysis: Analysis, count: int) -> str:
+    rows = rows_at(analysis, count)
+    own = _by_series(analysis, count, tails(analysis))
+    end = max((tail[-1].nines for tail in own.values() if tail), default=1.0)
+    names = {
+        0.0: "0 %",
+        HALF: "50 %",
+        1.0: "90 %",
+        2.0: "99 %",
+        3.0: "99.9 %",
+        4.0: "99.99 %",
+        5.0: "99.999 %",
+    }
+    panel = Panel(
+        Axis(
+            "share of samples",
+            0.0,
+            max(end, 1.0),
+            names={at: name for at, name in names.items() if at <= end},
+        ),
+        Axis.from_zero("delay, ms", [each.delay_ms for tail in own.values() for each in tail]),
+        rows_legend(rows),
+    )
+    if not any(own.values()):
+        panel.note("no valid block")
+    for series, tail in own.items():
+        panel.line([(each.nines, each.delay_ms) for each in tail], series, marks=False)
+        for each in tail:
+            if each.nines in names:
+                panel.marker(each.nines, each.delay_ms, series)
+    described = "; ".join(
+        f"{arm_title(row.arm)}: {number(own[series][-1].delay_ms)} ms at the line's end"
+        for series, row in rows
+        if own[series]
+    )
+    return panel.svg(f"nines{count}", title=f"Delay by nines, {clients(count)}", description=described)
+
+
+def _delays_at_nines(tail: Sequence[Nine]) -> list[str]:
+    found = {each.nines: each.delay_ms for each in tail}
+    return [number(found.get(nine)) for _, nine in NINES_SHOWN]
+
+
+def _boxes_drawing(analysis: Analysis, count: int, drawn: int) -> str:
+    rows = rows_at(analysis, count)
+    shown = {series: own[:drawn] for series, own in _by_series(analysis, count, boxes(analysis)).items()}
+    every: list[ClientBox] = [each for own in shown.values() for each in own]
+    seats = max((each.client + 1 for each in every), default=1)
+    panel = Panel(
+        Axis.categories("client", [str(seat + 1) for seat in range(seats)]),
+        Axis.from_zero("delay, ms", [value for each in every for value in (each.low_ms, each.high_ms)]),
+        rows_legend(rows),
+    )
+    if not every:
+        panel.note("no valid block")
+    for series, own in shown.items():
+        for each in own:
+            x = each.client + category_shift(series, len(rows))
+            panel.range_up(x, each.low_ms, each.high_ms, series)
+            panel.range_up(x, each.q1_ms, each.q3_ms, series, thick=True)
+            panel.marker(x, each.middle_ms, series)
+    described = "; ".join(f"{arm_title(row.arm)}: median {number(row.delay_ms_p50)} ms" for _, row in rows)
+    return panel.svg(f"boxes{count}", title=f"Delay of each client, {clients(count)}", description=described)
+
+
+def _by_series(analysis: Analysis, count: int, items: Sequence[Item]) -> dict[int, Item]:
+    """Select the items of the summary's rows with `count` clients, by the arm's series."""
+    series = {arm.name: place for place, arm in enumerate(analysis.run.plan.arms)}
+    return {
+        series[row.arm.name]: each
+        for row, each in zip(analysis.summary, items, strict=True)
+        if row.clients == count
+    }
+
+
+def _places_drawing(analysis: Analysis, count: int) -> str:
+    rows = rows_at(analysis, count)
+    lines = {
+        series: _by_place(found) for series, found in _by_series(analysis, count, places(analysis)).items()
+    }
+    heights = [y for points in lines.values() for _, y in points]
+    panel = Panel(
+        Axis("place in the order of writing", 0.5, count + 0.5, names=_place_names(count)),
+        Axis.from_zero("server's part, ms", heights),
+        rows_legend(rows),
+    )
+    for series, points in lines.items():
+        panel.line(points, series, marks=count <= BOXES_MAX)
+    described = "; ".join(
+        f"{arm_title(row.arm)}: {number(lines[series][-1][1])} ms at the last place"
+        for series, row in rows
+        if lines[series]
+    )
+    return panel.svg(
+        f"places{count}", title=f"Who is written to first, {clients(count)}", description=described
+    )
+
+
+def _place_names(count: int) -> dict[float, str]:
+    return {float(place): str(place) for place in range(1, count + 1)}
+
+
+def _by_place(found: Sequence[PositionFigures]) -> list[tuple[float, float]]:
+    """Return the median over the trials by position, from 1."""
+    places: dict[int, list[float]] = {}
+    for each in found:
+        for row in each.places:
+            places.setdefault(row.place, []).append(row.server_ms_p50)
+    return [(place + 1.0, median(values) or 0.0) for place, values in sorted(places.items())]
+
+
+def _middle(values: Sequence[float | None]) -> str:
+    return number(median([value for value in values if value is not None]))

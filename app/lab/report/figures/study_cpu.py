@@ -1,0 +1,125 @@
+"""The study's last four figures: CPU at each count of clients, and against the counts.
+
+The study read a system-wide percentage before and after. These drawings show the server's own CPU time over its idle rate,
+in the same unit (points of the whole machine). The tables also have values by the study's method.
+"""
+
+from __future__ import annotations
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
+from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.figures.series import (
+    against_clients,
+    measured_lines,
+    published_legend,
+    published_lines,
+    published_text,
+    rows_at,
+    series_of_arms,
+    series_of_transports,
+)
+from app.lab.report.figures.svg import Axis, Panel
+from app.lab.studies.published import repeated_study
+
+POINTS = "% of machine"
+
+CAPTION = (
+    "CPU time of the server's process tree over its idle rate with as many clients connected, in percentage points of "
+    "the whole machine, so that it can stand beside the study's unit."
+)
+
+HEADINGS = ("arm", "clients", "CPU points", "us per notification", "cpu_percent points", "published points")
+
+
+def cpu_figures(analysis: Analysis) -> list[Figure]:
+    """Return one figure per count of clients, then one against the counts."""
+    counts = analysis.client_counts
+    return [*(_cpu_at(analysis, count) for count in counts), _cpu_against_clients(analysis)]
+
+
+def _cpu_at(analysis: Analysis, count: int) -> Figure:
+    title = f"Mean CPU, {clients(count)}"
+    published = _published_at(analysis, count)
+    return Figure(
+        title,
+        f"{CAPTION} Small dots: trials; large marker: their mean. cpu_percent points are by the study's meter: "
+        "the machine's cpu_percent over the trial, minus that over the block's idle window.",
+        (Drawing("This run, points over idle", _measured_at(analysis, count, title)), *published),
+        _table(analysis, count),
+    )
+
+
+def _measured_at(analysis: Analysis, count: int, title: str) -> str:
+    rows = rows_at(analysis, count)
+    names = [arm_title(row.arm) for _, row in rows]
+    values = [value for _, row in rows for value in row.delta_points_by_trial]
+    panel = Panel(Axis.categories("", names), Axis.from_zero(POINTS, values))
+    if not values:
+        panel.note("no valid block with an idle window")
+    for series, row in rows:
+        for place, value in enumerate(row.delta_points_by_trial):
+            spread = 0.3 * (place / max(len(row.delta_points_by_trial) - 1, 1) - 0.5)
+            panel.marker(series + 0.12 + spread / 2, value, series, small=True)
+        if row.delta_points is not None:
+            panel.marker(series - 0.15, row.delta_points, series)
+    described = "; ".join(f"{arm_title(row.arm)} {number(row.delta_points)} points" for _, row in rows)
+    return panel.svg(f"cpu{count}", title=title, description=described)
+
+
+def _published_at(analysis: Analysis, count: int) -> list[Drawing]:
+    study, series_of = repeated_study(), series_of_transports(analysis)
+    found = [(series, mean) for name, series in series_of.items() if (mean := study.cpu_at(name, count))]
+    if not found:
+        return []
+    names = [TRANSPORT_TITLES[mean.transport] for _, mean in found]
+    panel = Panel(
+        Axis.categories("", names),
+        Axis.from_zero(POINTS, [mean.value for _, mean in found]),
+    )
+    for place, (series, mean) in enumerate(found):
+        panel.marker(place, mean.value, series)
+    described = "; ".join(f"{TRANSPORT_TITLES[mean.transport]} {mean.value} points" for _, mean in found)
+    svg = panel.svg(f"cpu{count}p", title=f"Published mean CPU, {clients(count)}", description=described)
+    return [Drawing("Published, points (mean of three readings)", svg)]
+
+
+def _cpu_against_clients(analysis: Analysis) -> Figure:
+    series_of = series_of_transports(analysis)
+    title = "Mean CPU against the number of clients"
+    lines = measured_lines(analysis, lambda row: row.delta_points)
+    published = published_lines(repeated_study().cpu_points, series_of)
+    return Figure(
+        title,
+        CAPTION,
+        (
+            Drawing(
+                "This run, points over idle",
+                against_clients("cpun", title, POINTS, lines, series_of_arms(analysis)),
+            ),
+            Drawing(
+                "Published, points",
+                against_clients(
+                    "cpunp", f"Published: {title}", POINTS, published, published_legend(series_of)
+                ),
+            ),
+        ),
+        _table(analysis, None),
+    )
+
+
+def _table(analysis: Analysis, count: int | None) -> Table:
+    """Return the rows of one count of clients, or of all if `count` is `None`."""
+    study = repeated_study()
+    return Table(
+        HEADINGS,
+        [
+            (
+                *(arm_title(row.arm), str(row.clients), number(row.delta_points)),
+                *(number(row.cpu_per_delivery_us), number(row.cpu_percent_points)),
+                published_text(study.cpu_at(row.arm.transport, row.clients)),
+            )
+            for row in analysis.summary
+            if count in (None, row.clients)
+        ],
+    )

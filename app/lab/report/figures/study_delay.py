@@ -1,0 +1,187 @@
+"""The study's first four figures: mean delay per client at each count of clients, and against the counts.
+
+Measured and published delays never share a linear axis: milliseconds on one machine and seconds on a WLAN with
+unsynchronised clocks differ a thousandfold. They are drawn side by side, each on a scale from 0, and once together on a
+logarithmic scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.summary import SummaryRow
+from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients, number
+from app.lab.report.document import Drawing, Figure, Table
+from app.lab.report.figures.series import (
+    Lines,
+    against_clients,
+    category_shift,
+    count_axis,
+    measured_lines,
+    published_legend,
+    published_lines,
+    published_text,
+    rows_at,
+    rows_legend,
+    series_of_arms,
+    series_of_transports,
+)
+from app.lab.report.figures.svg import Axis, Panel
+from app.lab.studies.published import repeated_study
+
+MARKERS_LARGE_MAX = 40
+"""Markers per drawing above which small ones are used, because large ones would hide each other."""
+
+CLIENTS_DRAWN_MAX = 50
+"""Clients per arm that a drawing and its table show at most."""
+
+
+def delay_figures(analysis: Analysis) -> list[Figure]:
+    """Return one figure per count of clients, then one against the counts."""
+    counts = analysis.client_counts
+    return [*(_delay_per_client(analysis, count) for count in counts), _delay_against_clients(analysis)]
+
+
+def _delay_per_client(analysis: Analysis, count: int) -> Figure:
+    rows = rows_at(analysis, count)
+    seats = max((len(row.client_means) for _, row in rows), default=count)
+    drawn = min(seats, CLIENTS_DRAWN_MAX)
+    highs = [mean.high_ms or 0.0 for _, row in rows for mean in row.client_means[:drawn]]
+    panel = Panel(
+        Axis.categories("client", [str(index + 1) for index in range(drawn)]),
+        Axis.from_zero("mean delay, ms", highs),
+        rows_legend(rows),
+    )
+    for series, row in rows:
+        for mean in row.client_means[:drawn]:
+            x = mean.client + category_shift(series, len(rows))
+            if mean.mean_ms is not None and mean.low_ms is not None and mean.high_ms is not None:
+                panel.range_up(x, mean.low_ms, mean.high_ms, series)
+                panel.marker(x, mean.mean_ms, series, small=drawn * len(rows) > MARKERS_LARGE_MAX)
+    title = f"Mean delay per client, {clients(count)}"
+    measured = Drawing(
+        "This run, ms", panel.svg(f"delay{count}", title=title, description=_means_in_words(rows))
+    )
+    cut = f" The first {drawn} clients are shown." if drawn < seats else ""
+    return Figure(
+        title,
+        "From due to the client's stamp after its read, warm-up left out, valid blocks only. Marker: mean of the "
+        f"client's trial means; line: lowest to highest of them. Of the published clients only those that the text names have a marker.{cut}",
+        (measured, *_published_per_client(analysis, count)),
+        _table_per_client(rows, count, drawn),
+    )
+
+
+def _published_per_client(analysis: Analysis, count: int) -> Iterator[Drawing]:
+    study, series_of = repeated_study(), series_of_transports(analysis)
+    means = [mean for name in series_of if (mean := study.delay_at(name, count))]
+    if not means:
+        return
+    points = [(name, *point) for name in series_of for point in _published_clients(name, count).items()]
+    panel = Panel(
+        Axis.categories("client", [str(index + 1) for index in range(count)]),
+        Axis.from_zero(
+            "mean delay, s", [*(each.value for each in means), *(delay_s for _, _, delay_s in points)]
+        ),
+        [(series_of[each.transport], TRANSPORT_TITLES[each.transport]) for each in means],
+    )
+    for each in means:
+        panel.level(each.value, series_of[each.transport])
+    for transport, client, delay_s in points:
+        panel.marker(
+            client - 1 + category_shift(series_of[transport], len(series_of)), delay_s, series_of[transport]
+        )
+    described = "; ".join(f"{TRANSPORT_TITLES[each.transport]} {each.value} s" for each in means)
+    yield Drawing(
+        "Published, s (line: mean of all its clients)",
+        panel.svg(f"delay{count}p", title=f"Published mean delay, {clients(count)}", description=described),
+    )
+
+
+def _published_clients(transport: str, count: int) -> dict[int, float]:
+    """Return seconds by client, from 1, for clients that the study names; with one client, the mean of all is its mean."""
+    study = repeated_study()
+    mean = study.delay_at(transport, 1)
+    if count == 1 and mean:
+        return {1: mean.value}
+    points = [each for each in study.delay_points if (each.transport, each.clients) == (transport, count)]
+    return {each.client: each.delay_s for each in points}
+
+
+def _table_per_client(rows: Sequence[tuple[int, SummaryRow]], count: int, drawn: int) -> Table:
+    found: list[tuple[str, ...]] = []
+    for _, row in rows:
+        published = _published_clients(row.arm.transport, count)
+        for mean in row.client_means[:drawn]:
+            delay_s = published.get(mean.client + 1)
+            found.append(
+                (
+                    *(arm_title(row.arm), str(mean.client + 1)),
+                    *(number(mean.mean_ms), number(mean.low_ms), number(mean.high_ms)),
+                    "-" if delay_s is None else f"{delay_s:.3f}",
+                )
+            )
+        overall = published_text(repeated_study().delay_at(row.arm.transport, count))
+        found.append((arm_title(row.arm), "all", number(row.delay_ms_mean), "-", "-", overall))
+    return Table(("arm", "client", "mean ms", "lowest ms", "highest ms", "published s"), found)
+
+
+def _delay_against_clients(analysis: Analysis) -> Figure:
+    study, series_of = repeated_study(), series_of_transports(analysis)
+    lines = measured_lines(analysis, lambda row: row.delay_ms_mean)
+    published = published_lines(study.delay_s, series_of)
+    title = "Mean delay against the number of clients"
+    return Figure(
+        title,
+        "Mean of the clients' means, as in the study: each client counts alike. The published figures come from "
+        "phones on a WLAN with unsynchronised clocks: compare how the lines run, not how high they are.",
+        (
+            Drawing(
+                "This run, ms",
+                against_clients("delayn", title, "mean delay, ms", lines, series_of_arms(analysis)),
+            ),
+            Drawing(
+                "Published, s",
+                against_clients(
+                    "delaynp", f"Published: {title}", "mean delay, s", published, published_legend(series_of)
+                ),
+            ),
+            Drawing("Both, on one logarithmic axis in ms", _together(analysis, lines, published)),
+        ),
+        Table(
+            ("arm", "clients", "mean ms", "published s"),
+            [
+                (
+                    arm_title(row.arm),
+                    str(row.clients),
+                    number(row.delay_ms_mean),
+                    published_text(study.delay_at(row.arm.transport, row.clients)),
+                )
+                for row in analysis.summary
+            ],
+        ),
+    )
+
+
+def _together(analysis: Analysis, lines: Lines, published: Lines) -> str:
+    """Return a drawing of measured and published delays on one logarithmic axis, with a name at each group of lines."""
+    in_ms = {series: [(x, 1000 * y) for x, y in points] for series, points in published.items()}
+    heights = [y for each in (lines, in_ms) for points in each.values() for _, y in points]
+    panel = Panel(count_axis(lines, in_ms), Axis.decades("mean delay, ms", heights), series_of_arms(analysis))
+    for series, points in lines.items():
+        panel.line([point for point in points if point[1] > 0], series)
+    for series, points in in_ms.items():
+        panel.line(points, series)
+    for which, words in ((in_ms, "published"), (lines, "this run")):
+        if lowest := min((y for points in which.values() for _, y in points if y > 0), default=None):
+            panel.caption(lowest, words)
+    return panel.svg(
+        "delaynb",
+        title="Measured and published mean delay on one logarithmic axis",
+        description="The published delays, in the hundreds of milliseconds, lie far above those of this run.",
+    )
+
+
+def _means_in_words(rows: Sequence[tuple[int, SummaryRow]]) -> str:
+    return "; ".join(f"{arm_title(row.arm)} {number(row.delay_ms_mean)} ms" for _, row in rows)

@@ -1,0 +1,49 @@
+"""Texts and tables of a report on a console, translated and free of control characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.lab.report.translation import Translate
+
+_CONTROLS = dict.fromkeys([*range(0x0A), *range(0x0B, 0x20), *range(0x7F, 0xA0)], "?")
+"""Control characters by their replacement. The line feed is kept, because headings contain it."""
+
+
+def plain(text: str) -> Text:
+    """Return literal text: brackets are not markup, and control characters become question marks.
+
+    An imported run may contain control sequences, which a terminal would execute.
+    """
+    return Text(text.translate(_CONTROLS))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A console and the translation of texts into its reader's language."""
+
+    console: Console
+    translate: Translate
+
+    def say(self, text: str, *, style: str = "", one_line: bool = False) -> None:
+        """Print a translated text. `one_line` keeps it on one line of any length, so that a log can be searched for it."""
+        self.console.print(plain(self.translate(text)), style=style or None, soft_wrap=one_line)
+
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Sequence[int]) -> None:
+        """Print a table without a frame, so that 80 columns are enough. Columns in `texts` are aligned left."""
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+        for index, heading in enumerate(headings):
+            table.add_column(
+                plain(self.translate(heading)),
+                justify="left" if index in texts else "right",
+                overflow="fold",
+                vertical="bottom",
+            )
+        for row in rows:
+            table.add_row(*(plain(self.translate(cell)) for cell in row))
+        self.console.print(table)

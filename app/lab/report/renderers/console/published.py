@@ -1,0 +1,44 @@
+"""Published figures next to this run's, on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from app.i18n import LANGUAGES
+from app.lab.analysis.analyse import Analysis
+from app.lab.report.contents.published import beside_table
+from app.lab.report.renderers.console.page import Page
+from app.lab.report.translation import translator
+from app.lab.studies.registry import studies_beside
+from app.lab.studies.row import BesideRow, BesideTable
+
+
+def print_published(analysis: Analysis, console: Console, *, language: str = LANGUAGES[0]) -> None:
+    """Print each study's tables, of this run only the largest count of clients: a terminal has no room for more."""
+    page = Page(console, translator(language))
+    arms = len(analysis.run.plan.arms)
+    for study in studies_beside(analysis):
+        page.say("")
+        page.say(study.title, style="bold")
+        for table in study.tables:
+            page.say("")
+            page.say(table.title)
+            narrow = beside_table(_largest_only(table, arms))
+            short = [each.replace("published, ", "publ. ") for each in narrow.headings]
+            page.table(short, narrow.rows, texts=(0, 1))
+        for sentence in study.differences:
+            page.say(sentence)
+
+
+def _largest_only(table: BesideTable, arms: int) -> BesideTable:
+    """Return the table with the measured columns of the largest count: columns are sorted by count, then by arm."""
+    return BesideTable(
+        table.title,
+        table.published,
+        table.measured[-arms:],
+        tuple(
+            BesideRow(row.figure, row.unit, row.published, row.measured[-arms:], row.derived)
+            for row in table.rows
+        ),
+        table.note,
+    )

@@ -1,0 +1,62 @@
+"""`report.html`: the whole report in one self-contained file without scripts.
+
+Jinja escapes text, and `svg.py` escapes the text of drawings.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from app.i18n import LANGUAGES
+from app.lab.analysis.analyse import Analysis
+from app.lab.report.contents.sections import document_of
+from app.lab.report.document import Document
+from app.lab.report.translation import in_language, translator
+from app.paths import TEMPLATES
+
+_STYLES = Path(__file__).with_name("report.css")
+
+_TYPED = re.compile(r"`([^`]+)`")
+
+
+def report_html(analysis: Analysis, language: str = LANGUAGES[0]) -> str:
+    """Return the report of a run as a page."""
+    return html_of(in_language(document_of(analysis), language))
+
+
+def html_of(document: Document) -> str:
+    """Return a document as a page."""
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=document,
+            css=Markup(_STYLES.read_text(encoding="utf-8")),
+            the_numbers=translator(document.language)("The numbers"),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["drawing"] = Markup
+    environment.filters["typed"] = _typed
+    environment.filters["kind"] = lambda block: type(block).__name__
+    return environment
+
+
+def _typed(text: str) -> Markup:
+    """Return the text escaped, with `<code>` in place of backticks."""
+    return Markup(_TYPED.sub(r"<code>\1</code>", str(escape(text))))
