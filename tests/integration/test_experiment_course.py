@@ -9,8 +9,8 @@ import pytest
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.timeline import recoveries_of
+from app.lab.analysis.descriptive.arm_rows import further
+from app.lab.analysis.descriptive.timeline import recoveries_of
 from app.lab.run import runner, server_process
 from app.lab.run.progress import SilentProgress
 from app.store.store import Store

@@ -15,7 +15,7 @@ from app.cli import measuring, verify
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
 from app.core.trial import RunRecord
-from app.lab.analysis.study_method import RawClocks, Stamps
+from app.lab.analysis.comparison.study_method import RawClocks, Stamps
 from app.lab.run.room_run import RoomRun
 from app.store.store import Store
 from tests.support.phone import SimulatedPhone, phones

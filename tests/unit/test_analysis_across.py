@@ -16,7 +16,7 @@ from app.core.trial import RunRecord
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparable import Weight, objections, setting_differences
 from app.lab.analysis.compare_runs import Change, across, regressions
-from app.lab.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
+from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
 from app.lab.report.compared import compared_json, print_compared
 from tests.unit.support_run import RunMaker, a_plan
 

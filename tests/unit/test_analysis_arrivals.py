@@ -12,11 +12,18 @@ from app.core.instrument import ConnectionRecord, InstrumentRecord
 from app.core.timeline import TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.arrivals import arrival_figures, pooled
-from app.lab.analysis.descriptive import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
-from app.lab.analysis.display import display_ms, display_rows
-from app.lab.analysis.positions import position_figures, slope_us
-from app.lab.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
+from app.lab.analysis.descriptive.arm_rows import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
+from app.lab.analysis.descriptive.display import display_ms, display_rows
+from app.lab.analysis.metrics.arrivals import arrival_figures, pooled
+from app.lab.analysis.metrics.positions import position_figures, slope_us
+from app.lab.analysis.metrics.telemetry import (
+    Series,
+    Telemetry,
+    both_zero_rate,
+    interval_row,
+    level_row,
+    telemetry,
+)
 from app.lab.report.display_text import print_display
 from app.lab.report.further_tables import further_json
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_delivery, a_plan, a_trial

@@ -7,7 +7,14 @@ import pytest
 
 from app.core.delivery import Delivery
 from app.core.trial import Severity
-from app.lab.analysis.signatures import BEACON_MS, CHECKED_MAX, MODES, mode_share, signatures, step_length
+from app.lab.analysis.validity.signatures import (
+    BEACON_MS,
+    CHECKED_MAX,
+    MODES,
+    mode_share,
+    signatures,
+    step_length,
+)
 from tests.unit.support_run import a_delivery, a_plan, a_trial
 
 COUNT = 40

@@ -13,7 +13,7 @@ import pytest
 from app.core.timeline import CpuSecond, Opening, TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.descriptive import FurtherRow, further
+from app.lab.analysis.descriptive.arm_rows import FurtherRow, further
 from app.lab.measure.cpu import CpuSampler
 from app.lab.measure.cpu_seconds import cpu_seconds
 from app.lab.report.csv_files import write_trials

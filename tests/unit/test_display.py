@@ -9,8 +9,8 @@ import pytest
 
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.display import display_rows
+from app.lab.analysis.descriptive.arm_rows import further
+from app.lab.analysis.descriptive.display import display_rows
 from app.store.store import ClientBatch, RunHead, Store
 from tests.unit.support_run import RunMaker, a_plan, a_trial
 

@@ -10,8 +10,8 @@ import pytest
 
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
+from app.lab.analysis.descriptive.arm_rows import further
+from app.lab.analysis.descriptive.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
 from app.lab.report.further_tables import further_json
 from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan, cpu_use

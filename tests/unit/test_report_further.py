@@ -11,10 +11,10 @@ from app.core.columns import DeliveryColumns
 from app.core.trial import TrialRecord
 from app.lab.analysis.alternative_methods import POOLED_MAX, beside, once_sentences
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.characteristics import FIGURES, Characteristic, of
-from app.lab.analysis.comparison import Verdict
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.within_trial_ci import within_trials
+from app.lab.analysis.comparison.compare_arms import Verdict
+from app.lab.analysis.descriptive.arm_rows import further
+from app.lab.analysis.descriptive.characteristics import FIGURES, Characteristic, of
+from app.lab.analysis.descriptive.within_trial_ci import within_trials
 from app.lab.report.further_tables import characteristic_tables, methods_table, study_table
 from app.lab.report.html import report_html
 from app.lab.report.result import result_json

@@ -14,7 +14,7 @@ from app.core.plan.scenario import Arm
 from app.core.timeline import TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.descriptive import further
+from app.lab.analysis.descriptive.arm_rows import further
 from app.lab.report.contents import document_of
 from app.lab.report.markdown import markdown_of
 from app.lab.report.result import result_json

@@ -41,7 +41,7 @@ _NOTIFICATIONS_MAX = 100
 """From here on there is a p95; longer trials only make people restless."""
 
 _BLOCKS_MAX = 8
-"""The least with which a verdict can pass (`lab/analysis/margins.py`)."""
+"""The least with which a verdict can pass (`lab/analysis/comparison/margins.py`)."""
 
 _BLOCKS_MIN = 3
 

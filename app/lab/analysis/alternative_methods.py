@@ -16,12 +16,12 @@ from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.cached import kept
 from app.lab.analysis.columns import columns_of
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.effect_size import EffectSize, effect_size
-from app.lab.analysis.pooled import PooledTests, pooled_tests
-from app.lab.analysis.power import blocks_for, blocks_for_equivalence
-from app.lab.analysis.shapiro import Normality, shapiro_wilk
-from app.lab.analysis.study_method import Stamps, StudyMethod, study_methods
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.study_method import Stamps, StudyMethod, study_methods
+from app.lab.analysis.statistics.effect_size import EffectSize, effect_size
+from app.lab.analysis.statistics.pooled_tests import PooledTests, pooled_tests
+from app.lab.analysis.statistics.power import blocks_for, blocks_for_equivalence
+from app.lab.analysis.statistics.shapiro import Normality, shapiro_wilk
 from app.lab.analysis.words import arm_title, count_of
 
 POOLED_MAX = 100_000

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from app.core.columns import DeliveryColumns
 from app.core.plan.scenario import Arm, Plan, plan_sha256
 from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
-from app.lab.analysis.comparison import Block, Comparison, compare
-from app.lab.analysis.cpu import cpu_figures
+from app.lab.analysis.comparison.compare_arms import Block, Comparison, compare
+from app.lab.analysis.metrics.cpu import cpu_figures
+from app.lab.analysis.metrics.trial_figures import figures_of
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow, summary_row
-from app.lab.analysis.trial_figures import figures_of
-from app.lab.analysis.validity import check_trial, is_valid
+from app.lab.analysis.validity.checks import check_trial, is_valid
 
 
 @dataclass(frozen=True, slots=True)

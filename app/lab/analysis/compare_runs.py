@@ -16,12 +16,13 @@ from enum import StrEnum
 
 from app.core.plan.scenario import Arm, Plan
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import EQUIVALENCE_LEVEL, LEVEL
-from app.lab.analysis.effect_size import EffectSize, effect_size
-from app.lab.analysis.holm import HolmStep, holm
-from app.lab.analysis.margins import clock_bound_of, margin
-from app.lab.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
-from app.lab.analysis.statistics import Interval, median
+from app.lab.analysis.comparison.compare_arms import EQUIVALENCE_LEVEL, LEVEL
+from app.lab.analysis.comparison.margins import clock_bound_of, margin
+from app.lab.analysis.statistics.effect_size import EffectSize, effect_size
+from app.lab.analysis.statistics.holm import HolmStep, holm
+from app.lab.analysis.statistics.interval import Interval
+from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us", "jitter_ms")
 """Less is better in all of them."""

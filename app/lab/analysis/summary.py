@@ -14,10 +14,10 @@ import numpy as np
 from app.core.plan.scenario import Arm
 from app.core.trial import CpuUse, TrialRecord, TrialWarning
 from app.lab.analysis.columns import Floats, columns_of
-from app.lab.analysis.cpu import CpuFigures
-from app.lab.analysis.metrics import TrialMetrics, is_supported
-from app.lab.analysis.split import Split, SplitRow, split_row
-from app.lab.analysis.statistics import mean, median, quantile_of_ascending
+from app.lab.analysis.metrics.cpu import CpuFigures
+from app.lab.analysis.metrics.split import Split, SplitRow, split_row
+from app.lab.analysis.metrics.trial_metrics import TrialMetrics, is_supported
+from app.lab.analysis.statistics.quantile import mean, median, quantile_of_ascending
 
 CURVE_POINTS_MAX = 200
 """A curve of a few hundred pixels shows no more."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.margins import BLOCKS_NEEDED_MAX
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.margins import BLOCKS_NEEDED_MAX
+from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.words import NOTHING, arm_title, is_same_arm, number
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from app.core.trial import Severity
 from app.lab.analysis.alternative_methods import beside
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.sentences import sentence
+from app.lab.analysis.descriptive.arm_rows import further
 from app.lab.analysis.words import arm_title, is_same_arm, listing
 from app.lab.report.document import (
     Block,

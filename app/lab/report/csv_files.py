@@ -13,12 +13,12 @@ from typing import TextIO
 
 from app.core.plan.scenario import Plan
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.arrivals import arrival_figures
-from app.lab.analysis.descriptive import from_sent_ms_p50
-from app.lab.analysis.split import Split
-from app.lab.analysis.statistics import median
+from app.lab.analysis.descriptive.arm_rows import from_sent_ms_p50
+from app.lab.analysis.descriptive.timeline import trial_course
+from app.lab.analysis.metrics.arrivals import arrival_figures
+from app.lab.analysis.metrics.split import Split
+from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial
-from app.lab.analysis.timeline import trial_course
 from app.lab.analysis.words import pseudonym
 from app.lab.report.client_rows import CLIENT_COLUMNS, client_rows
 from app.lab.report.delivery_rows import delivery_rows, float_text

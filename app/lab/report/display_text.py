@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from app.lab.analysis.display import DisplayRow, display_rows
+from app.lab.analysis.descriptive.display import DisplayRow, display_rows
 from app.lab.analysis.words import TRANSPORT_TITLES, count_of, number
 from app.lab.report.terminal import plain
 

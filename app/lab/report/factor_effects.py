@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.factors import (
+from app.lab.analysis.comparison.factors import (
     Contribution,
     Effect,
     FactorTable,

@@ -8,12 +8,12 @@ from typing import Any
 
 from app.lab.analysis.alternative_methods import Beside
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.characteristics import COUNTED, Characteristic, Figure, of
-from app.lab.analysis.descriptive import FurtherRow
-from app.lab.analysis.sentences import difference_title
-from app.lab.analysis.study_method import Stamps
+from app.lab.analysis.comparison.sentences import difference_title
+from app.lab.analysis.comparison.study_method import Stamps
+from app.lab.analysis.descriptive.arm_rows import FurtherRow
+from app.lab.analysis.descriptive.characteristics import COUNTED, Characteristic, Figure, of
+from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.analysis.summary import SummaryRow
-from app.lab.analysis.telemetry import LevelRow
 from app.lab.analysis.words import arm_title, count_of, number
 from app.lab.report.statements import verdict_words
 from app.lab.report.tables import Table

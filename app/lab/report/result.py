@@ -18,14 +18,14 @@ from app.core.trial import TrialWarning
 from app.core.version import VERSION
 from app.lab.analysis.alternative_methods import beside
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison
-from app.lab.analysis.cpu import idle_rate
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison
+from app.lab.analysis.comparison.sentences import sentence
+from app.lab.analysis.descriptive.arm_rows import further
+from app.lab.analysis.descriptive.timeline import trial_course
+from app.lab.analysis.descriptive.within_trial_ci import within_trials
+from app.lab.analysis.metrics.cpu import idle_rate
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
-from app.lab.analysis.timeline import trial_course
 from app.lab.analysis.verdict import run_verdict
-from app.lab.analysis.within_trial_ci import within_trials
 from app.lab.analysis.words import pseudonym
 from app.lab.report.factor_effects import factors_json
 from app.lab.report.further_tables import beside_json, further_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis, WarningGroup
-from app.lab.analysis.comparison import Comparison, Verdict
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.words import arm_title, count_of, listing
 
 TRIALS_NAMED_MAX = 8

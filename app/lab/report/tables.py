@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from app.core.lifecycle import LifecycleReport
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison
-from app.lab.analysis.sentences import difference_title
+from app.lab.analysis.comparison.compare_arms import Comparison
+from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import AnalysedTrial
 from app.lab.analysis.words import METRIC_WORDS, arm_title, interval, number, pseudonym
 from app.lab.report.statements import verdict_words

@@ -16,9 +16,9 @@ from app.core.trial import RunRecord, Severity
 from app.i18n import LANGUAGES
 from app.lab.analysis.alternative_methods import once_sentences
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.live import LiveRow
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.sentences import sentence
+from app.lab.analysis.descriptive.live import LiveRow
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import METRIC_WORDS, TRANSPORT_TITLES, arm_title, interval, number, states
 from app.lab.report.statements import headline, pair_title, verdict_words, warning_lines

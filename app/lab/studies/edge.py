@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.telemetry import LevelRow
+from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.studies.published import study_of
 from app.lab.studies.row import BesideRow, BesideTable, Cell, StudyBeside, Values, ends, headings
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.descriptive import FurtherRow, further
+from app.lab.analysis.descriptive.arm_rows import FurtherRow, further
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import arm_title, count_of
 

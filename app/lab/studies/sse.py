@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.statistics import mean
+from app.lab.analysis.statistics.quantile import mean
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
 from app.lab.studies.published import FAULTS, REPEATED_STUDY, repeated_study, study_of, value_of

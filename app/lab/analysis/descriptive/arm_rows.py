@@ -1,0 +1,155 @@
+"""What is known of each arm beside the comparison: regularity, seconds, places. Descriptive, from the blocks that count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.core.plan.scenario import Arm
+from app.core.trial import TrialRecord
+from app.lab.analysis.analyse import Analysis
+from app.lab.analysis.cached import kept
+from app.lab.analysis.columns import columns_of, of_some_clients
+from app.lab.analysis.descriptive.memory import MemoryPerConnection, memory_per_connection
+from app.lab.analysis.descriptive.shapes import places as places_of
+from app.lab.analysis.descriptive.timeline import CourseRow, course_row
+from app.lab.analysis.metrics.arrivals import ArrivalFigures, arrival_figures, pooled
+from app.lab.analysis.metrics.positions import PositionFigures
+from app.lab.analysis.metrics.telemetry import (
+    IntervalRow,
+    LevelRow,
+    both_zero_rate,
+    interval_row,
+    level_row,
+    telemetry,
+)
+from app.lab.analysis.metrics.trial_metrics import middle_client_ms, supported_quantile
+from app.lab.analysis.statistics.quantile import mean, median
+from app.lab.analysis.summary import AnalysedTrial, SummaryRow
+
+SECONDS_DELIVERIES_MAX = 10_000
+"""Of a trial with more, every so-many-th client is looked at second by second."""
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherRow:
+    """One arm at one count of clients."""
+
+    arm: Arm
+    clients: int
+    arrivals: ArrivalFigures
+    down_kbps: LevelRow
+    up_kbps: LevelRow
+    delay_from_sent_ms_p50: float | None
+    """Median of the trials' figures."""
+    display_ms_p50: float | None
+    """Median of the trials' medians; `None` where no page painted: for built-in clients. `display.py` has the formula."""
+    display_ms_p95: float | None
+    """Of all of them together; needs 100 measured broadcasts."""
+    replayed: int
+    """Void trials included: a break voids its trial."""
+    both_zero_rate: float | None
+    """Seconds in which nothing went either way over those of which both are known."""
+    delay_ms: LevelRow
+    jitter_ms: LevelRow
+    intervals: IntervalRow
+    spread_ms_p50: float | None
+    """Medians of the trials' figures; `None` where the server recorded nothing."""
+    effect_us_per_place: float | None
+    first_share_max: float | None
+    rss_bytes: float | None
+    """Resident memory of the server's process tree at the trials' ends, their mean."""
+    memory: MemoryPerConnection
+    """Of the arm over all its counts of clients, and so the same in each of its rows."""
+    course: CourseRow
+    instrument: InstrumentErrors
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentErrors:
+    """How far the instrument itself may be off: the worst of the trials that count."""
+
+    clock_bound_ms_max: float | None
+    source_lag_ms_p99_max: float | None
+    client_loop_lag_ms_p99_max: float | None
+
+
+@kept
+def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
+    """A row for each row of the summary, in its order."""
+    rows = zip(analysis.summary, places_of(analysis), strict=True)
+    return tuple(_row(analysis, row, places) for row, places in rows)
+
+
+def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures]) -> FurtherRow:
+    plan = analysis.run.plan
+    own = analysis.counting(row.arm, row.clients)
+    seconds = [client for each in own for client in telemetry(thinned(each.record), plan)]
+    arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
+    all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]
+    return FurtherRow(
+        arm=row.arm,
+        clients=row.clients,
+        arrivals=pooled([arrival_figures(each.record, plan) for each in own]),
+        down_kbps=level_row([each.down_kbps for each in seconds]),
+        up_kbps=level_row([each.up_kbps for each in seconds]),
+        delay_from_sent_ms_p50=_median([from_sent_ms_p50(each) for each in own]),
+        display_ms_p50=_median([median(each.record.display_ms) for each in own]),
+        display_ms_p95=_display_ms_p95(own),
+        replayed=sum(each.metrics.replayed for each in all_own),
+        both_zero_rate=both_zero_rate(seconds),
+        delay_ms=level_row([each.delay_ms for each in seconds]),
+        jitter_ms=level_row([each.jitter_ms for each in seconds]),
+        intervals=interval_row(seconds),
+        spread_ms_p50=_median([each.spread_ms_p50 for each in places]),
+        effect_us_per_place=_median([each.effect_us_per_place for each in places]),
+        first_share_max=_median([each.first_share_max for each in places]),
+        rss_bytes=_mean_rss(own),
+        memory=memory_per_connection([each for each in arm_trials if each.in_comparison]),
+        course=course_row(own, all_own),
+        instrument=_instrument(own),
+    )
+
+
+def from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
+    """Received - sent: the median of the clients' medians; `None` without samples."""
+    columns = columns_of(trial.record.deliveries)
+    samples = np.flatnonzero(columns.is_sample & columns.has_sent)
+    return middle_client_ms(columns, samples, (columns.received_us - columns.sent_us) / 1000)
+
+
+def _display_ms_p95(trials: Sequence[AnalysedTrial]) -> float | None:
+    painted_ms = [value for each in trials for value in each.record.display_ms]
+    broadcasts = sum(each.metrics.notifications for each in trials if each.record.display_ms)
+    return supported_quantile(painted_ms, 0.95, broadcasts=broadcasts)
+
+
+def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:
+    return InstrumentErrors(
+        clock_bound_ms_max=_largest([each.metrics.clock_bound_ms for each in trials]),
+        source_lag_ms_p99_max=_largest([each.metrics.source_lag_ms_p99 for each in trials]),
+        client_loop_lag_ms_p99_max=_largest([each.record.client_loop_lag_ms_p99 for each in trials]),
+    )
+
+
+def thinned(record: TrialRecord) -> TrialRecord:
+    """The trial, or of a large one every so-many-th client of it."""
+    if len(record.deliveries) <= SECONDS_DELIVERIES_MAX:
+        return record
+    columns = columns_of(record.deliveries)
+    chosen = of_some_clients(columns, record.participants, rows_max=SECONDS_DELIVERIES_MAX)
+    return replace(record, deliveries=columns.rows(chosen))
+
+
+def _mean_rss(trials: Sequence[AnalysedTrial]) -> float | None:
+    return mean([float(each.cpu.rss_bytes) for each in trials if each.cpu.rss_bytes is not None])
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    return median([value for value in values if value is not None])

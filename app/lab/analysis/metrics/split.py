@@ -1,0 +1,178 @@
+"""Where a delay was spent, and what it took on the wire, from what the server recorded of its connections.
+
+    due -> sent -> accepted by the server's kernel -> received by the client's kernel -> read by the client
+       source    server                         network                           client
+
+`server` is what fan-out costs: framing, and waiting for those who are written to first. `network` begins right before
+the `send` and so includes it: on loopback, where that call carries the bytes all the way, there is little else. The
+four add up in each delivery and so in the means; medians of parts need not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.instrument import ConnectionRecord, InstrumentRecord, TcpInfo
+from app.core.trial import TrialRecord
+from app.lab.analysis.columns import Integers, columns_of
+from app.lab.analysis.groups import Groups
+from app.lab.analysis.metrics.trial_metrics import DelayFigures, delay_figures
+from app.lab.analysis.metrics.writes import server_writes
+from app.lab.analysis.statistics.quantile import median
+
+
+@dataclass(frozen=True, slots=True)
+class WireFigures:
+    """A notification on one connection, both directions, from the kernel's counts; means over the connections.
+
+    Heartbeats and pings of the trial's seconds are in it.
+    """
+
+    bytes_per_notification: float | None
+    """IP packets: payload and headers, acknowledgements included; header sizes are those of the connection's options."""
+    payload_per_notification: float | None
+    """Of which the server's payload."""
+    segments_per_notification: float | None
+    """Sent by the server, acknowledgements included."""
+    segments_in_per_notification: float | None
+    retransmissions: int
+    """Of all connections together."""
+    rtt_ms_p50: float | None
+    """Smoothed round trip at the trial's end, median of the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The parts of a trial's delays."""
+
+    deliveries: int
+    """Samples for which every part is known; the parts below are of these. Where no client's kernel stamps there is none,
+    and source and server are of all that have a write."""
+    unmatched: int
+    """Samples without the server's part: their connection took the stock path, came through a proxy, or was new."""
+    source_ms: DelayFigures
+    """sent - due"""
+    server_ms: DelayFigures
+    """accepted - sent"""
+    network_ms: DelayFigures
+    """kernel's stamp - accepted"""
+    client_ms: DelayFigures
+    """read - kernel's stamp"""
+    spread_ms_p50: float | None
+    """From the first client that is written to, to the last: median of the notifications; `None` for one client."""
+    wire: WireFigures
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRow:
+    """The parts of one arm's delays at one count of clients: medians of the trials' figures."""
+
+    source_ms_p50: float | None
+    server_ms_p50: float | None
+    network_ms_p50: float | None
+    client_ms_p50: float | None
+    spread_ms_p50: float | None
+    wire_bytes_per_notification: float | None
+    segments_per_notification: float | None
+    rtt_ms_p50: float | None
+    retransmissions: int
+    """Of all trials together."""
+
+
+def split(record: TrialRecord) -> Split | None:
+    """The parts of a trial's delays; `None` where nothing was recorded."""
+    instrument = record.instrument
+    if instrument is None or instrument.absent is not None:
+        return None
+    columns = columns_of(record.deliveries)
+    writes = server_writes(record, columns)
+    samples = columns.samples()
+    matched = samples[(writes.is_known & columns.has_sent)[samples]]
+    known = matched[~np.isnan(columns.kernel_received_us[matched])]
+    # Clients whose kernel does not stamp: the server's part is known all the same.
+    served = known if len(known) else matched
+    return Split(
+        deliveries=len(known),
+        unmatched=len(samples) - len(matched),
+        source_ms=delay_figures(columns, served, (columns.sent_us - columns.due_us) / 1000),
+        server_ms=delay_figures(columns, served, (writes.accepted_us - columns.sent_us) / 1000),
+        network_ms=delay_figures(columns, known, (columns.kernel_received_us - writes.accepted_us) / 1000),
+        client_ms=delay_figures(columns, known, (columns.received_us - columns.kernel_received_us) / 1000),
+        spread_ms_p50=_spread_ms(columns.seq[matched], writes.accepted_us[matched]),
+        wire=_wire(instrument, record.published),
+    )
+
+
+def split_row(splits: Sequence[Split]) -> SplitRow | None:
+    """The row of these trials; `None` when there is none."""
+    if not splits:
+        return None
+    return SplitRow(
+        source_ms_p50=_median(each.source_ms.p50 for each in splits),
+        server_ms_p50=_median(each.server_ms.p50 for each in splits),
+        network_ms_p50=_median(each.network_ms.p50 for each in splits),
+        client_ms_p50=_median(each.client_ms.p50 for each in splits),
+        spread_ms_p50=_median(each.spread_ms_p50 for each in splits),
+        wire_bytes_per_notification=_median(each.wire.bytes_per_notification for each in splits),
+        segments_per_notification=_median(each.wire.segments_per_notification for each in splits),
+        rtt_ms_p50=_median(each.wire.rtt_ms_p50 for each in splits),
+        retransmissions=sum(each.wire.retransmissions for each in splits),
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    return median([value for value in values if value is not None])
+
+
+def _spread_ms(seq: Integers, accepted_us: Integers) -> float | None:
+    """`seq`, `accepted_us`: of the samples that have a write."""
+    groups = Groups.by(seq)
+    times_us = [own for own in groups.parts(accepted_us) if len(own) > 1]
+    return median([int(np.max(own) - np.min(own)) / 1000 for own in times_us])
+
+
+def _wire(instrument: InstrumentRecord, published: int) -> WireFigures:
+    own = [each for each in instrument.connections if each.client is not None]
+    ends = [(each.before, each.after) for each in own if each.before and each.after]
+    rtts_ms = [each.after.rtt_us / 1000 for each in own if each.after is not None]
+    sent = [_grown(each, "bytes_sent") for each in own]
+    out = [_grown(each, "segments_out") for each in own]
+    inward = [_grown(each, "segments_in") for each in own]
+    return WireFigures(
+        bytes_per_notification=_each([_packets_bytes(each) for each in own], published),
+        payload_per_notification=_each(sent, published),
+        segments_per_notification=_each(out, published),
+        segments_in_per_notification=_each(inward, published),
+        retransmissions=sum(after.retransmissions - before.retransmissions for before, after in ends),
+        rtt_ms_p50=median(rtts_ms),
+    )
+
+
+def _packets_bytes(connection: ConnectionRecord) -> int | None:
+    """What the connection's packets of both directions came to."""
+    parts = [
+        _grown(connection, name) for name in ("bytes_sent", "bytes_received", "segments_out", "segments_in")
+    ]
+    if connection.after is None or any(part is None for part in parts):
+        return None
+    sent, received, segments_out, segments_in = (part or 0 for part in parts)
+    return sent + received + connection.after.header_bytes * (segments_out + segments_in)
+
+
+def _grown(connection: ConnectionRecord, count: str) -> int | None:
+    """By how much a count grew over the trial; `None` where it is not known at both ends."""
+    before, after = _value(connection.before, count), _value(connection.after, count)
+    return None if before is None or after is None else after - before
+
+
+def _value(info: TcpInfo | None, count: str) -> int | None:
+    return None if info is None else getattr(info, count)
+
+
+def _each(grown: list[int | None], published: int) -> float | None:
+    """Per connection and notification."""
+    known = [value for value in grown if value is not None]
+    return sum(known) / len(known) / published if known and published else None

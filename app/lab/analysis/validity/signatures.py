@@ -1,0 +1,179 @@
+"""Traces that something other than the transport leaves in the delays: notes, each with what to do about it.
+
+    signature_nagle      many delays at 40 +- 5 ms or 200 +- 10 ms, few beside: Nagle's algorithm waiting for a delayed
+                         acknowledgement (Linux waits 40 ms, others 200)
+    signature_beacon     many delays at 102.4 +- 5 ms, few beside, or arrivals that keep step with 102.4 ms where due
+                         times do not: the access point holds frames of a dozing phone until its beacon
+    signature_batching   notifications that were due a period apart and arrive together, at least one in five
+    signature_ms_clock   every stamp of a client on a whole millisecond: `Date.now()`, which also steps
+
+Source: `measurement.md` section 3 (signature check) and section 1 (beacons). What a signature shows is true delay of the
+path, or the instrument's own coarseness; it voids nothing and must be known before a difference is explained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from app.core.delivery import Delivery
+from app.core.plan.scenario import Plan, arm_plan
+from app.core.trial import Severity, TrialRecord, TrialWarning
+from app.lab.analysis.columns import columns_of, of_some_clients
+from app.lab.analysis.metrics.trial_metrics import by_client
+from app.lab.analysis.words import count_of, number
+
+CODES = frozenset({"signature_nagle", "signature_beacon", "signature_batching", "signature_ms_clock"})
+
+SAMPLES_MIN = 20
+"""Fewer make a mode by chance."""
+
+MODE_SHARE_MIN = 0.30
+MODE_LEAD_MIN = 3.0
+MODE_CHANCE_MAX = 0.001
+"""A mode holds three in ten, more than three times as many as the bands beside it, which together are as wide as it
+is, and more than a smooth density, which fills both about alike, gives by chance (binomial)."""
+
+COUNTED_OUT_MAX = 500
+"""Beyond, three times as many are never by chance."""
+
+CHECKED_MAX = 5000
+"""Of more deliveries every so-many-th client's are looked at: what leaves a trace leaves it everywhere."""
+
+BEACON_MS = 102.4
+"""100 time units of 1.024 ms: the beacon interval that access points come with."""
+
+IN_STEP_MIN = 0.7
+OUT_OF_STEP_MAX = 0.4
+"""Lengths of the mean of unit vectors: 1 is in step, 0 has nothing to do with it."""
+
+DOZING_MS_MIN = 5.0
+"""A phone that is awake gets a frame in less, whatever the beacon does."""
+
+TOGETHER_SHARE_OF_PERIOD = 0.10
+TOGETHER_SHARE_MIN = 0.20
+PERIOD_MS_MIN = 10.0
+"""Below, two notifications in one read are the rate's doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A delay that a known cause makes."""
+
+    code: str
+    at_ms: float
+    reach_ms: float
+
+
+MODES = (
+    Mode("signature_nagle", 40.0, 5.0),
+    Mode("signature_nagle", 200.0, 10.0),
+    Mode("signature_beacon", BEACON_MS, 5.0),
+)
+
+_ADVICE = {
+    "signature_nagle": "Set TCP_NODELAY on both ends and write each notification in one piece.",
+    "signature_beacon": "Keep the phone awake (the factor radio) or compare at one and the same interval only.",
+    "signature_batching": "Look for a queue, a proxy's buffer or a long-polling transport that collects them.",
+    "signature_ms_clock": "Stamp with performance.now(); differences below a millisecond are not to be read.",
+}
+
+
+def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
+    """The signatures that a trial shows, each at most once."""
+    columns = columns_of(record.deliveries)
+    looked_at = of_some_clients(columns, record.participants, rows_max=CHECKED_MAX)
+    samples = columns.rows(columns.is_sample & looked_at)
+    if len(samples) < SAMPLES_MIN:
+        return ()
+    found: dict[str, TrialWarning] = {}
+    period_ms = 1000 / arm_plan(plan, record.spec.arm).rate_hz
+    for code, text in (
+        *_modes(samples),
+        *_in_step(samples),
+        *_together(samples, period_ms),
+        *_ms_clock(samples),
+    ):
+        found.setdefault(code, TrialWarning(code, Severity.NOTE, text, _ADVICE[code]))
+    return tuple(found.values())
+
+
+def mode_share(values: Sequence[float], mode: Mode) -> float | None:
+    """The share of the values at a mode; `None` where there is none."""
+    at = sum(abs(value - mode.at_ms) <= mode.reach_ms for value in values)
+    beside = sum(mode.reach_ms < abs(value - mode.at_ms) <= 2 * mode.reach_ms for value in values)
+    if at < MODE_SHARE_MIN * len(values) or at <= MODE_LEAD_MIN * beside:
+        return None
+    if at + beside > COUNTED_OUT_MAX:
+        return at / len(values)
+    by_chance = sum(math.comb(at + beside, k) for k in range(beside + 1)) / 2 ** (at + beside)
+    return at / len(values) if by_chance <= MODE_CHANCE_MAX else None
+
+
+def step_length(times_ms: Sequence[float], period_ms: float) -> float:
+    """How well moments keep step with a period: the mean resultant length of circular statistics, 0 to 1."""
+    angles = [2 * math.pi * math.fmod(time, period_ms) / period_ms for time in times_ms]
+    return math.hypot(math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))) / len(angles)
+
+
+def _modes(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
+    delays_ms = [value for each in samples if (value := each.delay_from_sent_ms) is not None]
+    for mode in MODES:
+        share = mode_share(delays_ms, mode) if len(delays_ms) >= SAMPLES_MIN else None
+        if share is not None:
+            yield (
+                mode.code,
+                f"{number(100 * share)} % of the delays lie at {number(mode.at_ms)} ± {number(mode.reach_ms)} ms, "
+                "and few beside.",
+            )
+
+
+def _in_step(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
+    clients = []
+    for client, own in by_client(samples).items():
+        slow = [each for each in own if (each.delay_from_sent_ms or 0.0) >= DOZING_MS_MIN]
+        if len(slow) < max(SAMPLES_MIN, len(own) / 2):
+            continue
+        arrivals = step_length([(each.received_us or 0.0) / 1000 for each in slow], BEACON_MS)
+        source = step_length([(each.sent_us or each.due_us) / 1000 for each in slow], BEACON_MS)
+        if arrivals >= IN_STEP_MIN and source <= OUT_OF_STEP_MAX:
+            clients.append(client)
+    if clients:
+        yield (
+            "signature_beacon",
+            f"Arrivals at {count_of(len(clients), 'client')} keep step with {number(BEACON_MS)} ms, as Wi-Fi beacons do.",
+        )
+
+
+def _together(samples: Sequence[Delivery], period_ms: float) -> Iterator[tuple[str, str]]:
+    if period_ms < PERIOD_MS_MIN:
+        return
+    close, pairs = 0, 0
+    for own in by_client(samples).values():
+        stamps = sorted(each.received_client_us or 0.0 for each in own)
+        pairs += len(stamps) - 1
+        close += sum(
+            (after - before) / 1000 < TOGETHER_SHARE_OF_PERIOD * period_ms
+            for before, after in pairwise(stamps)
+        )
+    if pairs and close >= TOGETHER_SHARE_MIN * pairs:
+        yield (
+            "signature_batching",
+            f"{number(100 * close / pairs)} % of the notifications arrived together with the one before, though due "
+            f"{number(period_ms)} ms apart.",
+        )
+
+
+def _ms_clock(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
+    clients = [
+        own
+        for own in by_client(samples).values()
+        if len(own) >= SAMPLES_MIN and all((each.received_client_us or 0.0) % 1000 == 0 for each in own)
+    ]
+    if clients:
+        yield (
+            "signature_ms_clock",
+            f"Every stamp of {count_of(len(clients), 'client')} is a whole millisecond.",
+        )
