@@ -1,7 +1,8 @@
-"""The library study's two tests on pooled samples, printed beside the verdict with what they ignore.
+"""The library study's two tests on pooled samples, Shapiro-Wilk and Mann-Whitney, for comparison only.
 
-Shapiro-Wilk first, then Mann-Whitney's U on all samples of all trials. Samples of one trial resemble each other, so that
-pooling finds a difference in 25 to 65 % of runs without any (`measurement.md` section 5). Nothing here decides anything.
+The report prints them next to the verdict, with a label that names what they ignore. Samples of one trial resemble each
+other, so that pooling finds a difference in 25 to 65 % of runs without any (`measurement.md` section 5). No verdict
+depends on these tests.
 
     U = #(b > a) + #(b = a) / 2,    z = (|U - mn/2| - 1/2) / sd(U), with the usual correction of sd for ties
 
@@ -24,31 +25,31 @@ LABEL = "pooled: ignores trials, blocks, clients and order; samples of one trial
 
 @dataclass(frozen=True, slots=True)
 class MannWhitney:
-    """Two groups against each other."""
+    """The outcome of the Mann-Whitney test of two groups."""
 
     u: float
-    """Of b: pairs in which b is above, ties by half."""
+    """The U statistic of b: the number of pairs in which b is above a, ties counted half."""
     p: float
-    """Two-sided, normal approximation with corrections for ties and continuity."""
+    """Two-sided p by the normal approximation, corrected for ties and continuity."""
 
 
 @dataclass(frozen=True, slots=True)
 class PooledTests:
-    """What the library study would have reported."""
+    """The figures that the library study would have reported."""
 
     a_count: int
     b_count: int
     a_normality: Normality | None
-    """Of at most 5,000 evenly picked samples, beyond which the test is not defined."""
+    """Shapiro-Wilk on at most 5,000 evenly picked samples, the largest size for which the test is defined."""
     b_normality: Normality | None
     mann_whitney: MannWhitney | None
     significant: bool
-    """p at most 5 %: what the study calls a difference."""
+    """True if p is at most 5 %, which the study calls a difference."""
     label: str = LABEL
 
 
 def pooled_tests(a: Sequence[float], b: Sequence[float]) -> PooledTests:
-    """Both tests on the pooled samples of two arms."""
+    """Return both tests on the pooled samples of two arms."""
     found = mann_whitney(a, b)
     return PooledTests(
         a_count=len(a),
@@ -61,7 +62,7 @@ def pooled_tests(a: Sequence[float], b: Sequence[float]) -> PooledTests:
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> MannWhitney | None:
-    """The test of two groups; `None` when one is empty or all values are the same."""
+    """Return the Mann-Whitney test of two groups; `None` when one is empty or all values are equal."""
     if not a or not b:
         return None
     together = Counter(a) + Counter(b)
@@ -82,7 +83,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> MannWhitney | None:
 
 
 def _picked(values: Sequence[float]) -> Sequence[float]:
-    """At most as many as Shapiro-Wilk takes, evenly spread over the order of time."""
+    """Return at most as many values as Shapiro-Wilk takes, evenly spread over their order in time."""
     count = len(values)
     return (
         values if count <= COUNT_MAX else [values[index * count // COUNT_MAX] for index in range(COUNT_MAX)]

@@ -1,13 +1,13 @@
-"""What a run of so many blocks can find: the exact power of the paired t test and of its equivalence test.
+"""Power of the paired t test and of its equivalence test, by the number of blocks.
 
-The verdict's exact signed-rank test has 95 % of the t test's efficiency on normal differences, and more on long tails, so
-this is the right order of magnitude and no promise. `d` is the true difference over the standard deviation of block
-differences.
+The verdict's exact signed-rank test has 95 % of the t test's efficiency on normal differences, and more on long tails. The
+numbers of blocks are therefore of the right order of magnitude and no promise. `d` is the true difference over the
+standard deviation of block differences.
 
     power(n)             P(|T| > t_crit), T noncentral t with n - 1 degrees of freedom and noncentrality d sqrt(n)
     equivalence(n)       P(both one-sided tests pass) at a true difference of 0, d being the margin over the deviation
 
-A noncentral t is (Z + ncp) / S with S^2 = chi^2 / df: its distribution is the normal one averaged over S, here by
+A noncentral t is (Z + ncp) / S with S^2 = chi^2 / df. Its distribution is the normal one averaged over S, here by
 Simpson's rule over +- 10 standard deviations of S. Source: Julious, Stat. Med. 23 (2004).
 """
 
@@ -24,7 +24,7 @@ _SLICES = 400
 
 
 def power(blocks: int, effect: float, *, alpha: float = 0.05) -> float:
-    """The chance that the two-sided paired t test at `alpha` finds an effect of so many standard deviations."""
+    """Return the power of the two-sided paired t test at `alpha`; `effect` is in standard deviations."""
     if blocks < 3:
         return 0.0
     df, shift = blocks - 1, abs(effect) * math.sqrt(blocks)
@@ -33,7 +33,10 @@ def power(blocks: int, effect: float, *, alpha: float = 0.05) -> float:
 
 
 def equivalence_power(blocks: int, margin: float, *, alpha: float = 0.05) -> float:
-    """The chance that two one-sided tests at `alpha` both pass, with no true difference; `margin` in deviations."""
+    """Return the probability that two one-sided tests at `alpha` both pass when there is no true difference.
+
+    `margin` is the equivalence margin in standard deviations.
+    """
     if blocks < 3:
         return 0.0
     df, reach = blocks - 1, margin * math.sqrt(blocks)
@@ -42,18 +45,18 @@ def equivalence_power(blocks: int, margin: float, *, alpha: float = 0.05) -> flo
 
 
 def blocks_for(effect: float, *, alpha: float = 0.05, wanted: float = POWER) -> int | None:
-    """The fewest blocks with that power; `None` beyond 999."""
+    """Return the fewest blocks that find `effect` with the power `wanted`; `None` above 999."""
     return _fewest(lambda blocks: power(blocks, effect, alpha=alpha) >= wanted)
 
 
 def blocks_for_equivalence(margin: float, *, alpha: float = 0.05, wanted: float = POWER) -> int | None:
-    """The fewest blocks that show equivalence with that power, where there is none; `None` beyond 999."""
+    """Return the fewest blocks that show equivalence with the power `wanted` without a true difference; `None` above 999."""
     return _fewest(lambda blocks: equivalence_power(blocks, margin, alpha=alpha) >= wanted)
 
 
 @cache
 def t_quantile(share: float, df: int) -> float:
-    """Student's t: the value with `share` of the distribution below it, for a share of at least one half."""
+    """Return the quantile of Student's t distribution at `share`, which is at least one half."""
     low, high = 0.0, 1.0
     while _t_cdf(high, df) < share:
         high *= 2
@@ -68,17 +71,17 @@ def _t_cdf(value: float, df: int) -> float:
 
 
 def _over_spread(df: int, of: Callable[[float], float]) -> float:
-    """The mean of a function of S = sqrt(chi^2 / df)."""
+    """Return the mean of a function of S = sqrt(chi^2 / df)."""
     step, points = _spread_points(df)
     return step * math.fsum(weight * of(s) for s, weight in points)
 
 
 @cache
 def _spread_points(df: int) -> tuple[float, tuple[tuple[float, float], ...]]:
-    """Step, and points of S with Simpson's weight times density."""
+    """Return the step of the integration, and points of S with Simpson's weight times density."""
     low, high = max(0.0, 1 - 10 / math.sqrt(2 * df)), 1 + 10 / math.sqrt(2 * df)
     step = (high - low) / _SLICES
-    # Of S: 2 (df/2)^(df/2) / Gamma(df/2) s^(df-1) exp(-df s^2 / 2)
+    # The density of S is 2 (df/2)^(df/2) / Gamma(df/2) s^(df-1) exp(-df s^2 / 2).
     constant = math.log(2) + df / 2 * math.log(df / 2) - math.lgamma(df / 2)
     points = []
     for index in range(_SLICES + 1):

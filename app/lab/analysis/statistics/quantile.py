@@ -1,4 +1,4 @@
-"""The project's one quantile, median and mean.
+"""The project's one definition of quantile, median and mean.
 
 Source: Hyndman and Fan, The American Statistician 50 (1996), type 7.
 """
@@ -11,39 +11,39 @@ from typing import Protocol, SupportsFloat
 
 
 class Ascending(Protocol):
-    """Values in order: a list, a tuple, or an array."""
+    """Values in ascending order: a list, a tuple, or an array."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of values."""
 
     def __getitem__(self, place: int, /) -> SupportsFloat:
-        """The one at a place."""
+        """Return the value at an index."""
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """The project's one quantile: linear between order statistics, Hyndman and Fan's type 7; `None` of nothing.
+    """Return the quantile, linear between order statistics (Hyndman and Fan's type 7); `None` without values.
 
-    The same as NumPy's and R's default, so that anybody's tool finds our figures in `deliveries.csv`.
+    It equals NumPy's and R's default, so that other tools compute the same figures from `deliveries.csv`.
     """
     return quantile_of_ascending(sorted(values), share)
 
 
 def quantile_of_ascending(ordered: Ascending, share: float) -> float | None:
-    """The same of values that are in order already, such as a million in an array."""
+    """Return the same quantile of sorted values, such as an array of a million."""
     if not len(ordered):
         return None
-    place = (len(ordered) - 1) * share
-    below = math.floor(place)
+    position = (len(ordered) - 1) * share
+    below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     low, high = float(ordered[below]), float(ordered[above])
-    return low + (place - below) * (high - low)
+    return low + (position - below) * (high - low)
 
 
 def median(values: Sequence[float]) -> float | None:
-    """The quantile at one half; `None` of nothing."""
+    """Return the quantile at one half; `None` without values."""
     return quantile(values, 0.5)
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The arithmetic mean, summed without loss of digits; `None` of nothing."""
+    """Return the arithmetic mean, summed without loss of digits; `None` without values."""
     return math.fsum(values) / len(values) if values else None

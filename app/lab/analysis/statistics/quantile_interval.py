@@ -1,12 +1,12 @@
-"""The interval of a quantile inside one trial, from samples that are thinned until they are nearly independent.
+"""Confidence interval of a quantile within one trial, from samples thinned by their autocorrelation.
 
-Delays of one trial follow one another: a queue that is long stays long for a while. The interval of a quantile by
-order statistics needs independent samples, so only every k-th is kept, k being the integrated autocorrelation time
+Delays of one trial are autocorrelated: a queue that is long stays long for a while. The interval of a quantile by
+order statistics needs independent samples. Only every k-th is kept, k being the integrated autocorrelation time
 
     tau = 1 + 2 sum of rho(lag),    summed until a pair of lags adds up to 0 or less
 
 Sources: Geyer, Statist. Sci. 7 (1992), initial positive sequence; Conover, Practical Nonparametric Statistics, 3rd
-ed., section 3.2 (the interval). It holds for this one trial, not for the arm: trials differ by more than that.
+ed., section 3.2 (the interval). It holds for this one trial and not for the arm, since trials differ by more than that.
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class TrialQuantile:
-    """A quantile of one client's samples in one trial."""
+    """The interval of a quantile of one client's samples in one trial."""
 
     share: float
     kept: int
-    """Samples after thinning."""
+    """Number of samples after thinning."""
     step: int
-    """Every so-many-th was kept."""
+    """The k of "every k-th sample was kept"."""
     interval: Interval
-    """Without ends where the kept samples are too few."""
+    """The interval; its ends are `None` when too few samples are left after thinning."""
 
 
 def trial_quantile(values: Sequence[float], share: float, *, level: float = 0.95) -> TrialQuantile:
-    """The interval of the quantile of samples in order of time, thinned by their autocorrelation time."""
+    """Return the interval of a quantile, from samples in order of time that are thinned by their autocorrelation time."""
     step = max(1, math.ceil(autocorrelation_time(values) - _ROUNDING))
     kept = values[::step]
     return TrialQuantile(share, len(kept), step, order_interval(kept, share, level=level))
 
 
 def autocorrelation_time(values: Sequence[float]) -> float:
-    """How many samples in order of time are worth one: at least 1, at most their number; 1 of a constant."""
+    """Return the integrated autocorrelation time of samples in order of time.
+
+    It is the number of samples that carry as much information as one independent sample: at least 1, at most their
+    number. For constant samples it is 1.
+    """
     count = len(values)
     if count < 4:
         return 1.0
@@ -62,10 +66,11 @@ def autocorrelation_time(values: Sequence[float]) -> float:
 
 
 def order_interval(values: Sequence[float], share: float, *, level: float = 0.95) -> Interval:
-    """The exact interval of a quantile of independent samples, between two order statistics.
+    """Return the exact interval of a quantile of independent samples, between two order statistics.
 
-    With K binomial (n, share): the r-th smallest with r the largest that P(K < r) <= (1 - level) / 2 allows, and the
-    s-th with s the smallest that P(K >= s) allows. No end where even the extremes are not far enough out.
+    With K binomial (n, share), the lower end is the r-th smallest value, r being the largest number for which
+    P(K < r) <= (1 - level) / 2. The upper end is the s-th smallest, s being the smallest number for which
+    P(K >= s) <= (1 - level) / 2. The ends are `None` when even the extremes do not reach the level.
     """
     tail = (1 - level) / 2 + _ROUNDING
     count = len(values)
@@ -79,7 +84,7 @@ def order_interval(values: Sequence[float], share: float, *, level: float = 0.95
 
 
 def binomial_cumulative(count: int, share: float) -> list[float]:
-    """P(K <= k) for k = 0 ... n - 1, by logarithms, so that no size overflows."""
+    """Return P(K <= k) for k = 0 ... n - 1, computed by logarithms so that no size overflows."""
     if not 0 < share < 1:
         raise ValueError("A quantile's share lies between 0 and 1.")
     logs = (

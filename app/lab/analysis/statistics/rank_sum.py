@@ -1,6 +1,6 @@
-"""Two independent groups of a handful of values: the shift between them with an exact interval and test.
+"""Shift between two small independent groups, with an exact rank-sum interval and test.
 
-What `signed_rank.py` is for pairs, this is for runs that were made at different times, whose blocks have no partner:
+`signed_rank.py` serves paired values. This module serves runs made at different times, whose blocks have no partner:
 
     shift     Hodges and Lehmann: the median of all m n differences b_j - a_i
     interval  the k-th smallest and k-th largest of those differences, by the exact distribution of Mann and Whitney's U
@@ -22,18 +22,18 @@ from app.lab.analysis.statistics.interval import Interval
 from app.lab.analysis.statistics.quantile import median
 
 EXACT_PRODUCT_MAX = 2500
-"""m n up to which the distribution is counted out (50 trials each); beyond, the normal one differs in the fourth digit."""
+"""Largest m n for which U is enumerated (50 trials each); above it, the normal distribution differs in the fourth digit."""
 
 _ROUNDING = 1e-12
 
 
 def shift(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """How far b lies above a; `None` when one is empty."""
+    """Return the Hodges-Lehmann estimate of how far b lies above a; `None` when one is empty."""
     return median(_differences(a, b))
 
 
 def rank_sum_interval(a: Sequence[float], b: Sequence[float], level: float) -> Interval:
-    """The exact interval of the shift; without ends where the groups are too small for the level."""
+    """Return the exact interval of the shift; its ends are `None` when the groups are too small for the level."""
     if not a or not b:
         return Interval(None, None, level)
     ordered = _differences(a, b)
@@ -44,7 +44,10 @@ def rank_sum_interval(a: Sequence[float], b: Sequence[float], level: float) -> I
 
 
 def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
-    """Two-sided p of no shift; differences of 0 count for both sides, the careful way with ties. 1 of nothing."""
+    """Return the two-sided p of the test of no shift; 1 when a group is empty.
+
+    Differences of 0 count for both sides, which is conservative with ties.
+    """
     if not a or not b:
         return 1.0
     ordered = _differences(a, b)
@@ -57,10 +60,10 @@ def _differences(a: Sequence[float], b: Sequence[float]) -> list[float]:
 
 
 def _largest_rank(m: int, n: int, tail: float) -> int:
-    """The largest k with P(U <= k - 1) <= tail; 0 when there is none."""
+    """Return the largest k with P(U <= k - 1) <= tail; 0 when there is none."""
     if m * n > EXACT_PRODUCT_MAX:
         centre, deviation = _normal(m, n)
-        # From P(U <= k - 1) as `_at_most` has it, half a rank up: so that interval and test agree here too.
+        # `_at_most` has the same continuity correction of half a rank, so that interval and test agree here too.
         return max(0, math.floor(centre + 0.5 + NormalDist().inv_cdf(tail) * deviation))
     return bisect_left(_cumulative(min(m, n), max(m, n)), tail + _ROUNDING)
 
@@ -78,9 +81,10 @@ def _normal(m: int, n: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _cumulative(m: int, n: int) -> tuple[float, ...]:
-    """P(U <= k) for k = 0 ... m n: the Gaussian binomial coefficient, multiplied and divided out factor by factor.
+    """Return P(U <= k) for k = 0 ... m n, from the Gaussian binomial coefficient.
 
-    The number of ways to U = k is the coefficient of q^k in the product of (1 - q^(n + i)) / (1 - q^i), i = 1 ... m.
+    The number of arrangements with U = k is the coefficient of q^k in the product of (1 - q^(n + i)) / (1 - q^i),
+    i = 1 ... m. The loops multiply and divide out one factor after another.
     """
     size = m * n
     ways = [1] + [0] * size

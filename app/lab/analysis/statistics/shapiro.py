@@ -1,7 +1,9 @@
-"""Shapiro and Wilk's test of normality: information, and never a switch between tests.
+"""Shapiro-Wilk test of normality, reported for information only.
 
-The library study chose its test by it; a choice by the data changes the error rate of what is chosen (`measurement.md`
-section 5). W = (sum a_i x_(i))^2 / sum (x_i - mean)^2 with Royston's approximate weights and p.
+The library study chose its test by this one. Here it never selects a test, since a choice made from the data changes the
+error rate of the chosen test (`measurement.md` section 5).
+
+W = (sum a_i x_(i))^2 / sum (x_i - mean)^2 with Royston's approximate weights and p.
 
 Source: Royston, Algorithm AS R94, Appl. Statist. 44 (1995); polynomials as published. For 3 to 5,000 values.
 """
@@ -26,15 +28,15 @@ _LARGE_LOG_SD = (-0.4803, -0.082676, 0.0030302)
 
 @dataclass(frozen=True, slots=True)
 class Normality:
-    """What the test says."""
+    """The outcome of the test."""
 
     w: float
-    """1 for a perfectly normal sample, less the further from it."""
+    """The test statistic: 1 for a perfectly normal sample, smaller the less normal it is."""
     p: float
 
 
 def shapiro_wilk(values: Sequence[float]) -> Normality | None:
-    """The test; `None` for fewer than 3 or more than 5,000 values, or when all are the same."""
+    """Return the test's outcome; `None` for fewer than 3 or more than 5,000 values, or when all are equal."""
     ordered, count = sorted(values), len(values)
     if not COUNT_MIN <= count <= COUNT_MAX or ordered[0] == ordered[-1]:
         return None
@@ -48,7 +50,7 @@ def shapiro_wilk(values: Sequence[float]) -> Normality | None:
 
 
 def _weights(count: int) -> list[float]:
-    """a_1 ... a_n, antisymmetric, of length one."""
+    """Return the weights a_1 ... a_n: an antisymmetric vector of length one."""
     if count == 3:
         return [-math.sqrt(0.5), 0.0, math.sqrt(0.5)]
     normal = NormalDist()
@@ -76,7 +78,7 @@ def _p(w: float, count: int) -> float:
     if count <= 11:
         gamma = _polynomial(_SMALL_GAMMA, count)
         if size >= gamma:
-            return 0.0  # W is smaller than the approximation reaches: as far from normal as it can be.
+            return 0.0  # W is below the range of the approximation: the sample is as far from normal as it can be.
         size = -math.log(gamma - size)
         centre, spread = _polynomial(_SMALL_MEAN, count), math.exp(_polynomial(_SMALL_LOG_SD, count))
     else:

@@ -1,12 +1,13 @@
-"""Exact, distribution-free statistics of a handful of block differences, and the project's one quantile.
+"""Pseudo-median, signed-rank interval and exact tests of a small sample of block differences.
 
-The unit of analysis is the block difference, of which a run has 3 to some dozens. Pooled samples would be many
-more, but are not independent: they find differences that are not there in 25 to 65 % of runs (`measurement.md`
-section 5). With so few values, everything here is exact: no bootstrap, no normal approximation, no random numbers,
-up to sizes where an approximation is as good; those are stated where they begin.
+The unit of analysis is the block difference, of which a run has 3 to some dozens. Pooled samples are many more, but
+they are not independent: they yield false positives in 25 to 65 % of runs (`measurement.md` section 5).
+
+With so few values, everything here is exact: no bootstrap, no normal approximation, no random numbers. Constants below
+state the sizes from which on an approximation is as good and is used instead.
 
 Sources: Hodges and Lehmann, Ann. Math. Statist. 34 (1963); Hollander, Wolfe and Chicken, Nonparametric Statistical
-Methods, 3rd ed., sections 3.1 to 3.3; Hyndman and Fan, The American Statistician 50 (1996).
+Methods, 3rd ed., sections 3.1 to 3.3.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from app.lab.analysis.statistics.interval import Interval
 from app.lab.analysis.statistics.quantile import median
 
 EXACT_RANKS_MAX = 100
-"""Up to here the signed-rank distribution is counted out; beyond, the normal one differs in the fourth digit."""
+"""Largest sample whose signed-rank distribution is enumerated; above it, the normal one differs in the fourth digit."""
 
 EXACT_FLIPS_MAX = 32
-"""Up to here all 2^n sign flips are counted, as two halves of at most 65,536 sums each."""
+"""Largest sample for which all 2^n sign flips are counted, as two halves of at most 65,536 sums each."""
 
 _ROUNDING = 1e-12
-"""Levels such as 1 - 0.05/6 carry rounding errors; a probability this close to a limit is on it."""
+"""Levels such as 1 - 0.05/6 carry rounding errors; a probability this close to a limit counts as equal to it."""
 
 
 def pseudo_median(values: Sequence[float]) -> float | None:
-    """Hodges and Lehmann's estimate of the centre: the median of the Walsh averages; `None` of nothing."""
+    """Return the Hodges-Lehmann estimate of the centre: the median of the Walsh averages; `None` without values."""
     return median(_walsh_averages(values))
 
 
 def signed_rank_interval(values: Sequence[float], level: float) -> Interval:
-    """The exact confidence interval of the centre that belongs to Wilcoxon's signed-rank test.
+    """Return the exact confidence interval of the centre that inverts Wilcoxon's signed-rank test.
 
-    Of the M = n (n + 1) / 2 ordered Walsh averages, the k-th from either end, with k as large as
-    P(T <= k - 1) <= (1 - level) / 2 allows. Below 6 values there is none at 95 %, below 5 none at 90 %.
+    Its ends are the k-th smallest and the k-th largest of the M = n (n + 1) / 2 Walsh averages. k is the largest number
+    that satisfies P(T <= k - 1) <= (1 - level) / 2. Below 6 values there is no interval at 95 %, below 5 none at 90 %.
     """
     averages = _walsh_averages(values)
     tail = (1 - level) / 2
@@ -51,10 +52,10 @@ def signed_rank_interval(values: Sequence[float], level: float) -> Interval:
 
 
 def signed_rank_p(values: Sequence[float]) -> float:
-    """Two-sided p of the signed-rank test of centre 0, the exact counterpart of `signed_rank_interval`.
+    """Return the two-sided p of the signed-rank test of centre 0, the exact counterpart of `signed_rank_interval`.
 
     It is at most alpha if and only if the interval of level 1 - alpha excludes 0. Walsh averages that are 0 count
-    for both sides, which is the careful way with ties. 1 of nothing.
+    for both sides, which is conservative with ties. Without values it is 1.
     """
     averages = _walsh_averages(values)
     not_above = sum(average <= 0 for average in averages)
@@ -63,11 +64,11 @@ def signed_rank_p(values: Sequence[float]) -> float:
 
 
 def sign_flip_p(values: Sequence[float]) -> float:
-    """Two-sided p of the sign-flip (paired permutation) test of the mean.
+    """Return the two-sided p of the sign-flip (paired permutation) test of the mean; 1 without values.
 
-    The share of the 2^n sign patterns whose sum is at least as far from 0 as the one observed; 1 of nothing.
-    Exact up to `EXACT_FLIPS_MAX` values; beyond, the sum of n independent +-D is taken as normal with variance
-    sum(D^2), since counting 2^33 patterns takes longer than the trials.
+    It is the share of the 2^n sign patterns whose sum is at least as far from 0 as the one observed. It is exact up to
+    `EXACT_FLIPS_MAX` values. Above, the sum of n independent +-D is taken as normal with variance sum(D^2), since
+    counting 2^33 patterns takes longer than the trials.
     """
     observed = abs(math.fsum(values))
     scale = math.fsum(map(abs, values))
@@ -84,7 +85,7 @@ def sign_flip_p(values: Sequence[float]) -> float:
 
 
 def _walsh_averages(values: Sequence[float]) -> list[float]:
-    """(D_i + D_j) / 2 for all i <= j, in ascending order."""
+    """Return (D_i + D_j) / 2 for all i <= j, in ascending order."""
     return sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
 
 
@@ -96,16 +97,16 @@ def _flipped_sums(values: Sequence[float]) -> list[float]:
 
 
 def _largest_rank(count: int, tail: float) -> int:
-    """The largest k with P(T <= k - 1) <= tail; 0 when there is none."""
+    """Return the largest k with P(T <= k - 1) <= tail; 0 when there is none."""
     if count > EXACT_RANKS_MAX:
         centre, deviation = _normal_of_ranks(count)
-        # From P(T <= k - 1) as `_at_most` has it, half a rank up: so that interval and test agree here too.
+        # `_at_most` has the same continuity correction of half a rank, so that interval and test agree here too.
         return max(0, math.floor(centre + 0.5 + NormalDist().inv_cdf(tail) * deviation))
     return bisect_left(_cumulative(count), tail + _ROUNDING)
 
 
 def _at_most(count: int, statistic: int) -> float:
-    """P(T <= statistic) of the signed-rank statistic under the null hypothesis."""
+    """Return P(T <= statistic) of the signed-rank statistic under the null hypothesis."""
     if count > EXACT_RANKS_MAX:
         centre, deviation = _normal_of_ranks(count)
         return NormalDist().cdf((statistic + 0.5 - centre) / deviation)
@@ -118,7 +119,7 @@ def _normal_of_ranks(count: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _cumulative(count: int) -> tuple[float, ...]:
-    """P(T <= k) for k = 0 ... n (n + 1) / 2: subsets of the ranks 1 ... n, counted by their sum."""
+    """Return P(T <= k) for k = 0 ... n (n + 1) / 2: subsets of the ranks 1 ... n, counted by their sum."""
     subsets = [1]
     for rank in range(1, count + 1):
         longer = subsets + [0] * rank
