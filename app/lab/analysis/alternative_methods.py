@@ -1,10 +1,10 @@
-"""What other methods say of the same data, beside the verdict and never in its place.
+"""Other methods applied to the same data: they inform, and no verdict depends on them.
 
-effect       A12 and Cliff's delta on trial medians
-normality    Shapiro-Wilk on the block differences: information
-pooled       the library study's tests on pooled samples, with what they ignore
-study        the SSE study's method: one trial, means, clocks not corrected; for every block as if it had been the only one
-needed       how many blocks 80 % power takes, for a difference of the size seen and for equivalence
+effect       A12 effect size and Cliff's delta on trial medians
+normality    Shapiro-Wilk test on the block differences
+pooled       the library study's tests on pooled samples, with a label that names what they ignore
+study        the SSE study's method: one trial, means, clocks not corrected; applied to every block as if it were the only one
+needed       the number of blocks for 80 % power, for a difference of the observed size and for equivalence
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import stdev
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
+from app.lab.analysis.cached import computed_once
 from app.lab.analysis.columns import columns_of
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.comparison.study_method import Stamps, StudyMethod, study_methods
@@ -25,47 +25,51 @@ from app.lab.analysis.statistics.shapiro import Normality, shapiro_wilk
 from app.lab.analysis.words import arm_title, count_of
 
 POOLED_MAX = 100_000
-"""Of more deliveries every so-many-th is pooled: beyond, p is 0 whatever the difference."""
+"""Most samples that are pooled of one arm; of more, every k-th is taken, since with more p is 0 whatever the difference."""
 
 
 CLOCKS = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
-"""How clocks were treated, as the study's method has them."""
+"""Phrases for how the study's method treated clocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Other methods on one confirmatory comparison."""
+    """Results of the other methods for one confirmatory comparison."""
 
     comparison: Comparison
     effect: EffectSize | None
-    """Of b over a."""
+    """The effect size of b over a."""
     normality: Normality | None
     pooled: PooledTests
     study: StudyMethod | None
     blocks_for_difference: int | None
-    """For 80 % power at a difference of the size and spread seen; `None` where 999 are too few, or nothing was seen."""
+    """Blocks for 80 % power at the observed difference and spread; `None` above 999, or without a difference."""
     blocks_for_equivalence: int | None
+    """Blocks for 80 % power to show equivalence without a true difference; `None` above 999."""
 
     @property
     def study_agrees(self) -> bool | None:
-        """Whether the study's one trial says what the verdict says; `None` where there is nothing to agree with."""
+        """Return True if the study's single trial agrees with the verdict; `None` without a verdict or such a trial."""
         if self.study is None or self.comparison.verdict not in (Verdict.LOWER_A, Verdict.LOWER_B):
             return None
         return (self.study.first.difference_ms > 0) == (self.comparison.verdict is Verdict.LOWER_A)
 
 
-@kept
+@computed_once
 def beside(analysis: Analysis) -> tuple[Beside, ...]:
-    """One for each confirmatory comparison, in their order."""
+    """Return the results for each confirmatory comparison, in the order of `Analysis.verdicts`."""
     found = studies(analysis)
     return tuple(
         _beside(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
     )
 
 
-@kept
+@computed_once
 def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
-    """The study's method on the blocks of each confirmatory comparison, by its second arm's name and its clients."""
+    """Apply the study's method to the blocks of each confirmatory comparison.
+
+    The keys are the name of the second arm and the count of clients.
+    """
     records = [each.record for each in analysis.trials]
     found = {}
     for b in analysis.run.plan.arms[1:]:
@@ -81,7 +85,7 @@ def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
 
 
 def once_sentences(analysis: Analysis) -> list[str]:
-    """What single measurements by the study's method would have said, a sentence for each valid comparison with blocks."""
+    """Return a sentence for each valid comparison: what single trials by the study's method would have found."""
     found = studies(analysis)
     return [
         f"Measured once, {CLOCKS[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "

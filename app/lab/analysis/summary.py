@@ -1,7 +1,7 @@
-"""Pooled rows and curves per arm and count of clients. They describe; they prove nothing.
+"""Summary of each arm at each count of clients, pooled over its trials: descriptive figures without intervals.
 
-Samples of one trial resemble each other, so pooled ones are no independent evidence: intervals and verdicts come
-from block differences (`comparison.py`), and nothing here has an interval.
+Samples of one trial resemble each other, so that pooled samples are no independent evidence. Intervals and verdicts come
+from block differences instead (`comparison/compare_arms.py`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from app.lab.analysis.metrics.trial_metrics import TrialMetrics, is_supported
 from app.lab.analysis.statistics.quantile import mean, median, quantile_of_ascending
 
 CURVE_POINTS_MAX = 200
-"""A curve of a few hundred pixels shows no more."""
+"""Most points of a curve; a figure of a few hundred pixels shows no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysedTrial:
-    """A trial (not an idle window) and what is said of it."""
+    """A trial (not an idle window) with its figures and warnings."""
 
     record: TrialRecord
     metrics: TrialMetrics
@@ -33,14 +33,14 @@ class AnalysedTrial:
     warnings: tuple[TrialWarning, ...]
     valid: bool
     in_comparison: bool
-    """Whether it stands in a block whose trials are all there, and valid like its idle window."""
+    """True if its block is complete, and all trials and the idle window of the block are valid."""
     split: Split | None = None
-    """Where its delays were spent, if that was recorded."""
+    """The parts of its delays; `None` where the server recorded nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysedIdle:
-    """An idle window: as many clients connected, no notification."""
+    """An idle window: the clients of a block are connected, and nothing is published."""
 
     record: TrialRecord
     cpu: CpuUse | None
@@ -50,7 +50,7 @@ class AnalysedIdle:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The empirical distribution of delays: at each delay the share of samples at or below it."""
+    """An empirical distribution function: the share of samples at or below each delay."""
 
     delay_ms: tuple[float, ...]
     share: tuple[float, ...]
@@ -58,27 +58,27 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class ClientMean:
-    """Mean delay of one client over the trials that count."""
+    """Mean delay of one client over the trials in the comparison."""
 
     client: int
     """Counted from 0."""
     mean_ms: float | None
-    """Mean of its trials' means."""
+    """Mean of the client's means of each trial."""
     low_ms: float | None
-    """The lowest of them."""
+    """The lowest of these means."""
     high_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """One arm at one count of clients, pooled over the blocks that count."""
+    """One arm at one count of clients, pooled over the trials in the comparison."""
 
     arm: Arm
     clients: int
     trials: int
     samples: int
     broadcasts: int
-    """Independent ones: a notification to many clients is one."""
+    """The number of independent broadcasts; a notification to many clients is one."""
     delay_ms_mean: float | None
     """Mean of the clients' means, as in the published study."""
     delay_ms_p50: float | None
@@ -86,11 +86,11 @@ class SummaryRow:
     delay_ms_p99: float | None
     delay_ms_max: float | None
     kernel_delay_ms_p50: float | None
-    """Median of the trials' medians by the kernel's stamp."""
+    """Median of the trials' median delays by the kernel's receive stamp."""
     client_share_ms_p50: float | None
-    """Median of the trials'."""
+    """Median of the trials' figures."""
     jitter_ms: float | None
-    """Median of the trials'."""
+    """Median of the trials' figures."""
     expected: int
     delivered: int
     lost: int
@@ -98,20 +98,20 @@ class SummaryRow:
     duplicates: int
     out_of_order: int
     cpu_per_delivery_us: float | None
-    """Median of the trials'."""
+    """Median of the trials' figures."""
     delta_points: float | None
-    """Mean of the trials', percent of the whole machine over idle."""
+    """Mean of the trials' CPU use over idle, in percent of the whole machine."""
     cpu_percent_points: float | None
-    """Mean of the trials', the published study's own way."""
+    """Mean of the trials' figures by the published study's own method."""
     delta_points_by_trial: tuple[float, ...]
     client_means: tuple[ClientMean, ...]
     curve: Curve
     split: SplitRow | None
-    """Where the delays were spent; `None` when that was not recorded."""
+    """The parts of the delays; `None` where the server recorded nothing."""
 
 
 def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> SummaryRow:
-    """The row of the trials given, all of which are of this arm and count of clients."""
+    """Return the row of these trials, all of which belong to this arm and count of clients."""
     delays, broadcasts = _pooled(trials)
     metrics = [each.metrics for each in trials]
     points = _known([each.cpu.delta_points for each in trials])
@@ -148,7 +148,7 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
 
 
 def _pooled(trials: Sequence[AnalysedTrial]) -> tuple[Floats, int]:
-    """All samples' delays in ms, ascending, and how many broadcasts they come from."""
+    """Return the delays of all samples in ms, ascending, and the number of broadcasts that they come from."""
     delays, broadcasts = [np.empty(0)], 0
     for each in trials:
         columns = columns_of(each.record.deliveries)
@@ -167,10 +167,14 @@ def _client_mean(client: int, metrics: Sequence[TrialMetrics]) -> ClientMean:
 
 
 def curve_of(ordered: Floats) -> Curve:
-    """Thinned to evenly spaced ranks, the first and the last among them."""
+    """Return the curve, thinned to evenly spaced ranks that include the first and the last."""
     count = len(ordered)
-    kept = min(count, CURVE_POINTS_MAX)
-    ranks = [round(index * (count - 1) / (kept - 1)) for index in range(kept)] if kept > 1 else range(kept)
+    points = min(count, CURVE_POINTS_MAX)
+    ranks = (
+        [round(index * (count - 1) / (points - 1)) for index in range(points)]
+        if points > 1
+        else range(points)
+    )
     return Curve(tuple(float(ordered[rank]) for rank in ranks), tuple((rank + 1) / count for rank in ranks))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
+from app.lab.analysis.cached import computed_once
 from app.lab.studies.edge import beside_edge
 from app.lab.studies.libraries import beside_libraries
 from app.lab.studies.redis import beside_redis
@@ -11,7 +11,7 @@ from app.lab.studies.row import StudyBeside
 from app.lab.studies.sse import beside_sse
 
 
-@kept
+@computed_once
 def studies_beside(analysis: Analysis) -> tuple[StudyBeside, ...]:
     """The study that the demo repeats first."""
     return tuple(make(analysis) for make in (beside_sse, beside_edge, beside_libraries, beside_redis))

@@ -10,7 +10,7 @@ import numpy as np
 from app.core.plan.scenario import Arm
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
+from app.lab.analysis.cached import computed_once
 from app.lab.analysis.columns import columns_of, of_some_clients
 from app.lab.analysis.descriptive.memory import MemoryPerConnection, memory_per_connection
 from app.lab.analysis.descriptive.shapes import places as places_of
@@ -76,7 +76,7 @@ class InstrumentErrors:
     client_loop_lag_ms_p99_max: float | None
 
 
-@kept
+@computed_once
 def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
     """A row for each row of the summary, in its order."""
     rows = zip(analysis.summary, places_of(analysis), strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
+from app.lab.analysis.cached import computed_once
 from app.lab.analysis.descriptive.arm_rows import thinned
 from app.lab.analysis.descriptive.timeline import kernel_percent, process_percent
 from app.lab.analysis.metrics.telemetry import Series, telemetry
@@ -29,7 +29,7 @@ class SecondsRow:
     delay_ms: Series
 
 
-@kept
+@computed_once
 def seconds(analysis: Analysis) -> tuple[SecondsRow, ...]:
     """A row for each row of the summary, in its order."""
     return tuple(_row(analysis, row.arm, row.clients) for row in analysis.summary)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
+from app.lab.analysis.cached import computed_once
 from app.lab.analysis.columns import Columns, Floats, columns_of
 from app.lab.analysis.groups import Groups
 from app.lab.analysis.metrics.positions import PositionFigures, position_figures
@@ -62,19 +62,19 @@ def share_of(nines: float) -> float:
     return float(1.0 - 10.0**-nines)
 
 
-@kept
+@computed_once
 def tails(analysis: Analysis) -> tuple[tuple[Nine, ...], ...]:
     """The tail of each row of the summary, in its order, as far as the run supports it; empty without samples."""
     return tuple(_tail(_trials(analysis, row), row.broadcasts) for row in analysis.summary)
 
 
-@kept
+@computed_once
 def boxes(analysis: Analysis) -> tuple[tuple[ClientBox, ...], ...]:
     """The boxes of each row of the summary, in its order: one for each client with samples, by client."""
     return tuple(_boxes(_trials(analysis, row)) for row in analysis.summary)
 
 
-@kept
+@computed_once
 def places(analysis: Analysis) -> tuple[tuple[PositionFigures, ...], ...]:
     """The order of writing in each trial of each row of the summary that was recorded."""
     return tuple(

@@ -1,12 +1,12 @@
-"""How regularly notifications came: gaps, spikes, and what never came. No statistics, only counts and shares.
+"""Regularity of arrivals: counts and shares of gaps, spikes and missing notifications.
 
-gap      time between two arrivals at one client, less the period of the plan: what was waited beyond it. Needs one
-         clock, the client's own, and no synchronisation. A lost notification makes a gap of one period.
+gap      the time between two arrivals at one client minus the plan's period. It needs the client's own clock only,
+         and no synchronisation. A lost notification makes a gap of one period.
          Source: the edge-device study's Table II (gaps > 2 s, > 5 s), which subtracts nothing.
 spike    a delay above 500 ms. Source: the Redis study. Its 920 spikes were at most a handful of independent
-         events, so distinct notifications are counted beside the deliveries.
+         events, so both deliveries and distinct notifications are counted.
 missing  an expected notification without a usable sample: lost, replayed, hidden, or stamped by an unknown clock.
-         Blank and never 0. Source: the edge-device study's missing rate.
+         It has no value, which is not the same as 0. Source: the edge-device study's missing rate.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _US = 1e6
 
 @dataclass(frozen=True, slots=True)
 class ArrivalFigures:
-    """The regularity of one trial. Shares are of `intervals`, `samples` and `expected`; `None` where that is 0."""
+    """The regularity of one trial; a share of `intervals`, `samples` or `expected` is `None` where that count is 0."""
 
     intervals: int
-    """Pairs of consecutive arrivals at the same client."""
+    """The number of pairs of consecutive arrivals at the same client."""
     interval_ms_p50: float | None
-    """Between two arrivals at one client, period included; all clients' intervals together."""
+    """Median interval between two arrivals at one client, period included; all clients' intervals are pooled."""
     interval_ms_p95: float | None
     interval_ms_max: float | None
     gaps_over_2s: int
@@ -44,17 +44,17 @@ class ArrivalFigures:
     gap_over_5s_share: float | None
     samples: int
     spikes_over_500ms: int
-    """Deliveries."""
+    """The number of deliveries with a delay above 500 ms."""
     spike_share: float | None
     spike_events: int
-    """Distinct notifications among them: a broadcast that is late for all is one event."""
+    """The number of distinct notifications among the spikes: a broadcast that is late for all clients is one event."""
     expected: int
     missing_share: float | None
     """1 - samples / expected."""
 
 
 def arrival_figures(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> ArrivalFigures:
-    """The figures of one trial; warm-up is left out of them. `columns`: of its deliveries, where they are there already."""
+    """Compute the figures of one trial without its warm-up. `columns`: those of its deliveries, if already computed."""
     columns = columns_of(record.deliveries) if columns is None else columns
     period_s = 1 / arm_plan(plan, record.spec.arm).rate_hz
     intervals_s = np.sort(intervals_of(columns))
@@ -81,7 +81,11 @@ def arrival_figures(record: TrialRecord, plan: Plan, columns: Columns | None = N
 
 
 def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures:
-    """Counts added up, shares of the sums; of the intervals' quantiles the median, of their maximum the largest."""
+    """Pool the figures of several trials.
+
+    Counts are sums, and shares are shares of the sums. The quantiles of intervals are medians of the trials' quantiles,
+    and the maximum is the largest.
+    """
     intervals, samples, expected = (
         sum(getattr(each, name) for each in figures) for name in ("intervals", "samples", "expected")
     )
@@ -106,7 +110,7 @@ def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures:
 
 
 def intervals_of(columns: Columns) -> Floats:
-    """Seconds between consecutive first arrivals at one client, by its own clock, client by client; warm-up left out."""
+    """Return the seconds between consecutive first arrivals at each client, by its own clock, without warm-up."""
     has_stamp = ~np.isnan(columns.received_client_us)
     places = first_of_each(columns, columns.has_arrived & has_stamp & ~columns.warmup)
     stamps_us, client = columns.received_client_us[places], columns.client[places]
@@ -117,7 +121,7 @@ def intervals_of(columns: Columns) -> Floats:
 
 
 def share(part: int, whole: int) -> float | None:
-    """A share; `None` of nothing, since 0 of 0 is no data."""
+    """Return part over whole; `None` where the whole is 0, since 0 of 0 is no data."""
     return part / whole if whole else None
 
 

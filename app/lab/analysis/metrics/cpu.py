@@ -1,10 +1,12 @@
-"""What the server's process tree used in a trial, over what it uses with the same clients connected and idle.
+"""Net CPU of the server's process tree in a trial, and CPU per delivery.
 
-`measurement.md` section 3: C_net = CPU - idle rate * T. The idle rate is that of the idle window of the same block
-and count of clients. Without one there is no net figure: null, never the gross one in its place. What is divided by
-are the deliveries that were due in the CPU window: where it holds the warm-up, they have been paid for too. The
-window closes when everything has come, or a moment after the last due time: the wait for what is missing costs
-nothing and would thin out the rest.
+`measurement.md` section 3: C_net = CPU - idle rate * T. The idle rate comes from the idle window of the same block and
+count of clients, in which the clients are connected and nothing is sent. Without one there is no net figure: it is
+`None`, never the gross figure.
+
+The divisor is the number of deliveries that were due in the CPU window, warm-up included where the window holds it,
+because they used CPU too. The window closes when everything has arrived, or shortly after the last due time: waiting for
+missing deliveries uses no CPU and would dilute the figure.
 """
 
 from __future__ import annotations
@@ -18,25 +20,25 @@ from app.lab.analysis.columns import columns_of
 
 @dataclass(frozen=True, slots=True)
 class CpuFigures:
-    """CPU of a trial; everything is `None` when it was not sampled."""
+    """CPU figures of a trial; all are `None` when CPU was not sampled."""
 
     user_s: float | None = None
-    """In ticks of 10 ms: to be shown, not compared."""
+    """User time, counted in ticks of 10 ms: for display, not for comparison."""
     system_s: float | None = None
     total_s: float | None = None
-    """By the processes' nanosecond clocks where `is_ns`."""
+    """CPU time; by the processes' nanosecond clocks where `is_ns`."""
     core_percent: float | None = None
-    """Of one core, idle share included."""
+    """CPU use in percent of one core, idle use included."""
     per_delivery_us: float | None = None
-    """Net microseconds for each delivery of the CPU window."""
+    """Net CPU microseconds per delivery of the CPU window."""
     delta_points: float | None = None
-    """Net use in percent of the whole machine: the published study's unit, by process clocks instead of a
+    """Net use in percent of the whole machine: the published study's unit, but by process clocks instead of a
     system-wide meter."""
     cpu_percent_points: float | None = None
-    """By the published study's meter: the machine's `cpu_percent` over the trial minus that over the idle window of the
-    block; `None` without one. For comparison only: it holds everything that runs on the machine."""
+    """The published study's meter: the machine's `cpu_percent` over the trial minus that over the idle window of the
+    block; `None` without an idle window. It includes everything that runs on the machine and is for comparison only."""
     idle_core_percent: float | None = None
-    """What was subtracted, in percent of one core."""
+    """The idle rate that was subtracted, in percent of one core."""
     voluntary_switches_per_delivery: float | None = None
     involuntary_switches_per_delivery: float | None = None
     rss_bytes: int | None = None
@@ -45,29 +47,29 @@ class CpuFigures:
     """Length of the CPU window."""
     cores: int | None = None
     deliveries: int | None = None
-    """What `per_delivery_us` is divided by: everything that arrived and was due in the CPU window."""
+    """The divisor of `per_delivery_us`: all deliveries that arrived and were due in the CPU window."""
 
 
 def idle_rate(idle: CpuUse | None) -> float | None:
-    """CPU seconds per second of an idle window; `None` without one."""
+    """Return the CPU seconds per second of an idle window; `None` without one."""
     return idle.total_s / idle.wall_s if idle is not None and idle.wall_s > 0 else None
 
 
 def net_s(use: CpuUse | None, idle: CpuUse | None) -> float | None:
-    """CPU seconds beyond the idle rate; negative when the trial used less. `None` without both."""
+    """Return the CPU seconds above the idle rate, negative when the trial used less; `None` without both windows."""
     rate = idle_rate(idle)
     return None if use is None or rate is None else use.total_s - rate * use.wall_s
 
 
 def deliveries_in_window(record: TrialRecord) -> int:
-    """Everything that arrived, warm-up and duplicates included, and was due while CPU time was counted."""
+    """Count the arrivals that were due while CPU time was counted, warm-up and duplicates included."""
     columns = columns_of(record.deliveries)
     is_inside = (record.started_us <= columns.due_us) & (columns.due_us <= record.ended_us)
     return int((is_inside & ~columns.has_outcome(Outcome.LOST)).sum())
 
 
 def per_delivery_us(use: CpuUse | None, idle: CpuUse | None, delivered: int) -> float | None:
-    """Microseconds of the server's CPU for each delivery, idling taken off; `None` where nothing can be said."""
+    """Return the server's net CPU microseconds per delivery; `None` without CPU use, idle window or deliveries."""
     if use is None or use.wall_s <= 0 or not delivered:
         return None
     net = net_s(use, idle)
@@ -75,12 +77,12 @@ def per_delivery_us(use: CpuUse | None, idle: CpuUse | None, delivered: int) -> 
 
 
 def cpu_figures(record: TrialRecord, idle: CpuUse | None) -> CpuFigures:
-    """The figures of a trial, with the CPU use of the idle window of its block."""
+    """Compute the figures of a trial. `idle`: the CPU use of the idle window of its block."""
     use, delivered = record.cpu, deliveries_in_window(record)
     if use is None or use.wall_s <= 0:
         return CpuFigures()
     net, rate = net_s(use, idle), idle_rate(idle)
-    # What was read at the edge before covers only the moments of connecting: it is no baseline.
+    # The reading at the edge before covers only the moments of connecting, so it is no baseline.
     idle_percent, percent = idle.cpu_percent_after if idle else None, use.cpu_percent_after
     return CpuFigures(
         user_s=use.user_s,

@@ -1,6 +1,6 @@
-"""The figures of each client of a trial: those of the trial, with what this one client received for all there is.
+"""Figures of each client of a trial: the trial's figures, computed from one client's deliveries alone.
 
-The formulas and their sources are those of `trial_metrics.py` and `arrivals.py`; a client that received nothing has its row too.
+The formulas and their sources are those of `trial_metrics.py` and `arrivals.py`. A client that received nothing has a row too.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from app.lab.analysis.metrics.trial_metrics import TrialMetrics, measure, middle
 
 @dataclass(frozen=True, slots=True)
 class ClientFigures:
-    """One client in one trial."""
+    """The figures of one client in one trial."""
 
     client: int
-    """From 0; of a phone its seat in the run."""
+    """The client's number from 0; for a phone, its seat in the run."""
     metrics: TrialMetrics
     arrivals: ArrivalFigures
     delay_from_sent_ms_p50: float | None
-    """Received - sent; `None` without samples."""
+    """Median of received - sent; `None` without samples."""
 
 
 def each_client(record: TrialRecord, plan: Plan) -> Iterator[ClientFigures]:
-    """By client. `plan`: of the trial's arm. Made one by one: there may be thousands."""
+    """Yield the figures of each client, one by one since there may be thousands. `plan`: that of the trial's arm."""
     found = DeliveryColumns.of(record.deliveries)
     rows = Groups.by(np.asarray(found.client))
     places = dict(zip(rows.keys.tolist(), rows.parts(np.arange(len(found))), strict=True))
     none = np.arange(0)
     for client in record.participants or range(record.spec.clients):
-        yield _figures(client, record, _taken(found, places.get(client, none)), plan)
+        yield _figures(client, record, _rows_of_one_client(found, places.get(client, none)), plan)
 
 
 def _figures(client: int, record: TrialRecord, deliveries: DeliveryColumns, plan: Plan) -> ClientFigures:
-    # How late the source was is the trial's, and no client's.
+    # The lag of the source belongs to the trial and not to a client.
     alone = replace(
         record,
         spec=replace(record.spec, clients=1),
@@ -62,8 +62,11 @@ def _figures(client: int, record: TrialRecord, deliveries: DeliveryColumns, plan
     )
 
 
-def _taken(found: DeliveryColumns, places: Integers) -> DeliveryColumns:
-    """These rows of it, in their order, as those of a trial's only client: there is a mean for each number below."""
+def _rows_of_one_client(found: DeliveryColumns, places: Integers) -> DeliveryColumns:
+    """Copy the rows at these places, in their order, and number their client 0.
+
+    `TrialMetrics.client_means_ms` has an entry for each number up to the client's.
+    """
     arrays = {name: np.asarray(getattr(found, name))[places] for name in NAMES}
     arrays["client"] = np.zeros_like(arrays["client"])
     return DeliveryColumns(

@@ -1,12 +1,12 @@
-"""Who is written to first, and what it costs to be last, from what the server recorded of its writes.
+"""Order of writing in a fan-out, and the delay that each later place adds, from the server's record of its writes.
 
 A broadcast to N clients is N writes, one after another: the k-th client waits for k of them. `measurement.md` section 2
-asks for this place k to be recorded, and for an order that is drawn anew, so that no client is always last.
+requires that this place k is recorded, and that the order is shuffled, so that no client is always last.
 
-    server part   accepted - sent: how long a notification waited in the server before this client's write
+    server part   accepted - sent: the time that a notification waited in the server before this client's write
     spread        the last client's accepted minus the first's, of one notification
-    effect        least squares through each notification's own centre: us of server part for each place further
-                  back. What differs between notifications cancels, since each is centred on itself.
+    effect        slope of the server part over the place, in us per place, by least squares. Each notification is
+                  centred on its own means, so that differences between notifications cancel.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from app.lab.analysis.metrics.writes import has_writes, server_writes
 from app.lab.analysis.statistics.quantile import mean, median
 
 PLACES_SHOWN_MAX = 200
-"""A figure shows no more, and a server with more clients has the slope."""
+"""Most places with a row; a figure shows no more, and for more clients there is the slope."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """All deliveries of one place."""
+    """All deliveries at one place in the order of writing."""
 
     place: int
-    """From 0: written to first."""
+    """The place, from 0 for the client that is written to first."""
     deliveries: int
     server_ms_p50: float
 
@@ -45,13 +45,13 @@ class PositionFigures:
     """The order of writing of one trial."""
 
     notifications: int
-    """Those that at least two clients got and the server recorded."""
+    """The number of notifications that the server recorded and at least two clients received."""
     spread_ms_p50: float | None
     spread_ms_p95: float | None
     effect_us_per_place: float | None
-    """What each place further back adds; `None` for one client."""
+    """The delay that each later place adds; `None` for one client."""
     first_share_max: float | None
-    """The share of notifications in which the same client was first: 1 / N where the order is fair, 1 where it is fixed."""
+    """Largest share of notifications in which one client was first: 1 / N if the order is fair, 1 if it is fixed."""
     places: tuple[PlaceRow, ...]
 
 
@@ -65,7 +65,7 @@ class _Notification:
 
 
 def position_figures(record: TrialRecord) -> PositionFigures | None:
-    """The figures of a trial; `None` where nothing was recorded."""
+    """Compute the figures of a trial; `None` where the server recorded nothing."""
     if not has_writes(record):
         return None
     columns = columns_of(record.deliveries)
@@ -74,7 +74,7 @@ def position_figures(record: TrialRecord) -> PositionFigures | None:
     served = served[(writes.is_known & columns.has_sent)[served]]
     place, client = writes.place[served], columns.client[served]
     server_ms = (writes.accepted_us[served] - columns.sent_us[served]) / 1000
-    # Of each notification, in the order of writing.
+    # Sort by notification, and each notification's rows by the order of writing.
     order = np.lexsort((client, server_ms, place, columns.seq[served]))
     place, client, server_ms = place[order], client[order], server_ms[order]
     groups = Groups.by(columns.seq[served][order])
@@ -95,17 +95,17 @@ def position_figures(record: TrialRecord) -> PositionFigures | None:
 
 
 def slope_us(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
-    """Common slope of y in ms over x, in us per unit of x, each group centred on its own means; `None` without any spread.
+    """Return the common slope of y in ms over x, in us per unit of x; `None` where x does not vary.
 
-    `groups`: x and y of each.
+    `groups`: x and y of each group, which are centred on the group's own means.
     """
-    over, below = list[float](), list[float]()
+    products, squares = list[float](), list[float]()
     for x, y in groups:
         x_centred, y_centred = x - (mean(x.tolist()) or 0.0), y - (mean(y.tolist()) or 0.0)
-        over += (x_centred * y_centred).tolist()
-        below += [value**2 for value in x_centred.tolist()]
-    spread = fsum(below)
-    return 1000 * fsum(over) / spread if spread else None
+        products += (x_centred * y_centred).tolist()
+        squares += [value**2 for value in x_centred.tolist()]
+    spread = fsum(squares)
+    return 1000 * fsum(products) / spread if spread else None
 
 
 def _first_share_max(firsts: Sequence[int]) -> float | None:

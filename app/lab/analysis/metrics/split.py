@@ -1,11 +1,11 @@
-"""Where a delay was spent, and what it took on the wire, from what the server recorded of its connections.
+"""Parts of the delay, and bytes and segments on the wire, from the server's record of its connections.
 
     due -> sent -> accepted by the server's kernel -> received by the client's kernel -> read by the client
        source    server                         network                           client
 
-`server` is what fan-out costs: framing, and waiting for those who are written to first. `network` begins right before
-the `send` and so includes it: on loopback, where that call carries the bytes all the way, there is little else. The
-four add up in each delivery and so in the means; medians of parts need not.
+`server` is the cost of fan-out: framing, and waiting for the writes to earlier clients. `network` begins right before the
+`send` call and includes it; on loopback, where that call carries the bytes all the way, there is little else. The four
+parts add up to the delay of each delivery, and so do their means; their medians need not.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from app.lab.analysis.statistics.quantile import median
 
 @dataclass(frozen=True, slots=True)
 class WireFigures:
-    """A notification on one connection, both directions, from the kernel's counts; means over the connections.
+    """Cost of a notification on one connection, both directions, from the kernel's counters; means over connections.
 
-    Heartbeats and pings of the trial's seconds are in it.
+    Heartbeats and pings during the trial are included.
     """
 
     bytes_per_notification: float | None
-    """IP packets: payload and headers, acknowledgements included; header sizes are those of the connection's options."""
+    """Bytes of IP packets with payload, headers and acknowledgements; header sizes follow the connection's options."""
     payload_per_notification: float | None
-    """Of which the server's payload."""
+    """The server's payload among these bytes."""
     segments_per_notification: float | None
-    """Sent by the server, acknowledgements included."""
+    """Segments sent by the server, acknowledgements included."""
     segments_in_per_notification: float | None
     retransmissions: int
-    """Of all connections together."""
+    """Retransmissions of all connections together."""
     rtt_ms_p50: float | None
-    """Smoothed round trip at the trial's end, median of the connections."""
+    """Smoothed round-trip time at the end of the trial, median of the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Split:
     """The parts of a trial's delays."""
 
     deliveries: int
-    """Samples for which every part is known; the parts below are of these. Where no client's kernel stamps there is none,
-    and source and server are of all that have a write."""
+    """The number of samples whose parts are all known; the parts below are computed from them. It is 0 where no client's
+    kernel stamps arrivals; then source and server parts are computed from all samples with a recorded write."""
     unmatched: int
-    """Samples without the server's part: their connection took the stock path, came through a proxy, or was new."""
+    """Samples without a server part: their connection took the stock path, came through a proxy, or was new."""
     source_ms: DelayFigures
     """sent - due"""
     server_ms: DelayFigures
@@ -62,7 +62,7 @@ class Split:
     client_ms: DelayFigures
     """read - kernel's stamp"""
     spread_ms_p50: float | None
-    """From the first client that is written to, to the last: median of the notifications; `None` for one client."""
+    """Time from the first client's write to the last's, median of the notifications; `None` for one client."""
     wire: WireFigures
 
 
@@ -79,11 +79,11 @@ class SplitRow:
     segments_per_notification: float | None
     rtt_ms_p50: float | None
     retransmissions: int
-    """Of all trials together."""
+    """Retransmissions of all trials together."""
 
 
 def split(record: TrialRecord) -> Split | None:
-    """The parts of a trial's delays; `None` where nothing was recorded."""
+    """Compute the parts of a trial's delays; `None` where the server recorded nothing."""
     instrument = record.instrument
     if instrument is None or instrument.absent is not None:
         return None
@@ -92,7 +92,7 @@ def split(record: TrialRecord) -> Split | None:
     samples = columns.samples()
     matched = samples[(writes.is_known & columns.has_sent)[samples]]
     known = matched[~np.isnan(columns.kernel_received_us[matched])]
-    # Clients whose kernel does not stamp: the server's part is known all the same.
+    # Without kernel stamps the server's part is still known.
     served = known if len(known) else matched
     return Split(
         deliveries=len(known),
@@ -107,7 +107,7 @@ def split(record: TrialRecord) -> Split | None:
 
 
 def split_row(splits: Sequence[Split]) -> SplitRow | None:
-    """The row of these trials; `None` when there is none."""
+    """Return the row of these trials; `None` without trials."""
     if not splits:
         return None
     return SplitRow(
@@ -128,7 +128,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _spread_ms(seq: Integers, accepted_us: Integers) -> float | None:
-    """`seq`, `accepted_us`: of the samples that have a write."""
+    """Return the median spread in ms. `seq`, `accepted_us`: those of the samples with a recorded write."""
     groups = Groups.by(seq)
     times_us = [own for own in groups.parts(accepted_us) if len(own) > 1]
     return median([int(np.max(own) - np.min(own)) / 1000 for own in times_us])
@@ -152,7 +152,7 @@ def _wire(instrument: InstrumentRecord, published: int) -> WireFigures:
 
 
 def _packets_bytes(connection: ConnectionRecord) -> int | None:
-    """What the connection's packets of both directions came to."""
+    """Return the total bytes of the connection's packets in both directions; `None` where a counter is unknown."""
     parts = [
         _grown(connection, name) for name in ("bytes_sent", "bytes_received", "segments_out", "segments_in")
     ]
@@ -163,7 +163,7 @@ def _packets_bytes(connection: ConnectionRecord) -> int | None:
 
 
 def _grown(connection: ConnectionRecord, count: str) -> int | None:
-    """By how much a count grew over the trial; `None` where it is not known at both ends."""
+    """Return the growth of a counter over the trial; `None` where it is not known at both ends."""
     before, after = _value(connection.before, count), _value(connection.after, count)
     return None if before is None or after is None else after - before
 
@@ -173,6 +173,6 @@ def _value(info: TcpInfo | None, count: str) -> int | None:
 
 
 def _each(grown: list[int | None], published: int) -> float | None:
-    """Per connection and notification."""
+    """Return the mean per connection and notification; `None` without either."""
     known = [value for value in grown if value is not None]
     return sum(known) / len(known) / published if known and published else None

@@ -1,18 +1,18 @@
-"""Second by second, as the edge-device study did it: its Table I (levels) and Table II (zeros, intervals, gaps).
+"""Series per second, as in the edge-device study: its Table I (levels) and Table II (zeros, intervals, gaps).
 
-A second has a value, or a 0, or none; the three shares add up to 1. The study took missing values for "zero traffic"
-in its text while its own zero rates are 0.000 and 0.001; here, blank is never 0:
+A second has a value above 0, a 0, or no value; the three shares add up to 1. The study's text reads missing values as
+"zero traffic", although its own zero rates are 0.000 and 0.001. Here a missing value is never 0:
 
-    down_kbps    8 * payload bytes received / 1000 in that second (the study's eq. 3); 0 when nothing came
+    down_kbps    8 * payload bytes received / 1000 in that second (the study's eq. 3); 0 without arrivals
     up_kbps      8 * payload bytes sent / 1000 in that second (its eq. 2), counted where the client hands them to TCP;
-                 0 when it sent nothing, blank where clients did not say (phones, and runs of before it was recorded)
-    delay_ms     mean delay of what came in it; blank when nothing came
-    jitter_ms    RFC 3550's J after the last arrival in it (the study's eq. 1); blank when nothing came, or nothing but
-                 the client's first arrival, which has none to differ from
+                 0 when it sent nothing, missing where clients do not report it (phones, and runs before it was recorded)
+    delay_ms     mean delay of the second's arrivals; missing without arrivals
+    jitter_ms    RFC 3550's J after the last arrival of the second (the study's eq. 1); missing without arrivals, or with
+                 only the client's first arrival, which has no predecessor
 
-Seconds count from the first measured notification's due time, in the server's time base; a last one that is not
-whole is left out, unless it is the only one, and what arrives behind the last counts to it. Arrivals without a known
-clock cannot be put into a second: they make the client's whole trial blank, never 0.
+Seconds count from the due time of the first measured notification, in the server's time base. An incomplete last second
+is left out, unless it is the only one; arrivals after the last second count to it. An arrival without a known clock
+belongs to no second: it makes the client's series of the whole trial missing, never 0.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from app.lab.analysis.metrics.trial_metrics import JITTER_GAIN, by_client
 from app.lab.analysis.statistics.quantile import mean, quantile
 
 Series = tuple[float | None, ...]
-"""A value per second; `None` where there is none."""
+"""A value for each second; `None` where it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """One client in one trial, a value per second."""
+    """The series of one client in one trial."""
 
     client: int
     down_kbps: Series
@@ -44,12 +44,12 @@ class Telemetry:
     delay_ms: Series
     jitter_ms: Series
     intervals_s: tuple[float, ...]
-    """Between consecutive arrivals."""
+    """Intervals between consecutive arrivals."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A column of the study's Table I; levels are of the seconds that have a value."""
+    """A column of the study's Table I; mean, quantiles and extremes are of the seconds that have a value."""
 
     seconds: int
     mean: float | None
@@ -66,7 +66,7 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class IntervalRow:
-    """The lower half of the study's Table II. Nothing is subtracted from an interval, as there."""
+    """The lower half of the study's Table II; as there, nothing is subtracted from an interval."""
 
     intervals: int
     median_s: float | None
@@ -77,7 +77,7 @@ class IntervalRow:
 
 
 def telemetry(record: TrialRecord, plan: Plan) -> tuple[Telemetry, ...]:
-    """Every client of a trial, second by second; empty where nothing was due."""
+    """Return the series of every client of a trial; empty where nothing was due."""
     measured = [each for each in record.deliveries if not each.warmup]
     if not measured:
         return ()
@@ -98,7 +98,7 @@ def telemetry(record: TrialRecord, plan: Plan) -> tuple[Telemetry, ...]:
 
 
 def both_zero_rate(found: Sequence[Telemetry]) -> float | None:
-    """Seconds in which nothing went either way over seconds of which both ways are known (Table II)."""
+    """Return the share of seconds without traffic in either direction, of those with both known (Table II)."""
     pairs = [
         (down, up)
         for each in found
@@ -109,7 +109,7 @@ def both_zero_rate(found: Sequence[Telemetry]) -> float | None:
 
 
 def level_row(series: Sequence[Series]) -> LevelRow:
-    """All seconds of several series together, as the study pooled its sessions: descriptive."""
+    """Summarise all seconds of several series together, as the study pooled its sessions; the row is descriptive."""
     values = [value for own in series for value in own]
     known = [value for value in values if value is not None]
     zeros = known.count(0.0)
@@ -127,7 +127,7 @@ def level_row(series: Sequence[Series]) -> LevelRow:
 
 
 def interval_row(found: Sequence[Telemetry]) -> IntervalRow:
-    """All intervals of several clients and trials together."""
+    """Summarise all intervals of several clients and trials together."""
     values = [value for each in found for value in each.intervals_s]
     over_2s, over_5s = (sum(value > limit for value in values) for limit in GAP_S_LIMITS)
     return IntervalRow(
@@ -172,7 +172,7 @@ def _of_client(
 
 
 def _uploads_by_client(course: TrialTimeline | None) -> dict[int, list[Upload]] | None:
-    """`None` where clients did not say what they sent; one that is not in it sent nothing."""
+    """Return the uploads by client, without clients that sent nothing; `None` where clients did not report uploads."""
     if course is None or not course.uploads_known:
         return None
     found: dict[int, list[Upload]] = {}
@@ -184,7 +184,10 @@ def _uploads_by_client(course: TrialTimeline | None) -> dict[int, list[Upload]] 
 def _up_kbps(
     uploads: Sequence[Upload], deliveries: Sequence[Delivery], *, start_us: int, seconds: int
 ) -> Series:
-    """What one client sent, by its own clock put into server time as its arrivals were; blank without such a clock."""
+    """Return the series of what one client sent; all missing without a known clock.
+
+    Its own clock is converted to server time by the first known offset of its deliveries.
+    """
     offset_us = next((each.clock_offset_us for each in deliveries if each.clock_offset_us is not None), None)
     if offset_us is None:
         return (None,) * seconds

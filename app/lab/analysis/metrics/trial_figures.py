@@ -1,4 +1,4 @@
-"""The figures that a trial is judged by."""
+"""The figures from which a trial's warnings are derived."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from app.lab.analysis.metrics.trial_metrics import TrialMetrics, measure
 
 @dataclass(frozen=True, slots=True)
 class TrialFigures:
-    """What a trial (not an idle window) is judged by, and the report shows: computed once for both."""
+    """Figures of a trial (not an idle window) that its checks and the report share."""
 
     metrics: TrialMetrics
     split: Split | None
 
 
 def figures_of(record: TrialRecord, plan: Plan) -> TrialFigures:
-    """The figures of a trial."""
+    """Compute the figures of a trial."""
     return TrialFigures(measure(record, plan), split(record))

@@ -1,17 +1,17 @@
-"""The figures of one trial, from its deliveries. Warm-up notifications are left out of every one of them.
+"""Delay, jitter, loss and order of one trial, from its deliveries without warm-up.
 
-What a figure includes:
+Definitions:
 
-    delay    from when a notification was due to the stamp that the client took right after its read, by the
-             client's clock put into server time. Of a trial: a quantile is the median of the clients' quantiles
-             (so p95 is the median of the clients' p95), the mean is the mean of the clients' means; each client
-             counts alike. The maximum is the largest single delay.
-    samples  first arrivals in state `ok`: a late one too, since leaving it out would flatter. What was replayed
-             after a reconnect, seen while hidden, or stamped by a clock that is not known well enough is left out, and
-             counted in `left_out`.
-    lost     expected and not delivered, also when no row says so.
+    delay    from the due time of a notification to the stamp that the client took right after its read, by the
+             client's clock converted to server time. A quantile of a trial is the median of the clients' quantiles (p95
+             is the median of the clients' p95), and the mean is the mean of the clients' means, so that each client has
+             equal weight. The maximum is the largest single delay.
+    samples  first arrivals in state `ok`. Late arrivals are included, since leaving them out would flatter. Arrivals
+             that were replayed after a reconnect, seen while hidden, or stamped by a clock that is not known well enough
+             are left out and counted in `left_out`.
+    lost     expected and not delivered, whether or not a row records it.
 
-The record of a phone and that of a built-in client are treated alike.
+Records of phones and of built-in clients are treated alike.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from app.lab.analysis.groups import Groups
 from app.lab.analysis.statistics.quantile import mean, median, quantile
 
 TAIL_BROADCASTS = 5
-"""A quantile q is given from n >= 5 / (1 - q) broadcasts on, so that five lie beyond it: p95 from 100, p99 from
-500 (`measurement.md` section 4). Sixty notifications to a thousand clients are sixty broadcasts."""
+"""A quantile q needs n >= 5 / (1 - q) broadcasts, so that five lie beyond it: 100 for p95, 500 for p99
+(`measurement.md` section 4). Sixty notifications to a thousand clients are sixty broadcasts."""
 
 JITTER_GAIN = 1 / 16
-"""RFC 3550, section 6.4.1."""
+"""The gain of the jitter estimator, RFC 3550, section 6.4.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelayFigures:
-    """Delays in ms; `None` where nothing was received or too few broadcasts."""
+    """Delays in ms; `None` where nothing was received, or for a quantile with too few broadcasts."""
 
     mean: float | None = None
     p50: float | None = None
@@ -51,43 +51,42 @@ class DelayFigures:
 
 @dataclass(frozen=True, slots=True)
 class TrialMetrics:
-    """What a trial's deliveries amount to."""
+    """The figures of a trial's deliveries."""
 
     notifications: int
-    """Measured ones, as planned."""
+    """Measured notifications, as planned."""
     expected: int
     """Measured notifications times clients; 0 for a trial that never began."""
     delivered: int
-    """Of those, how many arrived in any way: on time, late or replayed."""
+    """Expected deliveries that arrived in any way: on time, late or replayed."""
     lost: int
     late: int
     replayed: int
     duplicates: int
     """Arrivals beyond the first of the same notification at the same client."""
     out_of_order: int
-    """First arrivals behind one with a higher number (RFC 4737)."""
+    """First arrivals after one with a higher sequence number (RFC 4737)."""
     samples: int
     """Arrivals whose delay is used."""
     left_out: Mapping[str, int]
     """First arrivals whose delay is not used, by state."""
     delay_ms: DelayFigures
     kernel_delay_ms: DelayFigures
-    """The same by the kernel's receive stamp, of the samples that have one: what the client's own loop adds is
-    not in it."""
+    """Delays by the kernel's receive stamp, of the samples that have one; they exclude the client's event loop."""
     client_share_ms_p50: float | None
-    """Client's stamp minus kernel's stamp, median of the clients' medians."""
+    """Client's stamp minus kernel's stamp: median of the clients' medians."""
     jitter_ms: float | None
     """Median over clients of RFC 3550's J at the end of the trial."""
     clock_bound_ms: float | None
     """The largest error bound of the clock over the samples."""
     source_lag_ms_p99: float | None
-    """How late the source was. A check of the instrument and no result: given however few notifications."""
+    """Lateness of the source. It checks the instrument, so it is given however few notifications there are."""
     client_means_ms: tuple[float | None, ...]
     """Mean delay of each client, by index; `None` for a phone that did not take part."""
 
 
 def measure(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> TrialMetrics:
-    """The figures of a trial's deliveries. `columns`: of its deliveries, where they are there already."""
+    """Compute the figures of a trial. `columns`: those of its deliveries, if already computed."""
     columns = columns_of(record.deliveries) if columns is None else columns
     measured = ~columns.warmup
     first = first_of_each(columns, measured & columns.has_arrived)
@@ -120,13 +119,13 @@ def measure(record: TrialRecord, plan: Plan, columns: Columns | None = None) -> 
 
 
 def expected_count(record: TrialRecord, plan: Plan) -> int:
-    """Measured notifications times clients; 0 for a trial that never began."""
+    """Return the measured notifications times clients; 0 for a trial that never began."""
     has_begun = record.completed or record.published > 0
     return plan.notifications * record.spec.clients if has_begun else 0
 
 
 def is_sample(delivery: Delivery) -> bool:
-    """Whether an arrival's delay may be used: `Columns.is_sample`, of a single row."""
+    """Return True if the delay of an arrival may be used: `Columns.is_sample` for a single row."""
     return (
         not delivery.warmup
         and delivery.state is SampleState.OK
@@ -136,9 +135,9 @@ def is_sample(delivery: Delivery) -> bool:
 
 
 def delay_figures(columns: Columns, samples: Integers, delay_ms: Floats) -> DelayFigures:
-    """A trial's delays: per client first, then over clients, so that each client counts alike.
+    """Summarise a trial's delays: per client first, then over clients, so that each client has equal weight.
 
-    `samples`: places. `delay_ms`: what is to be called the delay, of every row of the trial.
+    `samples`: the places to use. `delay_ms`: the delay of every row of the trial.
     """
     groups = Groups.by(columns.client[samples])
     ascending = groups.sorted(delay_ms[samples])
@@ -152,28 +151,28 @@ def delay_figures(columns: Columns, samples: Integers, delay_ms: Floats) -> Dela
 
 
 def middle_client_ms(columns: Columns, samples: Integers, values_ms: Floats) -> float | None:
-    """The median of the clients' medians of something that every row of the trial has; `None` without samples."""
+    """Return the median of the clients' medians; `None` without samples. `values_ms`: one for every row of the trial."""
     groups = Groups.by(columns.client[samples])
     return _middle_client(groups, groups.sorted(values_ms[samples]), 0.5)
 
 
 def supported_quantile(values: Sequence[float], share: float, *, broadcasts: int) -> float | None:
-    """The quantile, or `None` when fewer broadcasts than it needs lie behind the values."""
+    """Return the quantile; `None` when the values come from fewer broadcasts than it needs."""
     return quantile(values, share) if is_supported(share, broadcasts=broadcasts) else None
 
 
 def is_supported(share: float, *, broadcasts: int) -> bool:
-    """Whether so many independent broadcasts are enough for a quantile."""
+    """Return True if this number of independent broadcasts is enough for a quantile."""
     return share <= 0.5 or broadcasts >= broadcasts_min(share)
 
 
 def broadcasts_min(share: float) -> int:
-    """How many independent broadcasts a quantile above the median needs."""
+    """Return the number of independent broadcasts that a quantile above the median needs."""
     return round(TAIL_BROADCASTS / (1 - share))
 
 
 def by_client(deliveries: Iterable[Delivery]) -> dict[int, list[Delivery]]:
-    """Deliveries of each client, order kept; for what looks at a few of them one by one."""
+    """Group deliveries by client in their order, for code that handles a few of them one by one."""
     clients: dict[int, list[Delivery]] = {}
     for each in deliveries:
         clients.setdefault(each.client, []).append(each)
@@ -181,7 +180,7 @@ def by_client(deliveries: Iterable[Delivery]) -> dict[int, list[Delivery]]:
 
 
 def _in_order_of_arrival(columns: Columns, places: Integers) -> Integers:
-    """Client by client; the client's own clock orders its arrivals, and the same stamp keeps the order of the rows."""
+    """Sort places by client, then by the client's own clock; equal stamps keep the order of the rows."""
     stamps_us = columns.received_client_us[places]
     stamps_us = np.where(np.isnan(stamps_us), np.inf, stamps_us)
     ordered: Integers = places[np.lexsort((stamps_us, columns.client[places]))]
@@ -189,7 +188,7 @@ def _in_order_of_arrival(columns: Columns, places: Integers) -> Integers:
 
 
 def _out_of_order(columns: Columns, arrivals: Integers) -> int:
-    """RFC 4737, section 3.3: reordered is what has a number below NextExp, which only ever rises."""
+    """Count reordered arrivals by RFC 4737, section 3.3: those with a number below NextExp, which only ever rises."""
     count = 0
     for own in Groups.by(columns.client[arrivals]).parts(columns.seq[arrivals]):
         highest_before = np.maximum.accumulate(own)[:-1]
@@ -198,14 +197,17 @@ def _out_of_order(columns: Columns, arrivals: Integers) -> int:
 
 
 def _middle_client(groups: Groups, ascending: Floats, share: float) -> float | None:
-    """The median of the clients' quantiles; `None` when one of the clients has too few for its own."""
+    """Return the median of the clients' quantiles; `None` when a client has too few samples for its own."""
     if not all(is_supported(share, broadcasts=count) for count in set(groups.counts.tolist())):
         return None
     return median(groups.quantiles(ascending, share))
 
 
 def _jitter_ms(columns: Columns, samples: Integers) -> float | None:
-    """The median over clients of the final J; `None` when no client has two samples. `samples` in order of arrival."""
+    """Return the median over clients of the final J; `None` when no client has two samples.
+
+    `samples`: places in order of arrival.
+    """
     samples = samples[columns.has_sent[samples]]
     transits_us = columns.received_client_us[samples] - columns.sent_us[samples]
     clients = Groups.by(columns.client[samples]).parts(transits_us)
@@ -213,11 +215,11 @@ def _jitter_ms(columns: Columns, samples: Integers) -> float | None:
 
 
 def _final_jitter_ms(transits_us: Sequence[float]) -> float:
-    """RFC 3550, section 6.4.1: D = (R_j - R_i) - (S_j - S_i); J += (|D| - J) / 16, in order of arrival, from J = 0.
+    """Return J after the last arrival by RFC 3550, section 6.4.1.
 
-    S is `sent_us`, so that a late source is not taken for jitter; R is the client's own clock, since its offset
-    cancels. From 0, J needs some 16 arrivals for two thirds of its way: short trials give too small a J, in all
-    arms alike.
+    D = (R_j - R_i) - (S_j - S_i); J += (|D| - J) / 16, in order of arrival, from J = 0. S is `sent_us`, so that a late
+    source does not count as jitter. R is the client's own clock, whose offset cancels. Starting at 0, J covers two
+    thirds of its way in some 16 arrivals: short trials give too small a J, in all arms alike.
     """
     jitter_us = 0.0
     for before, after in pairwise(transits_us):
@@ -237,7 +239,7 @@ def _client_means(columns: Columns, samples: Integers, clients: int) -> tuple[fl
 
 
 def _count_states(columns: Columns, places: Integers) -> dict[str, int]:
-    """How many are in each state; a row that calls itself usable and has no clock is not."""
+    """Count the rows in each state; a row in state `ok` without a clock counts as `no_clock`, a replayed one as `replay`."""
     has_no_clock = columns.has_state(SampleState.OK) & np.isnan(columns.received_us)
     states = np.where(has_no_clock, STATES.index(SampleState.NO_CLOCK), columns.state)
     states = np.where(columns.has_outcome(Outcome.REPLAYED), STATES.index(SampleState.REPLAY), states)

@@ -1,6 +1,6 @@
-"""What the server recorded of its writes, beside the deliveries that they became: when each was handed over, and in which place.
+"""The server's writes matched to deliveries: the time of each write, and its place in the order of writing.
 
-A broadcast to N clients is N writes, one after another; the place of a delivery is how many clients were written to before.
+A broadcast to N clients is N writes, one after another. The place of a delivery is the number of clients written to before.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ NOT_WRITTEN = -1
 
 @dataclass(frozen=True, slots=True)
 class ServerWrites:
-    """Of each delivery of a trial, by its place among them; shape (n,)."""
+    """The write of each delivery of a trial, in the order of the deliveries; shape (n,)."""
 
     accepted_us: Integers
-    """When the server handed the kernel the last of it; `NOT_WRITTEN` where it recorded nothing."""
+    """The time at which the kernel accepted the last byte; `NOT_WRITTEN` where nothing was recorded."""
     place: Integers
-    """Which of the clients was written to first, from 0; `NOT_WRITTEN` likewise."""
+    """The place of the client in the order of writing, from 0; `NOT_WRITTEN` likewise."""
 
     @property
     def is_known(self) -> Mask:
-        """Where something was recorded."""
+        """Return the mask of deliveries whose write was recorded."""
         known: Mask = self.accepted_us != NOT_WRITTEN
         return known
 
 
 def has_writes(record: TrialRecord) -> bool:
-    """Whether the server recorded a single write to a client of the trial."""
+    """Return True if the server recorded at least one write to a client of the trial."""
     connections = record.instrument.connections if record.instrument else ()
     return any(each.client is not None and len(each.accepted) for each in connections)
 
 
 def server_writes(record: TrialRecord, columns: Columns) -> ServerWrites:
-    """The writes of a trial, each beside its delivery; the first where a client had several connections."""
+    """Match the writes of a trial to its deliveries; of a client with several connections the first write counts."""
     nothing = np.full(len(columns.client), NOT_WRITTEN, dtype=np.int64)
     if not has_writes(record):
         return ServerWrites(nothing, nothing)
@@ -53,7 +53,7 @@ def server_writes(record: TrialRecord, columns: Columns) -> ServerWrites:
 
 
 def places_of(seq: Integers, accepted_us: Integers) -> Integers:
-    """The place of each write among those of its notification, from 0; what happened at once keeps its order."""
+    """Return the place of each write among those of its notification, from 0; simultaneous writes keep their order."""
     order = np.lexsort((accepted_us, seq))
     ordered = seq[order]
     is_first = np.r_[True, ordered[1:] != ordered[:-1]]
@@ -64,7 +64,7 @@ def places_of(seq: Integers, accepted_us: Integers) -> Integers:
 
 
 def _recorded(record: TrialRecord) -> tuple[Integers, Integers, Integers]:
-    """Client, number and moment of each write, one for each delivery, in the order of the record."""
+    """Return client, sequence number and time of the earliest write of each delivery, in the order of the record."""
     own = (
         [each for each in record.instrument.connections if each.client is not None]
         if record.instrument
@@ -74,7 +74,7 @@ def _recorded(record: TrialRecord) -> tuple[Integers, Integers, Integers]:
     client = np.repeat([each.client for each in own], [len(each) for each in columns]).astype(np.int64)
     seq = np.concatenate([np.asarray(each.seq) for each in columns])
     accepted_us = np.concatenate([np.asarray(each.accepted_us) for each in columns])
-    # A stable sort by delivery: the first of each is the one that the record has first, and the earliest write counts.
+    # The sort is stable: the first row of each delivery is the first in the record, and takes the earliest time.
     order = np.lexsort((seq, client))
     client_by, seq_by = client[order], seq[order]
     starts = np.flatnonzero(np.r_[True, (client_by[1:] != client_by[:-1]) | (seq_by[1:] != seq_by[:-1])])
@@ -85,7 +85,7 @@ def _recorded(record: TrialRecord) -> tuple[Integers, Integers, Integers]:
 
 
 def _found(client: Integers, seq: Integers, columns: Columns) -> Integers:
-    """For each delivery the number of its write, or -1."""
+    """Return the index of each delivery's write, or -1."""
     clients, client_code = np.unique(client, return_inverse=True)
     seqs, seq_code = np.unique(seq, return_inverse=True)
     keys = client_code * len(seqs) + seq_code
@@ -99,5 +99,5 @@ def _found(client: Integers, seq: Integers, columns: Columns) -> Integers:
 
 
 def _code(known: Integers, values: Integers) -> Integers:
-    """Where each value stands among the known ones; of an unknown one the place does not matter."""
+    """Return the index of each value among the known ones; for an unknown value it is arbitrary but valid."""
     return np.minimum(np.searchsorted(known, values), len(known) - 1).astype(np.int64)
