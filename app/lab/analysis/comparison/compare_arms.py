@@ -1,15 +1,15 @@
-"""Arms against each other, block by block: estimates, exact intervals, equivalence, and one verdict code each.
+"""Comparison of arms, block by block: estimate, exact intervals, equivalence and one verdict for each pair.
 
-The first arm is `a`; each other arm is `b`. A block counts when its idle window and the trials of all its arms are valid. What is
-compared is the block difference D = metric of b - metric of a; blocks differ, so the difference within one is
-what is repeated. Families, each at 5 % with Holm's procedure over its pairs and counts of clients:
+The first arm is `a`; each other arm is `b`. A block counts if its idle window and the trials of all its arms are valid. The
+unit of analysis is the block difference D = metric of b - metric of a, since blocks differ from each other. Each family of
+comparisons has an error rate of 5 %, with Holm adjustment over its pairs and counts of clients:
 
-    confirmatory   delay_ms_p50: the one question that a run is for
+    confirmatory   delay_ms_p50: the question that a run is for
     secondary      cpu_per_delivery_us, jitter_ms
 
-The verdict comes from the interval at its Holm level, and below 8 blocks there is none. `equivalent` is a question
-of its own: whether the exact 90 % interval lies inside the margin (two one-sided tests at 5 %). A difference can be
-both there and too small to matter.
+The verdict comes from the interval at the Holm level; below 8 blocks there is none. `equivalent` is a separate result:
+the exact 90 % interval lies within the equivalence margin (two one-sided tests at 5 %). A difference can be both
+established and too small to matter.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ EQUIVALENCE_LEVEL = 0.90
 ALPHA = 0.05
 
 VALID_BLOCKS_MIN = 3
-"""With fewer valid blocks, and void ones beside them, a count of clients was not measured."""
+"""With fewer valid blocks, and invalid ones among the rest, the result for a count of clients is invalid."""
 
 
 class Verdict(StrEnum):
-    """What the Holm-adjusted interval of b - a says."""
+    """The verdict of the Holm-adjusted interval of b - a."""
 
     LOWER_A = "lower_a"
     LOWER_B = "lower_b"
     UNDECIDED = "undecided"
     INVALID = "invalid"
-    """Too many blocks of this count of clients are void."""
+    """Too many blocks of this count of clients are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A complete block: each arm's figures, by the arm's name."""
+    """A complete block with each arm's figures."""
 
     number: int
     clients: int
     valid: bool
-    """Whether the trials of all arms are, and the idle window."""
+    """True if the trials of all arms and the idle window are valid."""
     values: Mapping[str, Mapping[str, float | None]]
     """arm name -> metric -> value."""
     clock_bound_ms: float | None
-    """The widest of its trials."""
+    """The widest clock bound of its trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric, one pair of arms, one count of clients."""
+    """The comparison of one metric for one pair of arms at one count of clients."""
 
     metric: str
     family: str
@@ -78,47 +78,49 @@ class Comparison:
     a: Arm
     b: Arm
     blocks_complete: int
-    """Blocks that ran to their end, void ones included."""
+    """The number of blocks that ran to their end, invalid ones included."""
     blocks_valid: int
     differences: tuple[tuple[int, float], ...]
     """(block, b - a) of each block that counts: the valid ones in which both arms have a value."""
     estimate: float | None
-    """Hodges-Lehmann, b - a."""
+    """Pseudo-median (Hodges-Lehmann estimate) of b - a."""
     ratio: float | None
-    """b over a: exp of the estimate of the log differences; `None` unless all values are above 0."""
+    """b over a: exp of the pseudo-median of the log differences; `None` unless all values are above 0."""
     interval: Interval
-    """95 %, exact; this is the one that is printed."""
+    """The exact 95 % signed-rank interval, which reports print."""
     holm_interval: Interval
-    """At the level that Holm's procedure gives this comparison: the verdict's."""
+    """The exact interval at the level of the Holm adjustment, which gives the verdict."""
     equivalence_interval: Interval
-    """90 %, exact."""
+    """The exact 90 % interval, which decides on equivalence."""
     p_signed_rank: float
-    """Before adjustment; decides together with Holm."""
+    """Two-sided p of the signed-rank test before adjustment."""
     p_sign_flip: float
-    """A second exact test, of the mean; informative."""
+    """Two-sided p of a second exact test, of the mean; for information."""
     p_holm: float
+    """`p_signed_rank` after Holm adjustment."""
     margin: float | None
+    """The equivalence margin in the metric's unit."""
     equivalent: bool
     verdict: Verdict
     more_blocks: int | None
-    """About how many more an undecided one needs."""
+    """About how many more blocks an undecided comparison needs; `None` for other verdicts."""
 
     @property
     def blocks(self) -> int:
-        """How many blocks count."""
+        """Return the number of blocks that count."""
         return len(self.differences)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """What a comparison starts from."""
+    """The input of a comparison."""
 
     metric: str
     clients: int
     a: Arm
     b: Arm
     blocks: tuple[Block, ...]
-    """Complete ones with this count of clients, void ones included."""
+    """Complete blocks with this count of clients, invalid ones included."""
 
     @property
     def differences(self) -> tuple[tuple[int, float], ...]:
@@ -143,8 +145,8 @@ class _Pair:
     def blocks_valid(self) -> int:
         return sum(each.valid for each in self.blocks)
 
-    def is_void(self, plan: Plan) -> bool:
-        """Whether too few blocks are valid because others are void; blocks that were never run void nothing."""
+    def is_invalid(self, plan: Plan) -> bool:
+        """Return True if too few blocks are valid because others are invalid; blocks that never ran do not matter."""
         wanted = max(VALID_BLOCKS_MIN, min(plan.blocks, len(self.blocks)) / 2)
         return self.blocks_valid < len(self.blocks) and self.blocks_valid < wanted
 
@@ -156,7 +158,7 @@ class _Pair:
 
 
 def compare(plan: Plan, blocks: Sequence[Block]) -> tuple[Comparison, ...]:
-    """Every comparison of the plan, confirmatory ones first, then by metric, pair and count of clients."""
+    """Return every comparison of the plan: confirmatory ones first, then by metric, pair and count of clients."""
     found: list[Comparison] = []
     for family, metrics in FAMILIES.items():
         pairs = [
@@ -176,7 +178,7 @@ def _comparison(family: str, pair: _Pair, step: HolmStep, plan: Plan) -> Compari
     holm_interval = signed_rank_interval(values, step.level)
     same_within = signed_rank_interval(values, EQUIVALENCE_LEVEL)
     limit = margin(pair.metric, plan, a_median=pair.a_median, clock_bound_ms=pair.clock_bound_ms)
-    verdict = Verdict.INVALID if pair.is_void(plan) else _verdict(len(values), holm_interval)
+    verdict = Verdict.INVALID if pair.is_invalid(plan) else _verdict(len(values), holm_interval)
     undecided = verdict is Verdict.UNDECIDED
     return Comparison(
         metric=pair.metric,

@@ -1,18 +1,18 @@
-"""What each factor of the arms adds, and what factors add together: main effects and interactions, block by block.
+"""Main effects and interactions of the arms' factors, block by block.
 
-An arm is a point: its transport and its factors (fan-out, polling, gap, payload, radio); with the count of
-clients it is a cell, and the trials of one block number are one repetition of all cells. In each repetition:
+An arm is a transport with its factors (fan-out, polling, gap, payload, radio). With a count of clients it is a cell of the
+design, and the trials of one block number are one repetition of all cells. In each repetition:
 
     main effect of F, level 1 over 0     mean over all pairs of cells that differ in F only: value at 1 - value at 0
     interaction of F and G               mean over all squares: (f1 g1 - f0 g1) - (f1 g0 - f0 g0)
 
-So every effect is a block difference, with the same exact interval as the verdict's (`statistics.py`), Holm-adjusted over
-the table; it is exploratory and gives no verdict. Source: Box, Hunter and Hunter, Statistics for Experimenters, 2nd
-ed., chapter 5, without their halving of interactions, so that one is read in the metric's unit like the rest.
+Every effect is thus a block difference. It gets the same exact interval as the verdict (`statistics/signed_rank.py`), and
+a Holm adjustment over the table. It is exploratory and gives no verdict. Source: Box, Hunter and Hunter, Statistics for
+Experimenters, 2nd ed., chapter 5, without their halving of interactions, so that an interaction is in the metric's unit.
 
-A level is set against the plan's first, or where no pair of cells goes there, against the first level that has one. A factor
-that never changes alone cannot be told from those that change with it: it has no pairs and is left out, and named as
-confounded.
+A level is compared with the plan's first level; where no pair of cells connects them, with the first level that has a pair.
+A factor that never changes alone is indistinguishable from those that change with it. It has no pairs, and is left out
+and listed as confounded.
 """
 
 from __future__ import annotations
@@ -29,50 +29,50 @@ from app.lab.analysis.statistics.signed_rank import pseudo_median, signed_rank_i
 
 LEVEL = 0.95
 SHARE_FACTORS_MAX = 6
-"""720 orders of going from one arm to another; nobody reads more rows."""
+"""Most factors that contributions are computed for: 720 orders of changing them; nobody reads more rows."""
 
 Level = str | int | float | bool | None
-"""`None`: the arm does not set the factor, so that the server's or the plan's own value holds."""
+"""A level of a factor; `None` where the arm does not set it, so that the server's or the plan's own value holds."""
 Cell = tuple[tuple[str, Level], ...]
-"""The levels of a cell by the names of the factors, in the same order everywhere."""
+"""The levels of a cell with the names of their factors, in the same order everywhere."""
 Blocks = Mapping[int, Mapping[Cell, float]]
 """block -> cell -> value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A row of the table."""
+    """A row of the table: one main effect or interaction."""
 
     kind: str
     """main or interaction."""
     factors: tuple[str, ...]
     levels: tuple[tuple[Level, Level], ...]
-    """Of each factor: from the first (the plan's first, where a pair has it) to the second."""
+    """The change of each factor: from the first level (the plan's first, where a pair has it) to the second."""
     cells: int
-    """Pairs or squares that were averaged in each block."""
+    """The number of pairs or squares that were averaged in each block."""
     blocks: int
     estimate: float | None
-    """In the metric's unit."""
+    """The pseudo-median over blocks, in the metric's unit."""
     interval: Interval
-    """95 %, exact, not adjusted."""
+    """The exact 95 % interval, not adjusted."""
     p: float
     p_holm: float
-    """Over all rows of this table."""
+    """p after Holm adjustment over all rows of this table."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactorTable:
-    """All effects on one metric."""
+    """All effects of factors on one metric."""
 
     metric: str
     effects: tuple[Effect, ...]
     confounded: tuple[str, ...]
-    """Factors that never change without another one changing too."""
+    """Factors that never change without another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one factor contributes on the way from one arm to another."""
+    """The contribution of one factor to the difference between two arms."""
 
     factor: str
     before: Level
@@ -83,7 +83,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the table needs of a trial."""
+    """The properties of a trial that the table needs."""
 
     arm: Arm
     clients: int
@@ -92,20 +92,20 @@ class Trial:
 
 
 def cell_of(arm: Arm, clients: int, names: Sequence[str]) -> Cell:
-    """The cell of an arm at a count of clients."""
+    """Return the cell of an arm at a count of clients."""
     own: dict[str, Level] = {"transport": arm.transport, "clients": clients, **arm.factors}
     return tuple((name, own.get(name)) for name in names)
 
 
 def factor_names(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """Names that take more than one level: transport first, then by name, clients last."""
+    """Return the factors that take more than one level: transport first, then by name, clients last."""
     set_by_arms = sorted({name for each in trials for name in each.arm.factors})
     names = ("transport", *set_by_arms, "clients")
     return tuple(name for name in names if len({cell_of(t.arm, t.clients, [name]) for t in trials}) > 1)
 
 
 def blocks_of(trials: Sequence[Trial], names: Sequence[str]) -> dict[int, dict[Cell, float]]:
-    """Values by block and cell; arms that are the same (A/A) share a cell, which gets their mean."""
+    """Group values by block and cell; equal arms (A/A) share a cell, which gets their mean."""
     found: dict[int, dict[Cell, list[float]]] = {}
     for each in trials:
         if each.value is not None:
@@ -118,7 +118,7 @@ def blocks_of(trials: Sequence[Trial], names: Sequence[str]) -> dict[int, dict[C
 
 
 def factor_table(metric: str, trials: Sequence[Trial]) -> FactorTable:
-    """The effects of everything that varies over the trials given."""
+    """Return the effects of every factor that varies over these trials."""
     names = factor_names(trials)
     blocks = blocks_of(trials, names)
     cells = list(dict.fromkeys(cell_of(each.arm, each.clients, names) for each in trials))
@@ -151,10 +151,11 @@ def factor_table(metric: str, trials: Sequence[Trial]) -> FactorTable:
 
 
 def contributions(trials: Sequence[Trial], a: Arm, b: Arm, clients: int) -> tuple[Contribution, ...]:
-    """How much of b - a each factor is: in each block they add up to the difference exactly.
+    """Return the contribution of each factor to b - a; in each block they add up to the difference exactly.
 
-    Factors are changed one after the other; what a factor adds is averaged over all orders whose arms on the way were
-    all measured (Shapley's value where every combination was). Empty where no order was.
+    Factors are changed one after another. The change that a factor makes is averaged over all orders whose intermediate
+    arms were all measured; if every combination was, it is the Shapley value. The result is empty if no order was
+    measured.
     """
     names = factor_names([each for each in trials if each.clients == clients])
     blocks = blocks_of([each for each in trials if each.clients == clients], names)
@@ -185,7 +186,7 @@ def contributions(trials: Sequence[Trial], a: Arm, b: Arm, clients: int) -> tupl
 
 
 def _way(start: Cell, end: Cell, order: Sequence[str]) -> list[tuple[str, Cell]]:
-    """The cells on the way, each with the factor whose change led there."""
+    """Return the cells from start to end, each with the factor whose change leads to it."""
     way, at, goal = [], start, dict(end)
     for name in order:
         at = _with(at, name, goal[name])
@@ -207,7 +208,7 @@ def _added(
 def _main(
     name: str, levels: Sequence[Level], cells: Sequence[Cell], blocks: Blocks
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[tuple[Level, Level], ...], int, list[float]]]:
-    """Each level against the first of those before it from which only this factor changes."""
+    """Yield the effect of each level over the first preceding level from which this factor alone changes."""
     for place, level in enumerate(levels):
         for before in levels[:place]:
             pairs = [
@@ -238,7 +239,7 @@ def _interactions(
 
 
 def _contrast(contrasts: Sequence[Sequence[tuple[int, Cell]]], blocks: Blocks) -> list[float]:
-    """In each block that has all cells: the mean of the contrasts."""
+    """Return the mean of the contrasts in each block that has all their cells."""
     needed = {cell for contrast in contrasts for _, cell in contrast}
     return [
         mean([sum(sign * values[cell] for sign, cell in contrast) for contrast in contrasts]) or 0.0

@@ -1,4 +1,4 @@
-"""How small a difference must be to count as none, fixed with the plan; and how many blocks a verdict still needs."""
+"""Equivalence margins, fixed with the plan, and the number of blocks that a verdict still needs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from app.core.plan.scenario import Plan
 from app.lab.analysis.statistics.quantile import median
 
 BLOCKS_MIN = 8
-"""Below, no exact test passes Holm over a family of six (two-sided p is at least 2/2^n), and no verdict is given."""
+"""Fewest blocks for a verdict: with fewer, no exact test passes Holm over a family of six (two-sided p >= 2/2^n)."""
 
 BLOCKS_NEEDED_MAX = 999
-"""More is not a number of blocks but the answer "not this way"."""
+"""Largest number of blocks that is suggested; a run that needs more is not the way to an answer."""
 
 CPU_SHARE = 0.10
 JITTER_SHARE = 0.20
@@ -22,17 +22,17 @@ DELAY_LAN_SHARE = 0.10
 DELAY_LOOPBACK_SHARE = 0.20
 
 _POWER = 0.8
-"""The usual chance to find what is there; with it the formula below is within two of TTestPower's table."""
+"""The usual power; with it, the formula of `more_blocks` is within two blocks of the table of statsmodels' TTestPower."""
 
 _SMALL_SAMPLE_BLOCKS = 2
-"""What t costs over the normal distribution at these sizes."""
+"""Blocks that the t distribution needs in addition to the normal one at these sizes."""
 
 
 def margin(metric: str, plan: Plan, *, a_median: float | None, clock_bound_ms: float | None) -> float | None:
-    """The margin of equivalence in the metric's unit; `None` where arm a has no value.
+    """Return the equivalence margin in the metric's unit; `None` where arm a has no value.
 
-    Delay on loopback: 20 % of a's median, and at least twice the clock's bound, since less cannot be told apart.
-    Delay on a LAN: 10 %, and at least 5 ms. CPU per delivery: 10 %. Jitter: 20 %.
+    Delay on loopback: 20 % of a's median, and at least twice the clock's bound, since smaller differences cannot be
+    resolved. Delay on a LAN: 10 %, and at least 5 ms. CPU per delivery: 10 %. Jitter: 20 %.
     """
     if a_median is None:
         return None
@@ -46,9 +46,9 @@ def margin(metric: str, plan: Plan, *, a_median: float | None, clock_bound_ms: f
 
 
 def clock_bound_of(widest_ms: Iterable[float | None]) -> float | None:
-    """The clock's bound for a margin, from the widest of the trials of each block that counts: their median.
+    """Return the clock's bound for a margin: the median over blocks of each block's widest bound.
 
-    What is compared is in the middle of the blocks too, so one block with a bad clock moves neither far.
+    The estimate is a centre of the blocks as well, so that one block with a bad clock moves neither far.
     """
     return median([each for each in widest_ms if each is not None])
 
@@ -56,11 +56,11 @@ def clock_bound_of(widest_ms: Iterable[float | None]) -> float | None:
 def more_blocks(
     differences: Sequence[float], *, estimate: float | None, margin: float | None, alpha: float
 ) -> int:
-    """About how many more blocks a run needs for a difference, or equivalence, of this size to show: 80 % power.
+    """Return about how many more blocks give 80 % power for a difference of this size, or for equivalence.
 
-    n = ((z_level + z_power) s / distance)^2 + 2, the normal approximation of the paired t test's power; for a
-    difference the distance is the estimate itself, for equivalence what lies between it and the margin (two one-sided
-    tests at 5 %, both of which must pass). Never fewer than bring the run to `BLOCKS_MIN`.
+    n = ((z_level + z_power) s / distance)^2 + 2, the normal approximation of the paired t test's power. For a difference
+    the distance is the estimate itself. For equivalence it is the distance from the estimate to the margin (two
+    one-sided tests at 5 %, both of which must pass). The result brings the run to `BLOCKS_MIN` at least.
     """
     lacking = max(BLOCKS_MIN - len(differences), 0)
     if len(differences) < 2 or estimate is None:

@@ -1,4 +1,4 @@
-"""A comparison as a sentence: from interval and margin only, never from how the figures look."""
+"""Comparison as a sentence, derived from its verdict, interval and margin alone."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from app.lab.analysis.statistics.interval import Interval
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, is_same_arm, number
 
 SAME_ARMS = " (the arms are the same: a false alarm, or something disturbed the run)"
-"""Behind a difference that an A/A run finds: one run in twenty does, and more often is a fault to look for."""
+"""Appended to a difference that an A/A run finds. One run in twenty finds one; more often means a fault."""
 
 
 def sentence(comparison: Comparison, *, noun: str = "client") -> str:
-    """The verdict in words, e.g. `SSE faster by 0.120 ms [0.050, 0.210] at 6 clients`; `noun`: what these are."""
+    """Return the verdict in words, e.g. `SSE faster by 0.120 ms [0.050, 0.210] at 6 clients`. `noun`: for a client."""
     where = f"at {count_of(comparison.clients, noun)}"
     if comparison.verdict is Verdict.INVALID:
         return (
@@ -29,12 +29,12 @@ def sentence(comparison: Comparison, *, noun: str = "client") -> str:
 
 
 def difference_title(comparison: Comparison) -> str:
-    """What is subtracted from what: `Socket.IO - SSE`."""
+    """Return the title of the difference b - a: `Socket.IO - SSE`."""
     return f"{arm_title(comparison.b)} - {arm_title(comparison.a)}"
 
 
 def _lower(comparison: Comparison) -> str:
-    """Which arm is lower, by how much as a positive number, and the interval turned the same way."""
+    """Return the arm with the lower value, the difference as a positive number, and its interval with the same sign."""
     words = METRIC_WORDS[comparison.metric]
     estimate, low, high = comparison.estimate, comparison.interval.low, comparison.interval.high
     assert estimate is not None
@@ -48,7 +48,7 @@ def _lower(comparison: Comparison) -> str:
 
 
 def _difference(comparison: Comparison, shown: Interval) -> str:
-    """The estimate and the interval that decided; its level is said where it is not the usual 95 %."""
+    """Return the estimate with the interval that decided, and its level where that is not the usual 95 %."""
     if comparison.estimate is None:
         return f"no valid block gives {METRIC_WORDS[comparison.metric].short}"
     found = f"{difference_title(comparison)} = {_quantity(comparison, comparison.estimate)}"

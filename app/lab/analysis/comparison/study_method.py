@@ -1,17 +1,19 @@
-"""The published study's own method, applied to our raw data, beside what the corrected method finds.
+"""The SSE study's method applied to the run's raw data, for comparison with the corrected method.
 
-The study took one trial of each transport, the client's stamp minus the server's without synchronising clocks, and
-compared the means. Here the same is done for every block in turn, as if each had been the only one:
+The study took one trial of each transport, subtracted the server's stamp from the client's without synchronising clocks,
+and compared the means. Here the same is done for every block in turn, as if each were the only one:
 
-    raw delay = received (by the client's clock as it stood) - sent
+    raw delay = received (by the client's uncorrected clock) - sent
     mean      = mean over clients of the client's mean, in ms; the transport with the lower mean "wins"
 
-How a client's clock stood depends on what is known of it. Phones say where their wall clocks were: then it is
-`Date.now()` as the study's phones had it, never set by us and wrong by whatever it was wrong. Built-in clients, and phones
-of runs from before they said it, have a clock that begins anywhere; it is set right once, at the client's first arrival in
-the run, and never again. That is kinder than the study: an offset that never changes is the same in both transports on one
-client and so leaves the difference alone; drift does not. A clock that starts anew (a page that was reloaded, a client
-process of its own) is set anew.
+The uncorrected clock is one of two:
+
+    wall clock   Phones report their wall clocks. It is then `Date.now()` as on the study's phones, never set by us, with
+                 whatever error it had.
+    set once     Built-in clients, and phones in runs before they reported it, have a clock with an arbitrary origin. It is
+                 set at the client's first arrival in the run, and never again. This favours the study: a constant offset
+                 is the same for both transports on one client and cancels in the difference, while drift does not. A
+                 clock that restarts (a reloaded page, a separate client process) is set again.
 """
 
 from __future__ import annotations
@@ -28,31 +30,31 @@ from app.lab.analysis.groups import Groups
 from app.lab.analysis.statistics.quantile import mean
 
 NEW_CLOCK_US = 1e6
-"""No clock that drifts by 200 ppm gets so far off within an hour: beyond it, it is another one."""
+"""Jump from which on it is another clock; drift of 200 ppm does not reach it within an hour."""
 
 
 class Stamps(StrEnum):
-    """Which clock the raw delays were read by."""
+    """The clock by which raw delays are computed."""
 
     WALL = "wall"
-    """The phones' wall clocks, as they stood."""
+    """The phones' wall clocks, uncorrected."""
     SET_ONCE = "set_once"
-    """The clients' own clocks, set right at the first arrival."""
+    """The clients' own clocks, corrected at the first arrival only."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyBlock:
-    """What the study would have found, had this block been all of it."""
+    """The study's result if this block were its only one."""
 
     block: int
     a_mean_ms: float
     b_mean_ms: float
     clocks_ms: float
-    """How much of the difference came from the clocks: it goes once the same arrivals are read by corrected ones."""
+    """The part of the difference that clock errors cause; it vanishes when the same arrivals use corrected clocks."""
 
     @property
     def difference_ms(self) -> float:
-        """b - a."""
+        """Return b - a."""
         return self.b_mean_ms - self.a_mean_ms
 
 
@@ -62,44 +64,44 @@ class StudyMethod:
 
     clients: int
     first: StudyBlock
-    """The one trial of each that the study would have had."""
+    """The first block: the one trial of each transport that the study would have had."""
     a_lower: int
-    """In how many blocks it would have said that a is faster."""
+    """The number of blocks in which the method would have found a faster."""
     b_lower: int
     drift_ms_max: float
-    """How far a client's clock went from where it stood at first: what no correction leaves in a delay."""
+    """Largest drift of a client's clock from its first offset: the error that remains in a delay without correction."""
     blocks: tuple[StudyBlock, ...]
     stamps: Stamps = Stamps.SET_ONCE
     wall_error_ms_max: float | None = None
-    """How far the worst of the wall clocks was from the server's time; `None` where clocks were set once."""
+    """Largest error of a wall clock against the server's time; `None` where clocks were set once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Of one client, or of a trial's clients."""
+    """Mean raw delay of one client, or of a trial's clients, with its clock error."""
 
     raw_ms: float
     wrong_ms: float
-    """What the clocks had added to it."""
+    """The part of `raw_ms` that clock errors added."""
 
 
 class RawClocks:
-    """Clients' clocks as they stood, trial after trial."""
+    """The clients' uncorrected clocks, followed from trial to trial."""
 
     def __init__(self, stamps: Stamps) -> None:
         self.stamps = stamps
         self._first_us: dict[int, float] = {}
-        """By client: its clock's offset at its first arrival, or the error of its wall clock there."""
+        """The clock's offset, or the wall clock's error, at the first arrival of each client."""
         self.drift_ms_max = 0.0
         self._error_ms_max = 0.0
 
     @property
     def wall_error_ms_max(self) -> float | None:
-        """The largest error of any wall clock so far; `None` where none is used."""
+        """Return the largest error of any wall clock so far; `None` where wall clocks are not used."""
         return self._error_ms_max if self.stamps is Stamps.WALL else None
 
     def means_ms(self, record: TrialRecord) -> Means | None:
-        """The study's mean of a trial; trials have to come in the order in which they ran."""
+        """Return the study's mean of a trial; call it for trials in the order in which they ran."""
         columns = columns_of(record.deliveries)
         is_usable = columns.has_arrived & columns.has_sent & ~np.isnan(columns.received_us)
         places = np.flatnonzero(is_usable)
@@ -108,11 +110,11 @@ class RawClocks:
         for client, own in zip(groups.keys.tolist(), groups.parts(places), strict=True):
             offsets_us = columns.clock_offset_us[own]
             if self.stamps is Stamps.WALL:
-                if client not in ahead_us:  # No participant of the trial.
+                if client not in ahead_us:  # The client did not take part in the trial.
                     continue
-                set_us = self._as_told(client, ahead_us[client], offsets_us)
+                set_us = self._wall_clock_us(client, ahead_us[client], offsets_us)
             else:
-                set_us = self._set_once(client, offsets_us)
+                set_us = self._set_once_us(client, offsets_us)
             measured = ~columns.warmup[own]
             delays_ms = (columns.received_client_us[own] + set_us - columns.sent_us[own]) / 1000
             raw_ms = mean(delays_ms[measured].tolist())
@@ -122,8 +124,8 @@ class RawClocks:
         raw_ms, wrong_ms = mean([each.raw_ms for each in found]), mean([each.wrong_ms for each in found])
         return None if raw_ms is None or wrong_ms is None else Means(raw_ms, wrong_ms)
 
-    def _set_once(self, client: int, offsets_us: Floats) -> Floats:
-        """What a client's clock was set right by at each of its arrivals; its drift is noted."""
+    def _set_once_us(self, client: int, offsets_us: Floats) -> Floats:
+        """Return the correction of a client's clock at each of its arrivals, and note the clock's drift."""
         set_us = np.full(len(offsets_us), self._first_us.setdefault(client, float(offsets_us[0])))
         while (is_another := abs(offsets_us - set_us) > NEW_CLOCK_US).any():
             begins = int(np.argmax(is_another))
@@ -131,8 +133,8 @@ class RawClocks:
         self._note_drift(offsets_us - set_us)
         return set_us
 
-    def _as_told(self, client: int, ahead_us: float, offsets_us: Floats) -> Floats:
-        """What makes a client's stamps those of its wall clock; how wrong that was is noted."""
+    def _wall_clock_us(self, client: int, ahead_us: float, offsets_us: Floats) -> Floats:
+        """Return the shift from a client's stamps to its wall clock, and note that clock's error and drift."""
         errors_us = ahead_us - offsets_us
         self._error_ms_max = max(self._error_ms_max, float(np.max(abs(errors_us))) / 1000)
         self._note_drift(errors_us - self._first_us.setdefault(client, float(errors_us[0])))
@@ -145,9 +147,10 @@ class RawClocks:
 def study_methods(
     records: Sequence[TrialRecord], a: str, b: str, *, counting: set[tuple[int, int]]
 ) -> tuple[StudyMethod, ...]:
-    """One for each count of clients that has a block; `records` in the order in which they ran.
+    """Apply the study's method to each count of clients that has a block.
 
-    `a`, `b`: names of arms. `counting`: (clients, block) of the blocks that count.
+    `records`: in the order in which they ran. `a`, `b`: names of arms. `counting`: (clients, block) of the blocks
+    that count.
     """
     measured = [each for each in records if not each.spec.idle]
     counted = [each for each in measured if (each.spec.clients, each.spec.block) in counting]
@@ -183,11 +186,13 @@ def _block(block: int, a: Means, b: Means) -> StudyBlock:
 
 
 def _stamps_of(counted: Sequence[TrialRecord]) -> Stamps:
-    """Wall clocks only where every participant of every trial told its own: two kinds in one mean would be neither."""
-    told = all(each.participants and set(each.participants) <= _ahead_us(each).keys() for each in counted)
-    return Stamps.WALL if counted and told else Stamps.SET_ONCE
+    """Choose wall clocks only if every participant of every trial reported its own; one mean must not mix two kinds."""
+    all_report = all(
+        each.participants and set(each.participants) <= _ahead_us(each).keys() for each in counted
+    )
+    return Stamps.WALL if counted and all_report else Stamps.SET_ONCE
 
 
 def _ahead_us(record: TrialRecord) -> dict[int, float]:
-    """How far each client's wall clock was ahead of its own clock, of those that said it."""
+    """Return how far each client's wall clock was ahead of its own clock, for clients that reported it."""
     return {each.client: each.wall_ahead_us for each in record.conducts if each.wall_ahead_us is not None}

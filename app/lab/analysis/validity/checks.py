@@ -1,17 +1,19 @@
-"""Whether a trial's figures may be believed: typed warnings, from stored data alone.
+"""Validity of a trial: typed warnings from stored data alone.
 
-The runner asks after each trial, and repeats the block when there is a VOID; the analysis asks again on each
-re-draw, and gets the same answer. What is judged here is the instrument, never the result: a transport that loses
-notifications is slow or dear must be able to say so. Hence:
+The runner calls the checks after each trial, and repeats the block after a VOID. The analysis calls them again for each
+report and gets the same warnings. They judge the instrument and never the result: it must remain possible to find that a
+transport loses notifications, or is slow or expensive. Hence two severities:
 
-    void   the figures do not mean what they say: source or clock out of bounds, clients gone, trial cut short,
-           other programs on the machine that took half of it
-    note   something to know beside the figures, which stand: lost and late ones, a slow client loop, other load
+    void   the trial is invalid: source or clock out of bounds, clients gone, trial cut short, or other programs that
+           took half of the machine
+    note   the figures are valid, with something to know: lost and late deliveries, a slow client loop, other load
 
-Limits are those of `measurement.md` (section 2, void rules), with three departures. Two are for trials of a second on a
-machine that server and clients share: a slow client loop is a note, since it is a condition that all arms have in
-common; and other load is a note from 2 % of a core on and void from half of the machine on. The third: missing kernel
-stamps are a note, since no verdict rests on them.
+Limits are those of `measurement.md` (section 2, void rules), with three exceptions:
+
+    slow client loop       a note, since it is a condition that all arms share when server and clients run short trials
+                           on one machine
+    other load             a note from 2 % of a core on, and void from half of the machine on, for the same reason
+    missing kernel stamps  a note, since no verdict depends on them
 """
 
 from __future__ import annotations
@@ -34,15 +36,15 @@ OWN_CODES = frozenset(
         *SIGNATURES,
     }
 )
-"""What is found out here; a stored warning with one of these codes gives way to the one found now."""
+"""Codes of the checks in this package; a newly computed warning replaces a stored one with such a code."""
 
 
 def check_trial(
     record: TrialRecord, plan: Plan, figures: TrialFigures | None = None
 ) -> tuple[TrialWarning, ...]:
-    """All warnings of a trial or idle window, voiding ones first; those of the runner with other codes kept.
+    """Return all warnings of a trial or idle window, those that void it first.
 
-    `figures`: where they are there already.
+    The runner's stored warnings with other codes are included. `figures`: those of the trial, if already computed.
     """
     found = [*conduct_warnings(record, plan), *phone_warnings(record), *machine_warnings(record)]
     if not record.spec.idle:
@@ -52,10 +54,10 @@ def check_trial(
         found += sample_warnings(record, figures)
         found += result_warnings(metrics)
         found += signatures(record, plan)
-    kept = [warning for warning in record.warnings if warning.code not in OWN_CODES]
-    return tuple(sorted([*found, *kept], key=lambda warning: warning.severity is not Severity.VOID))
+    stored = [warning for warning in record.warnings if warning.code not in OWN_CODES]
+    return tuple(sorted([*found, *stored], key=lambda warning: warning.severity is not Severity.VOID))
 
 
 def is_valid(warnings: tuple[TrialWarning, ...]) -> bool:
-    """Whether none of them voids the trial."""
+    """Return True if none of the warnings voids the trial."""
     return all(warning.severity is not Severity.VOID for warning in warnings)

@@ -1,8 +1,8 @@
-"""Phones' clocks read once more: the offsets that they posted, against the probes that they posted with them.
+"""Check of the clock offsets that phones posted, against offsets computed again from their probes.
 
-A phone reads its clock when a trial is over. Here all probes of the run are in, on both sides of each arrival, and the
-reading is ours. Each of the two holds the true offset within a hard bound (measurement.md, section 1), so they differ by
-both bounds together at most; where they differ by more, one of them is wrong.
+A phone computes offsets when a trial is over. This check uses all probes of the run, on both sides of each arrival. Each
+of the two offsets has a hard bound (measurement.md, section 1), so they differ by the sum of both bounds at most. Where
+they differ by more, one of them is wrong.
 """
 
 from __future__ import annotations
@@ -18,47 +18,48 @@ from app.core.clocksync.sync import ClockSync
 from app.store.store import StampedProbe
 
 LIFE_JUMP_US = 1_000_000.0
-"""A clock that is off by another second is another one: of a page that was loaded anew, or a phone that had slept."""
+"""Jump of the offset from which on it is another clock: that of a reloaded page, or of a phone that had slept."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockCheck:
-    """What came of it."""
+    """The outcome of the check."""
 
     contradicted: tuple[str, ...]
-    """Notifications' ids, each with its device, whose posted offset cannot be true together with the probes."""
+    """Notifications, each id with its device, whose posted offset contradicts the probes."""
     unknown: int
-    """Offsets of which the posted probes say nothing: there are none near enough."""
+    """The number of offsets without a probe that is near enough."""
     posted_bounds_us: Sequence[float]
+    """The posted bound of each offset that was computed again; an array of doubles, since there may be millions."""
     again_bounds_us: Sequence[float]
-    """Of each offset that was read again, in the same order: plain doubles, since there may be millions."""
+    """The new bounds, in the same order."""
 
     @property
     def count(self) -> int:
-        """Offsets that were read again."""
+        """Return the number of offsets that were computed again."""
         return len(self.again_bounds_us)
 
     @property
     def bound_us_p50(self) -> tuple[float, float]:
-        """The median bound as posted, and as read again. Only where something was read again."""
+        """Return the median bound as posted and as computed again; `count` must not be 0."""
         return median(self.posted_bounds_us), median(self.again_bounds_us)
 
 
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """One clock of a device, and the server's time in which it was asked."""
+    """One clock of a device, and the period of server time in which it was probed."""
 
     sync: ClockSync
     first_us: float
     last_us: float
 
     def distance_us(self, server_us: float) -> float:
-        """From a moment to when this clock was in use."""
+        """Return the distance of a server time from the period in which this clock was probed; 0 within it."""
         return max(self.first_us - server_us, server_us - self.last_us, 0.0)
 
 
 def check_clocks(samples: Iterable[Mapping[str, Any]], probes: Iterable[StampedProbe]) -> ClockCheck:
-    """Read the clock of every posted arrival that has an offset; those of devices without probes are `unknown`."""
+    """Compute the offset of every posted arrival again; offsets of devices without probes are `unknown`."""
     lives = {device: [_life(each) for each in found] for device, found in _by_device(probes)}
     contradicted: list[str] = []
     posted_us, again_us = array("d"), array("d")
@@ -84,7 +85,7 @@ def _distance(server_us: float) -> Any:
 
 
 def _by_device(probes: Iterable[StampedProbe]) -> Iterator[tuple[str, list[list[StampedProbe]]]]:
-    """The probes of each device, those of each of its clocks by themselves."""
+    """Yield each device with its probes, separated by clock."""
     found: dict[str, list[StampedProbe]] = {}
     for each in probes:
         found.setdefault(each.client, []).append(each)

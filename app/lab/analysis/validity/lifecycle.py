@@ -1,4 +1,4 @@
-"""Whether a trial ran as planned, and whether every phone attended from beginning to end."""
+"""Checks that a trial ran as planned, and that every phone took part from beginning to end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.lab.analysis.words import count_of, listing, number, pseudonym
 
 
 def conduct_warnings(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
-    """Whether the trial ran as planned."""
+    """Check that the trial ran to its end, without broken connections or other requests."""
     planned = 0 if record.spec.idle else plan.notifications + plan.warmup_notifications
     if not record.completed or record.published < planned:
         yield void(
@@ -38,37 +38,37 @@ def conduct_warnings(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
 
 
 def phone_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
-    """Whether every phone attended from beginning to end, by its own account."""
+    """Check by the phones' own reports that each of them took part from beginning to end."""
     if record.spec.idle or not record.published:
         return
-    said = {each.client: each for each in record.conducts}
-    if silent := [client for client in record.participants if client not in said]:
+    reports = {each.client: each for each in record.conducts}
+    if silent := [client for client in record.participants if client not in reports]:
         yield void(
             "phone_silent",
             f"{_phones_named(silent)} did not say how the trial went.",
             "Look whether it is still on this network and its page open.",
         )
-    if asleep := [client for client, each in said.items() if each.asleep_ms > 0]:
-        longest_ms = max(said[client].asleep_ms for client in asleep)
+    if asleep := [client for client, each in reports.items() if each.asleep_ms > 0]:
+        longest_ms = max(reports[client].asleep_ms for client in asleep)
         yield void(
             "asleep",
             f"{_phones_named(asleep)} slept or hid the page for up to {number(longest_ms)} ms.",
             "Keep the page in front and the screen on: set the screen timeout to 10 minutes.",
         )
-    if reloaded := [client for client, each in said.items() if each.reload_count]:
+    if reloaded := [client for client, each in reports.items() if each.reload_count]:
         yield void(
             "reloaded",
             f"The page of {_phones_named(reloaded)} was loaded anew during the trial.",
             "Leave the page open until the end. What came before is kept, and what it missed was fetched again.",
         )
-    if stepped := [client for client, each in said.items() if each.clock_steps]:
+    if stepped := [client for client, each in reports.items() if each.clock_steps]:
         yield void(
             "clock_step",
             f"The clock of {_phones_named(stepped)} jumped during the trial.",
             "Keep the phone awake and its time setting alone; the block is repeated.",
         )
-    posted = _arrived_by_client(record) if said else Counter[int]()
-    if short := [client for client, each in said.items() if posted[client] < each.received_count]:
+    posted = _arrived_by_client(record) if reports else Counter[int]()
+    if short := [client for client, each in reports.items() if posted[client] < each.received_count]:
         yield void(
             "samples_missing",
             f"{_phones_named(short)} received more than it posted.",
@@ -77,7 +77,7 @@ def phone_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
 
 
 def _arrived_by_client(record: TrialRecord) -> Counter[int]:
-    """How many notifications came to each client, warm-up included, each counted once."""
+    """Count the distinct notifications that each client received, warm-up included."""
     columns = columns_of(record.deliveries)
     clients, counts = np.unique(
         columns.client[first_of_each(columns, columns.has_arrived)], return_counts=True
@@ -86,5 +86,5 @@ def _arrived_by_client(record: TrialRecord) -> Counter[int]:
 
 
 def _phones_named(clients: Sequence[int]) -> str:
-    """Phones by their pseudonyms; seats count from 1."""
+    """List phones by their pseudonyms, which count seats from 1."""
     return listing([pseudonym(client) for client in clients])

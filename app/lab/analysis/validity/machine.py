@@ -1,4 +1,4 @@
-"""Whether the machine was the trial's own, and how finely its CPU time was counted."""
+"""Checks of the machine: other load during the trial, and the resolution of its CPU time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from app.lab.analysis.words import number
 
 OTHER_LOAD_CORES_NOTE = 0.02
 OTHER_LOAD_MACHINE_VOID = 0.5
-"""Half of the machine: on two cores a whole one, so that server and clients had to share the other. Below, what load
-does shows where it matters, in the lag of source and clients, and both arms of a block have much the same."""
+"""Share of the machine: on two cores a whole core, so that server and clients share the other one. The effect of less
+load shows in the lag of source and clients, and is much the same for all arms of a block."""
 
 CPU_TICK_S = 0.01
-"""The machine's busy time counts in ticks for each core: a trial of a second cannot resolve 2 % of a core."""
+"""Resolution of the machine's busy time on each core: a trial of a second cannot resolve 2 % of a core."""
 
 
 def machine_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
-    """What else ran on the machine, and how finely CPU time was counted."""
+    """Check other load on the machine and the resolution of CPU time."""
     use, other_s = record.cpu, other_load_s(record)
     if use is None or use.wall_s <= 0:
         return
@@ -37,7 +37,7 @@ def machine_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
 
 
 def other_load_s(record: TrialRecord) -> float | None:
-    """CPU seconds of everything on the machine but the server and the clients; `None` when not known."""
+    """Return the CPU seconds of everything but the server and the clients; `None` where not recorded."""
     if record.cpu is None or record.client_cpu_s is None:
         return None
     return record.cpu.machine_busy_s - record.cpu.total_s - record.client_cpu_s

@@ -1,4 +1,4 @@
-"""Whether source, clients, clocks and transport were what the samples of a trial take them to be; and what was lost."""
+"""Checks of source, clients, clocks, transport and recording of a trial, and notes on loss."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from app.lab.analysis.validity.trial_warnings import note, void
 from app.lab.analysis.words import count_of, listing, number, states
 
 SOURCE_LAG_MS_MAX = 5.0
-"""p99 of sent - due: beyond it the source is measured, not the transport."""
+"""Largest p99 of sent - due; above it, the trial measures the source and not the transport."""
 
 CLOCK_BOUND_MS_MAX = BOUND_MAX_US / 1000
 """U_max of `measurement.md` section 1."""
 
 CLIENT_LAG_MS_MIN = 1.0
 CLIENT_LAG_SHARE = 0.10
-"""A client's loop may be late by 1 ms or a tenth of the median delay, whichever is more."""
+"""Limits for a client's event loop: it may be late by 1 ms or a tenth of the median delay, whichever is more."""
 
 KERNEL_STAMPS_MISSING_MAX = 0.01
 
 LEFT_OUT_SHARE_VOID = 0.5
-"""With half of the arrivals left out, the rest no longer stands for the trial."""
+"""With more than half of the arrivals left out, the rest no longer represents the trial."""
 
 
 def instrument_warnings(record: TrialRecord, metrics: TrialMetrics) -> Iterator[TrialWarning]:
-    """Source and clients: whether they were on time themselves."""
+    """Check that the source and the clients' event loops were on time."""
     lag_ms = metrics.source_lag_ms_p99
     if lag_ms is not None and lag_ms > SOURCE_LAG_MS_MAX:
         yield void(
@@ -52,14 +52,14 @@ def instrument_warnings(record: TrialRecord, metrics: TrialMetrics) -> Iterator[
 
 
 def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[TrialWarning]:
-    """Clock and transport of the arrivals."""
+    """Check clock, transport, usable samples, kernel stamps and recording of the arrivals."""
     metrics, columns = figures.metrics, columns_of(record.deliveries)
     no_clock = metrics.left_out.get(SampleState.NO_CLOCK, 0) + metrics.left_out.get(SampleState.WIDE_U, 0)
     bound_ms = metrics.clock_bound_ms
     if no_clock or (bound_ms is not None and bound_ms > CLOCK_BOUND_MS_MAX):
         widest = f", the widest bound used is {number(bound_ms)} ms" if bound_ms is not None else ""
-        # One phone of several behind a slow radio is left out of all arms alike, and the others stand for the trial;
-        # built-in clients share one clock, and what is wrong with one arrival is wrong with all.
+        # A phone with a slow radio is left out of all arms alike, and the other phones represent the trial.
+        # Built-in clients share one clock, so that an error of one arrival concerns all of them.
         is_bearable = record.participants and no_clock <= LEFT_OUT_SHARE_VOID * metrics.delivered
         make = note if is_bearable else void
         yield make(
@@ -95,7 +95,7 @@ def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[Tria
 
 
 def result_warnings(metrics: TrialMetrics) -> Iterator[TrialWarning]:
-    """Loss and lateness are what a transport did, so they void nothing; but delays are then those of the rest."""
+    """Note loss and lateness: they are results of the transport and void nothing, but lost deliveries have no delay."""
     if metrics.lost or metrics.late:
         yield note(
             "lost_or_late",
@@ -105,7 +105,7 @@ def result_warnings(metrics: TrialMetrics) -> Iterator[TrialWarning]:
 
 
 def _recorded(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning]:
-    """What the server was asked to record and did not."""
+    """Note the writes that the server should have recorded and did not."""
     if record.instrument is None:
         return
     if found is None:
@@ -124,7 +124,7 @@ def _recorded(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning
 
 
 def _kernel_stamps(columns: Columns) -> Iterator[TrialWarning]:
-    """A platform that has none is no fault; one that has some and not all is."""
+    """Note missing kernel stamps where some samples have one; a platform without any is no fault."""
     samples = columns.samples()
     missing = int(np.isnan(columns.kernel_received_us[samples]).sum())
     if missing < len(samples) and missing > KERNEL_STAMPS_MISSING_MAX * len(samples):
@@ -137,8 +137,8 @@ def _kernel_stamps(columns: Columns) -> Iterator[TrialWarning]:
 
 
 def _before_sent(columns: Columns) -> int:
-    """Arrivals that the clock puts before their sending by more than its bound; warm-up ones have the same clock."""
+    """Count arrivals that precede their sending by more than the clock's bound, warm-up included: it has the same clock."""
     is_judged = columns.has_state(SampleState.OK, SampleState.WARMUP) & columns.has_sent
     delay_from_sent_ms = (columns.received_us - columns.sent_us) / 1000
-    # What is not known is NaN here, and NaN is below nothing.
+    # Unknown values are NaN, for which the comparison is False.
     return int((is_judged & (delay_from_sent_ms * 1000 < -columns.clock_bound_us)).sum())

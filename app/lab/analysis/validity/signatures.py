@@ -1,14 +1,14 @@
-"""Traces that something other than the transport leaves in the delays: notes, each with what to do about it.
+"""Signatures in the delays of causes other than the transport; each is a note with advice.
 
-    signature_nagle      many delays at 40 +- 5 ms or 200 +- 10 ms, few beside: Nagle's algorithm waiting for a delayed
-                         acknowledgement (Linux waits 40 ms, others 200)
-    signature_beacon     many delays at 102.4 +- 5 ms, few beside, or arrivals that keep step with 102.4 ms where due
-                         times do not: the access point holds frames of a dozing phone until its beacon
+    signature_nagle      many delays at 40 +- 5 ms or 200 +- 10 ms and few around them: Nagle's algorithm waits for a
+                         delayed acknowledgement (Linux waits 40 ms, others 200)
+    signature_beacon     many delays at 102.4 +- 5 ms and few around them, or arrivals in phase with 102.4 ms where due
+                         times are not: the access point holds frames of a dozing phone until its beacon
     signature_batching   notifications that were due a period apart and arrive together, at least one in five
     signature_ms_clock   every stamp of a client on a whole millisecond: `Date.now()`, which also steps
 
-Source: `measurement.md` section 3 (signature check) and section 1 (beacons). What a signature shows is true delay of the
-path, or the instrument's own coarseness; it voids nothing and must be known before a difference is explained.
+Source: `measurement.md` section 3 (signature check) and section 1 (beacons). A signature shows true delay of the path, or
+a coarse instrument. It voids nothing, but a reader must know it before explaining a difference.
 """
 
 from __future__ import annotations
@@ -28,39 +28,40 @@ from app.lab.analysis.words import count_of, number
 CODES = frozenset({"signature_nagle", "signature_beacon", "signature_batching", "signature_ms_clock"})
 
 SAMPLES_MIN = 20
-"""Fewer make a mode by chance."""
+"""Fewest samples that are checked; fewer make a mode by chance."""
 
 MODE_SHARE_MIN = 0.30
 MODE_LEAD_MIN = 3.0
 MODE_CHANCE_MAX = 0.001
-"""A mode holds three in ten, more than three times as many as the bands beside it, which together are as wide as it
-is, and more than a smooth density, which fills both about alike, gives by chance (binomial)."""
+"""Conditions for a mode: it holds 30 % of the delays, and more than three times as many as the bands on both sides, which
+together are as wide. By chance (binomial), a smooth density, which fills both about equally, gives as many in at most one
+of 1,000 trials."""
 
 COUNTED_OUT_MAX = 500
-"""Beyond, three times as many are never by chance."""
+"""Most values for which the binomial probability is computed; with more, a lead of three is never by chance."""
 
 CHECKED_MAX = 5000
-"""Of more deliveries every so-many-th client's are looked at: what leaves a trace leaves it everywhere."""
+"""Most deliveries that are checked; of more, those of every k-th client are, since a cause affects all clients alike."""
 
 BEACON_MS = 102.4
-"""100 time units of 1.024 ms: the beacon interval that access points come with."""
+"""100 time units of 1.024 ms: the default beacon interval of access points."""
 
 IN_STEP_MIN = 0.7
 OUT_OF_STEP_MAX = 0.4
-"""Lengths of the mean of unit vectors: 1 is in step, 0 has nothing to do with it."""
+"""Limits of the mean resultant length: 1 is perfectly in phase with the period, 0 is unrelated to it."""
 
 DOZING_MS_MIN = 5.0
-"""A phone that is awake gets a frame in less, whatever the beacon does."""
+"""Smallest delay that may come from dozing; a phone that is awake receives a frame sooner, whatever the beacon does."""
 
 TOGETHER_SHARE_OF_PERIOD = 0.10
 TOGETHER_SHARE_MIN = 0.20
 PERIOD_MS_MIN = 10.0
-"""Below, two notifications in one read are the rate's doing."""
+"""Smallest period that is checked; below it, the rate itself puts two notifications into one read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A delay that a known cause makes."""
+    """A delay that a known cause produces."""
 
     code: str
     at_ms: float
@@ -82,10 +83,10 @@ _ADVICE = {
 
 
 def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
-    """The signatures that a trial shows, each at most once."""
+    """Return the signatures in a trial's delays, each at most once."""
     columns = columns_of(record.deliveries)
-    looked_at = of_some_clients(columns, record.participants, rows_max=CHECKED_MAX)
-    samples = columns.rows(columns.is_sample & looked_at)
+    is_checked = of_some_clients(columns, record.participants, rows_max=CHECKED_MAX)
+    samples = columns.rows(columns.is_sample & is_checked)
     if len(samples) < SAMPLES_MIN:
         return ()
     found: dict[str, TrialWarning] = {}
@@ -101,7 +102,7 @@ def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
 
 
 def mode_share(values: Sequence[float], mode: Mode) -> float | None:
-    """The share of the values at a mode; `None` where there is none."""
+    """Return the share of the values at a mode; `None` where the conditions for a mode are not met."""
     at = sum(abs(value - mode.at_ms) <= mode.reach_ms for value in values)
     beside = sum(mode.reach_ms < abs(value - mode.at_ms) <= 2 * mode.reach_ms for value in values)
     if at < MODE_SHARE_MIN * len(values) or at <= MODE_LEAD_MIN * beside:
@@ -113,7 +114,7 @@ def mode_share(values: Sequence[float], mode: Mode) -> float | None:
 
 
 def step_length(times_ms: Sequence[float], period_ms: float) -> float:
-    """How well moments keep step with a period: the mean resultant length of circular statistics, 0 to 1."""
+    """Return how well times keep phase with a period: the mean resultant length of circular statistics, 0 to 1."""
     angles = [2 * math.pi * math.fmod(time, period_ms) / period_ms for time in times_ms]
     return math.hypot(math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))) / len(angles)
 

@@ -1,4 +1,4 @@
-"""The two kinds of warning, as the checks of a trial write them."""
+"""Constructors for the two severities of warnings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from app.core.trial import Severity, TrialWarning
 
 
 def void(code: str, text: str, advice: str) -> TrialWarning:
-    """The figures do not mean what they say: the trial does not count, and its block is repeated."""
+    """Return a warning that makes the trial invalid, so that its block is repeated."""
     return TrialWarning(code, Severity.VOID, text, advice)
 
 
 def note(code: str, text: str, advice: str) -> TrialWarning:
-    """Something to know beside the figures, which stand."""
+    """Return a warning that leaves the trial valid."""
     return TrialWarning(code, Severity.NOTE, text, advice)
