@@ -1,4 +1,4 @@
-"""The edge-device study's Tables I and II, and its latency, with the run's numbers in the same rows."""
+"""The edge-device study's Tables I and II and its latency, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEVELS: tuple[tuple[str, str, str, Callable[[Cell], LevelRow]], ...] = (
     ("jitter_ms", "jitter", "ms", lambda cell: cell[1].jitter_ms),
     ("up_kbps", "traffic up", "kbit/s", lambda cell: cell[1].up_kbps),
 )
-"""The columns of its Table I: name in the data, title, unit, and what of the run stands there."""
+"""The columns of its Table I: name in the data, title, unit, and the run's figure."""
 
 STATISTICS: tuple[tuple[str, str, Callable[[LevelRow], float | None]], ...] = (
     ("mean", "mean", lambda level: level.mean),
@@ -35,7 +35,7 @@ STATISTICS: tuple[tuple[str, str, Callable[[LevelRow], float | None]], ...] = (
 
 
 def _known(level: LevelRow, rate: float | None) -> float | None:
-    """A rate of seconds that are all missing is no 0: nobody said what went there."""
+    """Return the rate, or `None` if all seconds are missing, since missing data is not zero traffic."""
     return None if level.missing_rate == 1 else rate
 
 
@@ -99,7 +99,7 @@ DIFFERENCES = (
 
 
 def beside_edge(analysis: Analysis) -> StudyBeside:
-    """Its three tables, of the smallest and the largest count of clients."""
+    """Return its three tables, with the run's figures at the smallest and the largest count of clients."""
     study, columns = study_of(STUDY), ends(analysis)
     measured = headings(analysis, columns)
     setup = study["setup"]

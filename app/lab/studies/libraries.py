@@ -1,4 +1,4 @@
-"""The WebSocket libraries study's figures, of which only the best are known, with the run's numbers in the same rows."""
+"""The WebSocket library study's best figures, the only ones known, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLES = ("uWebSockets.js",)
 
 
 def _counted(cell: Cell, count: int) -> float | None:
-    """`None` where nothing was expected: 0 of 0 is no data."""
+    """Return the count, or `None` where nothing was expected, since 0 of 0 is no data."""
     return float(count) if cell[0].expected else None
 
 
@@ -31,7 +31,7 @@ ROWS: tuple[tuple[str | None, str, str, Callable[[Cell], float | None]], ...] = 
     ("cpu_percent", "CPU", "%", lambda cell: cell[1].course.cpu_process_percent.mean),
     (None, "lost", "deliveries", lambda cell: _counted(cell, cell[0].lost)),
 )
-"""Name in the data (`None`: known to have been measured, not known with which result), title, unit, and the run's."""
+"""Name in the data (`None` where the study measured it but its result is not known), title, unit, and the run's figure."""
 
 NOTE = (
     "Its levels are 50, 500, 1,000, 2,000 and 3,000 virtual users; at which one the best figures were found is not known. "
@@ -52,7 +52,7 @@ DIFFERENCES = (
 
 
 def beside_libraries(analysis: Analysis) -> StudyBeside:
-    """One table, of the smallest and the largest count of clients."""
+    """Return its one table, with the run's figures at the smallest and the largest count of clients."""
     study, columns = study_of(STUDY), ends(analysis)
     best = study["best_of_uwebsockets"]
     rows = tuple(

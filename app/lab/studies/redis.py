@@ -1,4 +1,4 @@
-"""The Redis study's stress and cache tables, with the run's numbers in the same rows."""
+"""The Redis study's stress and cache tables, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Figure = Callable[[Cell], float | None]
 
 
 def _spikes(cell: Cell) -> float | None:
-    """`None` without a sample: 0 of 0 is no data."""
+    """Return the number of spikes, or `None` without a sample, since 0 of 0 is no data."""
     return float(cell[1].arrivals.spikes_over_500ms) if cell[1].arrivals.samples else None
 
 
@@ -70,7 +70,7 @@ DIFFERENCES = (
 
 
 def beside_redis(analysis: Analysis) -> StudyBeside:
-    """Its two tables, of the smallest and the largest count of clients."""
+    """Return its two tables, with the run's figures at the smallest and the largest count of clients."""
     study, columns = study_of(STUDY), ends(analysis)
     measured = headings(analysis, columns)
     plan = analysis.run.plan
@@ -100,7 +100,7 @@ def _row(table: dict[str, Any], name: str, title: str, unit: str, measured: list
 
 
 def _deliveries_per_s(cell: Cell, plan: Plan) -> float | None:
-    """What arrived over the time in which it was due."""
+    """Return the deliveries per second of the time in which they were due."""
     row, own = cell[0], arm_plan(plan, cell[0].arm)
     seconds = row.trials * own.notifications / own.rate_hz
     return row.delivered / seconds if seconds else None

@@ -1,4 +1,4 @@
-"""All four studies with the run's own numbers in their rows."""
+"""The list of the four published studies that reports show."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from app.lab.studies.sse import beside_sse
 
 @computed_once
 def studies_beside(analysis: Analysis) -> tuple[StudyBeside, ...]:
-    """The study that the demo repeats first."""
+    """Return each study with the run's figures in its rows; the study that the demo repeats comes first."""
     return tuple(make(analysis) for make in (beside_sse, beside_edge, beside_libraries, beside_redis))

@@ -1,8 +1,8 @@
-"""Published beside measured: what a study's table and the run's own numbers in its rows are. Values only.
+"""Tables of published and measured figures: the values of a study's rows, with the run's figures in the same rows.
 
-A row is one figure of the study, in the study's unit where people can read it so; what the study does not have, or the run
-did not measure, is `None` and never 0. Nothing is compared here: the studies measured other things in other places, and
-each says why (`differences`).
+A row is one figure of the study, in the study's unit where that is readable. A value that the study does not have, or the
+run did not measure, is `None` and never 0. Nothing is compared by a test, since the studies measured other things in
+other places; `differences` lists the reasons.
 """
 
 from __future__ import annotations
@@ -20,58 +20,59 @@ Values = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
-    """One figure."""
+    """One figure, published and measured."""
 
     figure: str
     unit: str
     published: Values
-    """In the order of the table's published columns."""
+    """Values in the order of the table's published columns."""
     measured: Values
+    """Values in the order of the table's measured columns."""
     derived: frozenset[int] = frozenset()
-    """Places of published values that were computed from the study's text and not printed in it."""
+    """Indexes of published values that were computed from the study's text and are not printed in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BesideTable:
-    """One table of a study."""
+    """One table of a study with the run's figures."""
 
     title: str
     published: tuple[str, ...]
-    """What the study compared."""
+    """Headings of the published columns: what the study compared."""
     measured: tuple[str, ...]
-    """What of the run stands beside it."""
+    """Headings of the measured columns: arms of the run."""
     rows: tuple[BesideRow, ...]
     note: str = ""
-    """What the rows include, where that is not plain."""
+    """A note on what the rows include, where that is not obvious."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyBeside:
-    """A study with the run's numbers in its rows."""
+    """A study with the run's figures in the rows of its tables."""
 
     id: str
     title: str
     setup: str
     tables: tuple[BesideTable, ...]
     differences: tuple[str, ...]
-    """Why the two columns may differ, and what to know of the published one: sentences."""
+    """Sentences: reasons why published and measured figures may differ, and faults of the published ones."""
 
 
 Cell = tuple[SummaryRow, FurtherRow]
-"""One arm at one count of clients."""
+"""All figures of one arm at one count of clients."""
 
 
 def cells(analysis: Analysis) -> list[Cell]:
-    """Every arm at every count."""
+    """Return every arm at every count of clients."""
     return list(zip(analysis.summary, further(analysis), strict=True))
 
 
 def ends(analysis: Analysis) -> list[Cell]:
-    """Every arm at the smallest and the largest count of clients: columns that fit beside a study's own."""
+    """Return every arm at the smallest and the largest count of clients, so few that a table has room for the study's own."""
     counts = analysis.client_counts
     return [cell for cell in cells(analysis) if cell[0].clients in (counts[0], counts[-1])] if counts else []
 
 
 def headings(analysis: Analysis, columns: Sequence[Cell]) -> tuple[str, ...]:
-    """What such columns are called."""
+    """Return the headings of measured columns: arm and count of clients."""
     return tuple(f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row, _ in columns)

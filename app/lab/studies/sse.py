@@ -1,4 +1,4 @@
-"""The SSE study's two tables, mean delay and CPU by number of clients, with the run's numbers in the same rows."""
+"""The SSE study's two tables, mean delay and CPU by number of clients, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MS_PER_S = 1000.0
 
 
 def beside_sse(analysis: Analysis) -> StudyBeside:
-    """The study whose experiment the demo repeats."""
+    """Return the tables of the study whose experiment the demo repeats."""
     study, figures = repeated_study(), study_of(REPEATED_STUDY)
     return StudyBeside(
         id=REPEATED_STUDY,
@@ -45,7 +45,7 @@ def beside_sse(analysis: Analysis) -> StudyBeside:
 
 
 Published = dict[tuple[str, str], tuple[float, bool]]
-"""By transport, and by number of clients or "overall": the value, and whether it was derived."""
+"""(transport, number of clients or "overall") -> (value, True if it was derived from the study's text)."""
 
 
 def _scaled(figures: dict[str, dict[str, float | dict[str, float]]], factor: float) -> Published:
@@ -95,6 +95,6 @@ def _row(
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    """The mean where none is missing: a mean of some of the counts would be another figure."""
+    """Return the mean, or `None` if a value is missing, since a mean of some of the counts is another figure."""
     known = [value for value in values if value is not None]
     return mean(known) if len(known) == len(values) else None

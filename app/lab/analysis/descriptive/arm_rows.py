@@ -1,4 +1,4 @@
-"""What is known of each arm beside the comparison: regularity, seconds, places. Descriptive, from the blocks that count."""
+"""Descriptive figures of each arm: regularity, series per second, order of writing, from the blocks that count."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from app.lab.analysis.statistics.quantile import mean, median
 from app.lab.analysis.summary import AnalysedTrial, SummaryRow
 
 SECONDS_DELIVERIES_MAX = 10_000
-"""Of a trial with more, every so-many-th client is looked at second by second."""
+"""Most deliveries of a trial for series per second; of a larger trial, every k-th client is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherRow:
-    """One arm at one count of clients."""
+    """The descriptive figures of one arm at one count of clients."""
 
     arm: Arm
     clients: int
@@ -45,31 +45,31 @@ class FurtherRow:
     delay_from_sent_ms_p50: float | None
     """Median of the trials' figures."""
     display_ms_p50: float | None
-    """Median of the trials' medians; `None` where no page painted: for built-in clients. `display.py` has the formula."""
+    """Median of the trials' medians; `None` without a page that paints, as for built-in clients. Formula: `display.py`."""
     display_ms_p95: float | None
-    """Of all of them together; needs 100 measured broadcasts."""
+    """p95 of all display delays together; needs 100 measured broadcasts."""
     replayed: int
-    """Void trials included: a break voids its trial."""
+    """Replayed deliveries, invalid trials included, since a broken connection voids its trial."""
     both_zero_rate: float | None
-    """Seconds in which nothing went either way over those of which both are known."""
+    """Share of seconds without traffic in either direction, of those with both known."""
     delay_ms: LevelRow
     jitter_ms: LevelRow
     intervals: IntervalRow
     spread_ms_p50: float | None
-    """Medians of the trials' figures; `None` where the server recorded nothing."""
+    """Median of the trials' figures, as are the next two; `None` where the server recorded nothing."""
     effect_us_per_place: float | None
     first_share_max: float | None
     rss_bytes: float | None
-    """Resident memory of the server's process tree at the trials' ends, their mean."""
+    """Mean of the resident memory of the server's process tree at the trials' ends."""
     memory: MemoryPerConnection
-    """Of the arm over all its counts of clients, and so the same in each of its rows."""
+    """Memory per connection over all counts of clients of the arm: the same in each of its rows."""
     course: CourseRow
     instrument: InstrumentErrors
 
 
 @dataclass(frozen=True, slots=True)
 class InstrumentErrors:
-    """How far the instrument itself may be off: the worst of the trials that count."""
+    """Errors of the instrument itself: the worst of the trials that count."""
 
     clock_bound_ms_max: float | None
     source_lag_ms_p99_max: float | None
@@ -78,7 +78,7 @@ class InstrumentErrors:
 
 @computed_once
 def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
-    """A row for each row of the summary, in its order."""
+    """Return a row for each row of the summary, in its order."""
     rows = zip(analysis.summary, places_of(analysis), strict=True)
     return tuple(_row(analysis, row, places) for row, places in rows)
 
@@ -114,7 +114,7 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
 
 
 def from_sent_ms_p50(trial: AnalysedTrial) -> float | None:
-    """Received - sent: the median of the clients' medians; `None` without samples."""
+    """Return the median of the clients' medians of received - sent; `None` without samples."""
     columns = columns_of(trial.record.deliveries)
     samples = np.flatnonzero(columns.is_sample & columns.has_sent)
     return middle_client_ms(columns, samples, (columns.received_us - columns.sent_us) / 1000)
@@ -135,7 +135,7 @@ def _instrument(trials: Sequence[AnalysedTrial]) -> InstrumentErrors:
 
 
 def thinned(record: TrialRecord) -> TrialRecord:
-    """The trial, or of a large one every so-many-th client of it."""
+    """Return the trial, reduced to every k-th client if it is large."""
     if len(record.deliveries) <= SECONDS_DELIVERIES_MAX:
         return record
     columns = columns_of(record.deliveries)

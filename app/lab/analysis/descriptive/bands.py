@@ -1,4 +1,4 @@
-"""What the big screen shows while a run goes on: middle and quartiles of delay per arm and count. No verdict yet."""
+"""Live figures of a run for the big screen: median and quartiles of delay by arm and count of clients, no verdict."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ BlockName = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class BandCell:
-    """One arm at one count, of the blocks so far that are not void."""
+    """One arm at one count of clients, from the valid blocks so far."""
 
     delay_ms_p50: float | None
-    """Of all samples together: it describes."""
+    """Median of all samples together, which is descriptive."""
     delay_ms_p25: float | None
     delay_ms_p75: float | None
     cpu_us_per_delivery: float | None
-    """Median of the trials'."""
+    """Median of the trials' figures."""
     delivered: int
     late: int
     lost: int
     asleep: int
-    """Phones that slept through a trial, void blocks included: only there can they be."""
+    """Phones that slept during a trial, counted in all blocks, since sleep makes a block invalid."""
     blocks: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What is kept of a trial."""
+    """The values of a trial that are kept."""
 
     arm: str
     delays_ms: tuple[float, ...]
     cpu: CpuUse | None
     in_window: int
-    """Deliveries that `cpu` is of. What idling costs in that block may be measured only after the trial."""
+    """Deliveries in the window of `cpu`; the idle window of the block, for the net figure, may come after the trial."""
     delivered: int
     late: int
     lost: int
@@ -50,7 +50,7 @@ class _Trial:
 
 @dataclass(slots=True)
 class Bands:
-    """Grows by one trial at a time."""
+    """The figures of the trials so far, added one trial at a time."""
 
     plan: Plan
     _trials: dict[BlockName, list[_Trial]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Bands:
     _void: set[BlockName] = field(default_factory=set)
 
     def add(self, record: TrialRecord, *, is_void: bool) -> None:
-        """Take in a trial or an idle window, in any order."""
+        """Add a trial or an idle window, in any order."""
         name = (record.spec.clients, record.spec.block)
         if is_void:
             self._void.add(name)
@@ -81,7 +81,7 @@ class Bands:
         )
 
     def cells(self) -> dict[str, dict[str, dict[str, float | int | None]]]:
-        """By arm, then by count of clients as text: what `PUT /api/room/progress` takes as `results`."""
+        """Return the cells by arm, then by count of clients as text: the `results` of `PUT /api/room/progress`."""
         found: dict[str, dict[str, dict[str, float | int | None]]] = {}
         for arm in self.plan.arms:
             for clients in sorted({clients for clients, _ in self._trials}):

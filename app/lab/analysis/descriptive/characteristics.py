@@ -1,7 +1,8 @@
-"""Every figure of an arm with its unit, formula and source, grouped by the characteristics of ISO/IEC 25023.
+"""All figures of an arm with unit, formula and source, grouped by the characteristics of ISO/IEC 25023.
 
-The standard's names and no codes: time behaviour, resource utilization, capacity and reliability. The library study sorted
-reliability under performance efficiency; it is a characteristic of its own. What the run did not measure is `None`.
+The groups have the standard's names, without its codes: time behaviour, resource utilization, capacity and reliability.
+The library study placed reliability under performance efficiency, but it is a characteristic of its own. A figure that the
+run did not measure is `None`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from app.lab.analysis.descriptive.figure_type import Characteristic, Figure
 __all__ = ["COUNTED", "FIGURES", "Characteristic", "Figure", "of"]
 
 COUNTED = ("clients", "deliveries", "arrivals", "notifications", "connections")
-"""Units of what is counted one by one."""
+"""Units of figures that are whole numbers."""
 
 MIB = 1024 * 1024
 
@@ -268,5 +269,5 @@ FIGURES: tuple[Figure, ...] = (
 
 
 def of(characteristic: Characteristic) -> tuple[Figure, ...]:
-    """The figures of one characteristic, in the order in which they are shown."""
+    """Return the figures of one characteristic, in the order in which they are shown."""
     return tuple(each for each in FIGURES if each.characteristic is characteristic)

@@ -1,4 +1,4 @@
-"""Figures of connections, of seconds and of the instrument, each with its unit, formula and source."""
+"""Figures of connections, series per second and the instrument, each with unit, formula and source."""
 
 from __future__ import annotations
 

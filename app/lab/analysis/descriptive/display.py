@@ -2,9 +2,10 @@
 
     display delay = displayed_client_us - received_client_us, in ms
 
-It is the phone's own share and the same for every transport (`measurement.md` section 6: p from a task behind
-requestAnimationFrame; p50 about 10 ms at 60 Hz). The published study mixes it into its delays. Hidden pages paint nothing:
-only arrivals seen on a visible page count, and the others are counted beside. Warm-up is neither.
+It is the phone's own share and the same for every transport (`measurement.md` section 6: the paint is stamped in a task
+after requestAnimationFrame; p50 is about 10 ms at 60 Hz). The published study includes it in its delays. Hidden pages
+paint nothing: only arrivals on a visible page have a display delay, and the others are counted separately. Warm-up is
+left out of both.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ class DisplayRow:
     unpainted: int
     """First arrivals without them."""
     display_ms_p50: float | None
-    """Median over devices of each one's median, so that each counts alike."""
+    """Median over devices of each device's median, so that each has equal weight."""
     display_ms_p95: float | None
-    """Of all painted arrivals; needs 100 broadcasts."""
+    """p95 of all painted arrivals; needs 100 broadcasts."""
 
 
 @dataclass(slots=True)
 class _Transport:
-    """What has come over one transport so far."""
+    """The samples of one transport so far."""
 
     devices: set[str] = field(default_factory=set)
     broadcasts: set[object] = field(default_factory=set)
-    """Ids of those that were painted anywhere."""
+    """Ids of the notifications that any device painted."""
     painted_ms: dict[str, array[float]] = field(default_factory=dict)
-    """By device."""
+    """Display delays by device."""
     unpainted: int = 0
 
     def add(self, sample: Mapping[str, Any]) -> None:
@@ -57,9 +58,9 @@ class _Transport:
 
 
 def display_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[DisplayRow, ...]:
-    """One row per transport; a sample has the columns of `client_sample` and its batch's `device`.
+    """Return one row per transport; a sample has the columns of `client_sample` and its batch's `device`.
 
-    Samples are looked at one by one and not kept: there may be millions.
+    Samples are consumed one by one and not stored, since there may be millions.
     """
     found: dict[str, _Transport] = {}
     for sample in samples:
@@ -69,7 +70,7 @@ def display_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[DisplayRow, ...]
 
 
 def display_ms(sample: Mapping[str, Any]) -> float | None:
-    """One sample's display delay; `None` where it was not painted or not visible."""
+    """Return the display delay of one sample; `None` where it was not painted or not visible."""
     painted, received = sample.get("displayed_client_us"), sample.get("received_client_us")
     if painted is None or received is None or not sample.get("visible", True):
         return None

@@ -1,4 +1,4 @@
-"""What a figure of an arm is, and the characteristics that figures are grouped by: ISO/IEC 25023's names, and no codes."""
+"""The type of an arm's figures, and the characteristics of ISO/IEC 25023 that group them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from app.lab.analysis.summary import SummaryRow
 
 
 class Characteristic(StrEnum):
-    """The first four as in ISO/IEC 25023:2016."""
+    """Groups of figures; the first four are named as in ISO/IEC 25023:2016."""
 
     TIME_BEHAVIOUR = "time behaviour"
     RESOURCE_UTILIZATION = "resource utilization"
     CAPACITY = "capacity"
     RELIABILITY = "reliability"
     INSTRUMENT = "the instrument itself"
-    """No characteristic of what is measured: how far its figures may be off."""
+    """Errors of the measuring instrument, which are no characteristic of the system measured."""
 
 
 Value = Callable[[SummaryRow, FurtherRow], float | None]
@@ -29,7 +29,7 @@ class Figure:
     """One figure of an arm at one count of clients."""
 
     name: str
-    """As in JSON; ends in its unit."""
+    """The figure's name in JSON, which ends in its unit."""
     characteristic: Characteristic
     title: str
     unit: str
@@ -37,4 +37,4 @@ class Figure:
     source: str
     value: Value
     cell: Callable[[SummaryRow, FurtherRow], str] | None = None
-    """How a table says it where a number alone would not do."""
+    """The text for a table, where a number alone does not suffice."""

@@ -1,4 +1,4 @@
-"""What phones posted outside an experiment: no blocks, no arms in random order, and therefore no verdict."""
+"""Figures of what phones posted outside an experiment: without blocks and randomised arms there is no verdict."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class LiveRow:
     devices: int
     arrivals: int
     used: int
-    """Those whose delay may be used: state ok, first arrival, not replayed."""
+    """Arrivals whose delay may be used: state ok, first arrival, not replayed."""
     delay_ms_p50: float | None
-    """From when it was due; every phone's arrivals together, so that who posted more counts more."""
+    """Median delay from due time; all phones' arrivals are pooled, so that phones with more arrivals weigh more."""
     delay_ms_p95: float | None
     clock_bound_ms: float | None
     """The largest bound of any arrival used."""
@@ -35,7 +35,7 @@ class LiveRow:
 
 @dataclass(slots=True)
 class _Transport:
-    """What has come over one transport so far."""
+    """The samples of one transport so far."""
 
     devices: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -54,13 +54,13 @@ class _Transport:
             self.broadcasts.add(sample["id"])
             self.bound_us_max = max(sample["clock_bound_us"], self.bound_us_max or 0.0)
         elif sample["outcome"] == Outcome.ON_TIME:
-            self.left_out[_why(sample)] += 1
+            self.left_out[_reason(sample)] += 1
 
 
 def live_rows(samples: Iterable[Mapping[str, Any]]) -> tuple[LiveRow, ...]:
-    """One row per transport; a sample has the fields of `POST /api/deliveries` and its batch's `device`.
+    """Return one row per transport; a sample has the fields of `POST /api/deliveries` and its batch's `device`.
 
-    Samples are looked at one by one and not kept: there may be millions.
+    Samples are consumed one by one and not stored, since there may be millions.
     """
     found: dict[str, _Transport] = {}
     for sample in samples:
@@ -85,8 +85,8 @@ def _row(transport: str, found: _Transport) -> LiveRow:
     )
 
 
-def _why(sample: Mapping[str, Any]) -> str:
-    """The state that keeps a sample from being used; without an offset there is no delay, whatever it says."""
+def _reason(sample: Mapping[str, Any]) -> str:
+    """Return the state for which a sample is not used; one in state `ok` lacks the clock offset for a delay."""
     return str(SampleState.NO_CLOCK if sample["state"] == SampleState.OK else sample["state"])
 
 

@@ -1,16 +1,16 @@
-"""Memory per connection: by how much the server's resident memory grows with each further client.
+"""Memory per connection: the growth of the server's resident memory with each additional client.
 
     slope       least squares of resident memory over clients within one repetition, since a server also grows with its age
-    estimate    the centre of the repetitions' slopes, and its 95 % interval: Hodges and Lehmann's with the exact
-                signed-rank interval from 6 repetitions on; the mean with Student's t for 2 to 5, which have no exact one
+    estimate    the centre of the repetitions' slopes and its 95 % interval: pseudo-median and exact signed-rank interval
+                from 6 repetitions on; mean and Student's t interval for 2 to 5, which have no exact one
 
-Resident memory comes in pages, and in arenas of up to megabytes: five clients more drown in that, five thousand do not.
-Where the line is depends on the server and on how often was measured, so the repetitions themselves say it: a connection
-takes memory, hence a figure is given when its interval lies above 0. Otherwise the interval alone is given, whose upper end
-says how much it may be at most.
+Resident memory comes in pages, and in arenas of up to megabytes: five more clients are lost in that noise, five thousand
+are not. The limit depends on the server and the number of measurements, so the repetitions decide: a connection takes
+memory, hence there is a figure if its interval lies above 0. Otherwise there is only the interval, whose upper end is an
+upper bound.
 
-A server keeps most of what it has once used. Where one server went through all counts of clients, the smaller ones were
-measured with memory that larger ones had left, and the figure is too small rather than too large.
+A server keeps most of the memory that it has used once. Where one server served all counts of clients, smaller counts were
+measured with memory left by larger ones, and the figure is too small rather than too large.
 """
 
 from __future__ import annotations
@@ -37,32 +37,33 @@ Points = Sequence[tuple[int, int]]
 
 
 class WithoutFigure(StrEnum):
-    """Why there is no figure."""
+    """The reason why there is no figure."""
 
     NOT_RECORDED = "not_recorded"
     ONE_COUNT = "one_count"
     """No repetition has two counts of clients."""
     ONE_REPETITION = "one_repetition"
-    """A slope, and nothing to say how sure it is."""
+    """There is one slope, without a measure of its uncertainty."""
     WITHIN_NOISE = "within_noise"
     """The interval reaches down to 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPerConnection:
-    """Of one arm, over all its counts of clients."""
+    """The memory per connection of one arm, over all its counts of clients."""
 
     kib: float | None
     low_kib: float | None
-    """The interval, which is there without a figure when that is within noise."""
+    """Lower end of the interval, which is present even if the figure is within noise."""
     high_kib: float | None
     repetitions: int
-    """With at least two counts of clients."""
+    """The number of repetitions with at least two counts of clients."""
     unknown: WithoutFigure | None = None
+    """The reason if there is no figure."""
 
     @property
     def words(self) -> str:
-        """The figure with its interval; what it may be at most, if that is all that is known; or why nothing is."""
+        """Return the figure with its interval, else its upper bound, else the reason why there is neither."""
         if self.unknown is None:
             return f"{number(self.kib)} {interval(self.low_kib, self.high_kib)}"
         if self.high_kib is not None and self.high_kib > 0:
@@ -79,7 +80,7 @@ REASONS = {
 
 
 def memory_per_connection(trials: Sequence[AnalysedTrial]) -> MemoryPerConnection:
-    """Of the trials of one arm."""
+    """Compute the memory per connection from the trials of one arm."""
     by_repetition: dict[int, list[tuple[int, int]]] = {}
     for each in trials:
         if each.cpu.rss_bytes is not None:
@@ -89,7 +90,7 @@ def memory_per_connection(trials: Sequence[AnalysedTrial]) -> MemoryPerConnectio
 
 
 def memory_of(by_repetition: Mapping[int, Points]) -> MemoryPerConnection:
-    """The same from bare points."""
+    """Compute the memory per connection from the points of each repetition."""
     slopes_kib = [found / KIB for points in by_repetition.values() if (found := _slope(points)) is not None]
     if len(slopes_kib) < 2:
         unknown = (
@@ -101,23 +102,23 @@ def memory_of(by_repetition: Mapping[int, Points]) -> MemoryPerConnection:
         )
         return MemoryPerConnection(None, None, None, len(slopes_kib), unknown)
     centre, bounds = _estimate(slopes_kib)
-    is_told = bounds.low is not None and bounds.low > 0
+    is_above_noise = bounds.low is not None and bounds.low > 0
     return MemoryPerConnection(
-        kib=centre if is_told else None,
+        kib=centre if is_above_noise else None,
         low_kib=bounds.low,
         high_kib=bounds.high,
         repetitions=len(slopes_kib),
-        unknown=None if is_told else WithoutFigure.WITHIN_NOISE,
+        unknown=None if is_above_noise else WithoutFigure.WITHIN_NOISE,
     )
 
 
 def _slope(points: Points) -> float | None:
-    """Bytes per client, by least squares; `None` for one count of clients."""
+    """Return the slope in bytes per client, by least squares; `None` for one count of clients."""
     counts = [count for count, _ in points]
     count_mean, bytes_mean = mean(counts) or 0.0, mean([size for _, size in points]) or 0.0
     spread = sum((count - count_mean) ** 2 for count in counts)
-    across = sum((count - count_mean) * (size - bytes_mean) for count, size in points)
-    return across / spread if spread else None
+    covariation = sum((count - count_mean) * (size - bytes_mean) for count, size in points)
+    return covariation / spread if spread else None
 
 
 def _estimate(slopes: Sequence[float]) -> tuple[float | None, Interval]:

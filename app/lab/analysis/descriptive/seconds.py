@@ -1,4 +1,4 @@
-"""A trial's course as one line for each arm: every second's mean over the trials that count, and over their clients."""
+"""Series per second of each arm: the mean of each second over the trials that count and their clients."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from app.lab.analysis.statistics.quantile import mean
 
 @dataclass(frozen=True, slots=True)
 class SecondsRow:
-    """One arm at one count of clients; place in a series is the second, from 0."""
+    """The series of one arm at one count of clients; the index in a series is the second, from 0."""
 
     arm: Arm
     clients: int
     cpu_process_percent: Series
-    """Of all cores, from the beginning of the CPU window: 20 ms before the first notification is due, warm-up included, and
-    100 ms with phones."""
+    """CPU in percent of all cores, from the beginning of the CPU window on. It begins 20 ms before the first notification
+    is due (100 ms with phones), warm-up included."""
     cpu_kernel_percent: Series
+    """The whole machine's time in the kernel, likewise."""
     down_kbps: Series
-    """Of a client, from the first measured notification's due time; likewise below."""
+    """Payload received by a client, from the due time of the first measured notification on."""
     delay_ms: Series
+    """Mean delay of the second's arrivals, from the same time on."""
 
 
 @computed_once
 def seconds(analysis: Analysis) -> tuple[SecondsRow, ...]:
-    """A row for each row of the summary, in its order."""
+    """Return a row for each row of the summary, in its order."""
     return tuple(_row(analysis, row.arm, row.clients) for row in analysis.summary)
 
 
@@ -49,10 +51,10 @@ def _row(analysis: Analysis, arm: Arm, clients: int) -> SecondsRow:
 
 
 def _means(series: Iterable[Sequence[float | None]]) -> Series:
-    """Second by second, of those that have a value in it."""
+    """Return the mean of each second over the series that have a value in it."""
     own = list(series)
     length = max(map(len, own), default=0)
     return tuple(
-        mean([value for each in own if place < len(each) and (value := each[place]) is not None])
-        for place in range(length)
+        mean([value for each in own if second < len(each) and (value := each[second]) is not None])
+        for second in range(length)
     )

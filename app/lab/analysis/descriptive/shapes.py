@@ -1,11 +1,11 @@
-"""The shape of an arm's delays beyond its mean: how far out its tail goes, and how its clients lie beside each other.
+"""Shape of an arm's delay distribution: its tail, its clients, and the order of writing.
 
-    nines     delay at 50, 90, 99, 99.9 ... percent of the samples, and between: each nine is a tenth of what was beyond
-    boxes     quartiles and ends of each client's samples
-    places    who is written to first, trial by trial (`positions.py`)
+    nines     delay at 50, 90, 99, 99.9 ... percent of the samples and in between; each nine leaves a tenth of the rest
+    boxes     quartiles and extremes of each client's samples
+    places    the order of writing, trial by trial (`metrics/positions.py`)
 
-Pooled over the trials that count: it describes and proves nothing. A share ends where too few broadcasts lie beyond it
-(`metrics.is_supported`), so that no tail is drawn from one bad moment that all clients shared.
+The samples of the trials that count are pooled, so the figures are descriptive. A tail ends where too few broadcasts lie
+beyond it (`trial_metrics.is_supported`), so that one bad moment shared by all clients does not make a tail.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from app.lab.analysis.statistics.quantile import quantile_of_ascending
 from app.lab.analysis.summary import SummaryRow
 
 STEPS_PER_NINE = 10
-"""Points from one nine to the next: a drawing of some hundred pixels shows no more."""
+"""Points from one nine to the next; a drawing of a few hundred pixels shows no more."""
 
 NINES_MAX = 5
 
 HALF = math.log10(2)
-"""The median's place among the nines."""
+"""The median on the scale of nines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nine:
-    """The delay that a share of the samples does not exceed."""
+    """A point of the tail: the delay that a share of the samples does not exceed."""
 
     nines: float
-    """-log10(1 - share): 0 is 0 %, 1 is 90 %, 2 is 99 %."""
+    """The share as -log10(1 - share): 0 is 0 %, 1 is 90 %, 2 is 99 %."""
     delay_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class ClientBox:
-    """One client's samples."""
+    """Quartiles and extremes of one client's samples."""
 
     client: int
     """Counted from 0."""
@@ -58,25 +58,25 @@ class ClientBox:
 
 
 def share_of(nines: float) -> float:
-    """Which share so many nines are; one nine is 0.9."""
+    """Return the share of a number of nines; one nine is 0.9."""
     return float(1.0 - 10.0**-nines)
 
 
 @computed_once
 def tails(analysis: Analysis) -> tuple[tuple[Nine, ...], ...]:
-    """The tail of each row of the summary, in its order, as far as the run supports it; empty without samples."""
+    """Return the tail of each row of the summary, as far as its broadcasts support it; empty without samples."""
     return tuple(_tail(_trials(analysis, row), row.broadcasts) for row in analysis.summary)
 
 
 @computed_once
 def boxes(analysis: Analysis) -> tuple[tuple[ClientBox, ...], ...]:
-    """The boxes of each row of the summary, in its order: one for each client with samples, by client."""
+    """Return the boxes of each row of the summary: one for each client with samples, by client."""
     return tuple(_boxes(_trials(analysis, row)) for row in analysis.summary)
 
 
 @computed_once
 def places(analysis: Analysis) -> tuple[tuple[PositionFigures, ...], ...]:
-    """The order of writing in each trial of each row of the summary that was recorded."""
+    """Return the order of writing in each recorded trial of each row of the summary."""
     return tuple(
         tuple(
             found
@@ -114,5 +114,5 @@ def _boxes(trials: Sequence[Columns]) -> tuple[ClientBox, ...]:
 
 
 def _trials(analysis: Analysis, row: SummaryRow) -> list[Columns]:
-    """The trials behind a row of the summary."""
+    """Return the deliveries of the trials from which a row of the summary was computed."""
     return [columns_of(each.record.deliveries) for each in analysis.counting(row.arm, row.clients)]

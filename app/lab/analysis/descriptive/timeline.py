@@ -1,12 +1,13 @@
-"""What a trial's course amounts to: CPU second by second, how connections came to stand, and came back.
+"""Figures of a trial's timeline: CPU per second, connection set-up, breaks and recovery.
 
     process share   100 * seconds of the server's process tree / (wall * cores)    the edge-device study's eq. 4
     kernel share    100 * system, irq and softirq seconds of the machine / (wall * cores)    its eq. 5
-    set-up          from the call to connect until the server let the client in; its parts are TCP and the first byte
-    recovery        from the last arrival before a break to the first behind it (measurement.md, section 6)
+    set-up          from the call to connect until the server admits the client; its parts are TCP and the first byte
+    recovery        from the last arrival before a break to the first after it (measurement.md, section 6)
 
-The kernel's share is the whole machine's and the process's is not, as in the study, which compared the two; both are of
-all cores. It counts in ticks of 10 ms. Set-up and recovery are differences on one client's clock and need no correction.
+As in the study, which compared the two, the kernel share is that of the whole machine and the process share is not. Both are
+shares of all cores. Kernel time is counted in ticks of 10 ms. Set-up and recovery are differences on one client's clock
+and need no correction.
 """
 
 from __future__ import annotations
@@ -27,29 +28,29 @@ from app.lab.analysis.summary import AnalysedTrial
 
 @dataclass(frozen=True, slots=True)
 class CourseRow:
-    """One arm at one count of clients."""
+    """The timeline figures of one arm at one count of clients."""
 
     cpu_process_percent: LevelRow
-    """Of all cores, per second."""
+    """Process share per second, in percent of all cores."""
     cpu_kernel_percent: LevelRow
     connections: int
-    """First ones that came to stand; those of void trials too."""
+    """First connections that were established, invalid trials included."""
     connect_ms_p50: float | None
-    """TCP alone."""
+    """Time to connect, TCP alone."""
     first_byte_ms_p50: float | None
     setup_ms_p50: float | None
     setup_ms_p95: float | None
     breaks: int
-    """Connections that were lost, in void trials too, which is what a break makes of a trial."""
+    """Lost connections, invalid trials included, since a break voids its trial."""
     break_share: float | None
-    """Connections lost over clients times trials."""
+    """Lost connections over clients times trials."""
     recovery_ms_p50: float | None
     recovery_ms_max: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class TrialCourse:
-    """The same of one trial; `None` for what was not recorded or did not happen."""
+    """The timeline figures of one trial; `None` for what was not recorded or did not happen."""
 
     connect_ms_p50: float | None
     first_byte_ms_p50: float | None
@@ -59,11 +60,11 @@ class TrialCourse:
     cpu_process_percent_mean: float | None
     cpu_kernel_percent_mean: float | None
     upload_bytes: int | None
-    """Payload of all clients together."""
+    """Payload sent by all clients together."""
 
 
 def trial_course(trial: AnalysedTrial) -> TrialCourse | None:
-    """How one trial went; `None` for one of before it was recorded."""
+    """Compute the figures of one trial; `None` for a trial from before timelines were recorded."""
     course = trial.record.course
     if course is None:
         return None
@@ -82,7 +83,7 @@ def trial_course(trial: AnalysedTrial) -> TrialCourse | None:
 
 
 def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTrial]) -> CourseRow:
-    """The row of the trials that count; of connections, which break in trials that do not, of all."""
+    """Compute the row: CPU from the trials that count, connections from all trials, since breaks void a trial."""
     openings = [each for trial in all_trials if trial.record.course for each in trial.record.course.openings]
     first = [each for each in openings if each.place == 0 and each.ready_us is not None]
     breaks = sum(trial.record.disconnects for trial in all_trials)
@@ -96,7 +97,7 @@ def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTri
         connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
         first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
         setup_ms_p50=median(setups_ms),
-        # Each connection is as independent of the others as a broadcast is.
+        # Connections are as independent of each other as broadcasts are.
         setup_ms_p95=supported_quantile(setups_ms, 0.95, broadcasts=len(setups_ms)),
         breaks=breaks,
         break_share=breaks / seats if seats else None,
@@ -106,15 +107,17 @@ def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTri
 
 
 def recoveries_of(record: TrialRecord) -> list[float]:
-    """Of each break between two arrivals, in ms: first arrival behind it minus the last before, on the client's clock."""
+    """Return the recovery of each break between two arrivals, in ms.
+
+    It is the first arrival after the break minus the last before, by the client's clock.
+    """
     openings = record.course.openings if record.course else ()
     breaks = [(each.client, each.lost_us) for each in openings if each.lost_us is not None]
     if not breaks:
         return []
     columns = columns_of(record.deliveries)
-    order = np.lexsort(
-        (columns.received_client_us, columns.client)
-    )  # what never came, NaN, is each client's last
+    # Deliveries that never arrived are NaN and sort to the end of each client's.
+    order = np.lexsort((columns.received_client_us, columns.client))
     client, stamps_us = columns.client[order], columns.received_client_us[order]
     found = []
     for own, lost_us in breaks:
@@ -127,7 +130,7 @@ def recoveries_of(record: TrialRecord) -> list[float]:
 
 
 def process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
-    """The server's share of all cores, per second; empty where it was not recorded."""
+    """Return the process share per second, in percent of all cores; empty where it was not recorded."""
     course, cores = trial.record.course, trial.cpu.cores
     return tuple(
         None if each.process_s is None or not cores else 100 * each.process_s / (each.wall_s * cores)
@@ -136,7 +139,7 @@ def process_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
 
 
 def kernel_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
-    """The share of all cores that the whole machine spent in the kernel, per second; likewise."""
+    """Return the kernel share of the whole machine per second, in percent of all cores; empty where not recorded."""
     course, cores = trial.record.course, trial.cpu.cores
     return tuple(
         100 * each.kernel_s / (each.wall_s * cores) if cores else None

@@ -1,8 +1,8 @@
-"""How well a trial knows its own quantiles: intervals inside trials, of the client in the middle.
+"""Confidence intervals of quantiles within each trial, for its middle client.
 
-A trial's median is the median of its clients' medians, so the client whose median is the middle one (the lower of two)
-stands for it. The interval is of thinned samples (`quantile_interval.py`) and holds for that client in that trial; how
-trials differ is what blocks are for.
+A trial's median is the median of its clients' medians, so the client with the middle median (the lower of two) represents
+it. The interval is computed from thinned samples (`statistics/quantile_interval.py`) and holds for that client in that
+trial. The variation between trials is not in it: that is what blocks show.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from app.lab.analysis.statistics.quantile_interval import TrialQuantile, trial_q
 SHARES = (0.5, 0.95)
 
 SAMPLES_MIN = 10
-"""Fewer have no interval of anything."""
+"""Fewest samples of the client; fewer give no interval of any quantile."""
 
 
 @dataclass(frozen=True, slots=True)
 class WithinTrial:
-    """One quantile of one trial's middle client."""
+    """The interval of one quantile of one trial's middle client."""
 
     trial: int
     client: int
@@ -32,7 +32,7 @@ class WithinTrial:
 
 
 def within_trials(analysis: Analysis) -> tuple[WithinTrial, ...]:
-    """Every trial that counts and has enough samples, in the order in which they ran."""
+    """Return the intervals of every trial that counts and has enough samples, in the order in which they ran."""
     return tuple(found for each in analysis.trials if each.in_comparison for found in _of_trial(each.record))
 
 

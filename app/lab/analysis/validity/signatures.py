@@ -34,8 +34,8 @@ MODE_SHARE_MIN = 0.30
 MODE_LEAD_MIN = 3.0
 MODE_CHANCE_MAX = 0.001
 """Conditions for a mode: it holds 30 % of the delays, and more than three times as many as the bands on both sides, which
-together are as wide. By chance (binomial), a smooth density, which fills both about equally, gives as many in at most one
-of 1,000 trials."""
+together are as wide. A smooth density fills both about equally; the binomial probability that it gives as many is 0.001 at
+most."""
 
 COUNTED_OUT_MAX = 500
 """Most values for which the binomial probability is computed; with more, a lead of three is never by chance."""
