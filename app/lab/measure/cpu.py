@@ -75,9 +75,8 @@ class CpuSampler:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        psutil.cpu_percent(
-            interval=None
-        )  # The first call has no predecessor to compare with and returns 0.0.
+        # The first call has no predecessor to compare with and returns 0.0.
+        psutil.cpu_percent(interval=None)
 
     def snapshot(self) -> CpuSnapshot:
         """Return the tree as it is now, without processes that have ended; the edge is empty if all have."""

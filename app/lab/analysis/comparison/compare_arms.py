@@ -124,17 +124,21 @@ class _Pair:
 
     @property
     def differences(self) -> tuple[tuple[int, float], ...]:
+        """Return (block, b - a) of each block that counts."""
         return tuple((each.number, b - a) for each, (a, b) in self._measured())
 
     @property
     def a_median(self) -> float | None:
+        """Return the median of a over the blocks that count, on which the margin depends."""
         return median([a for _, (a, _) in self._measured()])
 
     @property
     def clock_bound_ms(self) -> float | None:
+        """Return the clock's bound over the blocks that count, on which the margin depends."""
         return clock_bound_of(each.clock_bound_ms for each, _ in self._measured())
 
     def ratio(self) -> float | None:
+        """Return b over a by the pseudo-median of the log differences; `None` unless all values are above 0."""
         values = [pair for _, pair in self._measured()]
         if not all(a > 0 and b > 0 for a, b in values):
             return None
@@ -143,6 +147,7 @@ class _Pair:
 
     @property
     def blocks_valid(self) -> int:
+        """Return the number of valid blocks, with or without values."""
         return sum(each.valid for each in self.blocks)
 
     def is_invalid(self, plan: Plan) -> bool:

@@ -163,15 +163,16 @@ def contributions(trials: Sequence[Trial], a: Arm, b: Arm, clients: int) -> tupl
     changed = [name for name in names if dict(start)[name] != dict(end)[name]]
     if not changed or len(changed) > SHARE_FACTORS_MAX:
         return ()
-    ways = [_way(start, end, order) for order in permutations(changed)]
+    paths = [_path(start, end, order) for order in permutations(changed)]
     measured = set().union(*(cells.keys() for cells in blocks.values())) if blocks else set()
-    ways = [way for way in ways if all(cell in measured for _, cell in way)]
-    needed = {cell for way in ways for _, cell in way} | {start}
+    paths = [path for path in paths if all(cell in measured for _, cell in path)]
+    needed = {cell for path in paths for _, cell in path} | {start}
     complete = [cells for cells in blocks.values() if all(cell in cells for cell in needed)]
-    if not ways or not complete:
+    if not paths or not complete:
         return ()
     values = {
-        name: [mean(list(_added(name, ways, start, cells))) or 0.0 for cells in complete] for name in changed
+        name: [mean(list(_changes_by(name, paths, start, cells))) or 0.0 for cells in complete]
+        for name in changed
     }
     return tuple(
         Contribution(
@@ -185,21 +186,21 @@ def contributions(trials: Sequence[Trial], a: Arm, b: Arm, clients: int) -> tupl
     )
 
 
-def _way(start: Cell, end: Cell, order: Sequence[str]) -> list[tuple[str, Cell]]:
-    """Return the cells from start to end, each with the factor whose change leads to it."""
-    way, at, goal = [], start, dict(end)
+def _path(start: Cell, end: Cell, order: Sequence[str]) -> list[tuple[str, Cell]]:
+    """Return the cells from start to end in this order of changes, each with the factor whose change leads to it."""
+    path, cell, goal = [], start, dict(end)
     for name in order:
-        at = _with(at, name, goal[name])
-        way.append((name, at))
-    return way
+        cell = _with_level(cell, name, goal[name])
+        path.append((name, cell))
+    return path
 
 
-def _added(
-    name: str, ways: Iterable[Sequence[tuple[str, Cell]]], start: Cell, values: Mapping[Cell, float]
+def _changes_by(
+    name: str, paths: Iterable[Sequence[tuple[str, Cell]]], start: Cell, values: Mapping[Cell, float]
 ) -> Iterator[float]:
-    for way in ways:
+    for path in paths:
         before = start
-        for changed, cell in way:
+        for changed, cell in path:
             if changed == name:
                 yield values[cell] - values[before]
             before = cell
@@ -214,7 +215,7 @@ def _main(
             pairs = [
                 (cell, other)
                 for cell in cells
-                if dict(cell)[name] == before and (other := _with(cell, name, level)) in cells
+                if dict(cell)[name] == before and (other := _with_level(cell, name, level)) in cells
             ]
             if pairs:
                 contrasts = [((+1, high), (-1, low)) for low, high in pairs]
@@ -231,7 +232,11 @@ def _interactions(
             squares = []
             for cell in cells:
                 own = dict(cell)
-                corners = (_with(cell, f, f1), _with(cell, g, g1), _with(_with(cell, f, f1), g, g1))
+                corners = (
+                    _with_level(cell, f, f1),
+                    _with_level(cell, g, g1),
+                    _with_level(_with_level(cell, f, f1), g, g1),
+                )
                 if (own[f], own[g]) == (f0, g0) and all(corner in cells for corner in corners):
                     squares.append(((+1, corners[2]), (-1, corners[1]), (-1, corners[0]), (+1, cell)))
             if squares:
@@ -248,5 +253,5 @@ def _contrast(contrasts: Sequence[Sequence[tuple[int, Cell]]], blocks: Blocks) -
     ]
 
 
-def _with(cell: Cell, name: str, level: Level) -> Cell:
+def _with_level(cell: Cell, name: str, level: Level) -> Cell:
     return tuple((each, level if each == name else own) for each, own in cell)

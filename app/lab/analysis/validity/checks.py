@@ -22,7 +22,7 @@ from __future__ import annotations
 from app.core.plan.scenario import Plan
 from app.core.trial import Severity, TrialRecord, TrialWarning
 from app.lab.analysis.metrics.trial_figures import TrialFigures, figures_of
-from app.lab.analysis.validity.lifecycle import conduct_warnings, phone_warnings
+from app.lab.analysis.validity.lifecycle import completion_warnings, phone_warnings
 from app.lab.analysis.validity.machine import machine_warnings
 from app.lab.analysis.validity.samples import instrument_warnings, result_warnings, sample_warnings
 from app.lab.analysis.validity.signatures import CODES as SIGNATURES
@@ -47,7 +47,7 @@ def check_trial(
 
     The runner's stored warnings with other codes are included. `figures`: those of the trial, if already computed.
     """
-    found = [*conduct_warnings(record, plan), *phone_warnings(record), *machine_warnings(record)]
+    found = [*completion_warnings(record, plan), *phone_warnings(record), *machine_warnings(record)]
     if not record.spec.idle:
         figures = figures or figures_of(record, plan)
         metrics = figures.metrics

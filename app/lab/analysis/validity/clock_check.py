@@ -17,7 +17,7 @@ from typing import Any
 from app.core.clocksync.sync import ClockSync
 from app.store.store import StampedProbe
 
-LIFE_JUMP_US = 1_000_000.0
+CLOCK_JUMP_US = 1_000_000.0
 """Jump of the offset from which on it is another clock: that of a reloaded page, or of a phone that had slept."""
 
 
@@ -31,22 +31,22 @@ class ClockCheck:
     """The number of offsets without a probe that is near enough."""
     posted_bounds_us: Sequence[float]
     """The posted bound of each offset that was computed again; an array of doubles, since there may be millions."""
-    again_bounds_us: Sequence[float]
+    recomputed_bounds_us: Sequence[float]
     """The new bounds, in the same order."""
 
     @property
     def count(self) -> int:
         """Return the number of offsets that were computed again."""
-        return len(self.again_bounds_us)
+        return len(self.recomputed_bounds_us)
 
     @property
     def bound_us_p50(self) -> tuple[float, float]:
         """Return the median bound as posted and as computed again; `count` must not be 0."""
-        return median(self.posted_bounds_us), median(self.again_bounds_us)
+        return median(self.posted_bounds_us), median(self.recomputed_bounds_us)
 
 
 @dataclass(frozen=True, slots=True)
-class _Life:
+class _ClockPeriod:
     """One clock of a device, and the period of server time in which it was probed."""
 
     sync: ClockSync
@@ -60,28 +60,28 @@ class _Life:
 
 def check_clocks(samples: Iterable[Mapping[str, Any]], probes: Iterable[StampedProbe]) -> ClockCheck:
     """Compute the offset of every posted arrival again; offsets of devices without probes are `unknown`."""
-    lives = {device: [_life(each) for each in found] for device, found in _by_device(probes)}
+    periods = {device: [_clock_period(each) for each in found] for device, found in _by_device(probes)}
     contradicted: list[str] = []
-    posted_us, again_us = array("d"), array("d")
+    posted_us, recomputed_us = array("d"), array("d")
     unknown = 0
     for sample in samples:
         offset_us, bound_us = sample["clock_offset_us"], sample["clock_bound_us"]
         if offset_us is None or bound_us is None:
             continue
-        near = min(lives.get(sample["device"], ()), key=_distance(sample["due_us"]), default=None)
-        again = near.sync.read(sample["received_client_us"]) if near else None
-        if again is None or again.offset_us is None or again.bound_us is None:
+        nearest = min(periods.get(sample["device"], ()), key=_distance(sample["due_us"]), default=None)
+        recomputed = nearest.sync.read(sample["received_client_us"]) if nearest else None
+        if recomputed is None or recomputed.offset_us is None or recomputed.bound_us is None:
             unknown += 1
             continue
         posted_us.append(bound_us)
-        again_us.append(again.bound_us)
-        if abs(again.offset_us - offset_us) > again.bound_us + bound_us:
+        recomputed_us.append(recomputed.bound_us)
+        if abs(recomputed.offset_us - offset_us) > recomputed.bound_us + bound_us:
             contradicted.append(f"{sample['id']} of {sample['device']}")
-    return ClockCheck(tuple(contradicted), unknown, posted_us, again_us)
+    return ClockCheck(tuple(contradicted), unknown, posted_us, recomputed_us)
 
 
 def _distance(server_us: float) -> Any:
-    return lambda life: life.distance_us(server_us)
+    return lambda period: period.distance_us(server_us)
 
 
 def _by_device(probes: Iterable[StampedProbe]) -> Iterator[tuple[str, list[list[StampedProbe]]]]:
@@ -95,11 +95,11 @@ def _by_device(probes: Iterable[StampedProbe]) -> Iterator[tuple[str, list[list[
 
 
 def _jumps(one: StampedProbe, other: StampedProbe) -> bool:
-    return abs((other.probe.t2_us - other.probe.t1_us) - (one.probe.t2_us - one.probe.t1_us)) > LIFE_JUMP_US
+    return abs((other.probe.t2_us - other.probe.t1_us) - (one.probe.t2_us - one.probe.t1_us)) > CLOCK_JUMP_US
 
 
-def _life(probes: Sequence[StampedProbe]) -> _Life:
+def _clock_period(probes: Sequence[StampedProbe]) -> _ClockPeriod:
     sync = ClockSync()
     for each in probes:
         sync.add(each.probe, timebase=each.timebase)
-    return _Life(sync, probes[0].probe.t2_us, probes[-1].probe.t3_us)
+    return _ClockPeriod(sync, probes[0].probe.t2_us, probes[-1].probe.t3_us)

@@ -14,7 +14,7 @@ from app.lab.analysis.validity.trial_warnings import note, void
 from app.lab.analysis.words import count_of, listing, number, pseudonym
 
 
-def conduct_warnings(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
+def completion_warnings(record: TrialRecord, plan: Plan) -> Iterator[TrialWarning]:
     """Check that the trial ran to its end, without broken connections or other requests."""
     planned = 0 if record.spec.idle else plan.notifications + plan.warmup_notifications
     if not record.completed or record.published < planned:

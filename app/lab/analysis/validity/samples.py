@@ -60,8 +60,8 @@ def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[Tria
         widest = f", the widest bound used is {number(bound_ms)} ms" if bound_ms is not None else ""
         # A phone with a slow radio is left out of all arms alike, and the other phones represent the trial.
         # Built-in clients share one clock, so that an error of one arrival concerns all of them.
-        is_bearable = record.participants and no_clock <= LEFT_OUT_SHARE_VOID * metrics.delivered
-        make = note if is_bearable else void
+        is_tolerable = record.participants and no_clock <= LEFT_OUT_SHARE_VOID * metrics.delivered
+        make = note if is_tolerable else void
         yield make(
             "clock_wide",
             f"Clocks were not known within {number(CLOCK_BOUND_MS_MAX)} ms: {count_of(no_clock, 'arrival')} "

@@ -104,12 +104,12 @@ def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
 def mode_share(values: Sequence[float], mode: Mode) -> float | None:
     """Return the share of the values at a mode; `None` where the conditions for a mode are not met."""
     at = sum(abs(value - mode.at_ms) <= mode.reach_ms for value in values)
-    beside = sum(mode.reach_ms < abs(value - mode.at_ms) <= 2 * mode.reach_ms for value in values)
-    if at < MODE_SHARE_MIN * len(values) or at <= MODE_LEAD_MIN * beside:
+    around = sum(mode.reach_ms < abs(value - mode.at_ms) <= 2 * mode.reach_ms for value in values)
+    if at < MODE_SHARE_MIN * len(values) or at <= MODE_LEAD_MIN * around:
         return None
-    if at + beside > COUNTED_OUT_MAX:
+    if at + around > COUNTED_OUT_MAX:
         return at / len(values)
-    by_chance = sum(math.comb(at + beside, k) for k in range(beside + 1)) / 2 ** (at + beside)
+    by_chance = sum(math.comb(at + around, k) for k in range(around + 1)) / 2 ** (at + around)
     return at / len(values) if by_chance <= MODE_CHANCE_MAX else None
 
 
