@@ -13,7 +13,7 @@ from app.lab.analysis.alternative_methods import POOLED_MAX, beside, once_senten
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparison.compare_arms import Verdict
 from app.lab.analysis.descriptive.arm_rows import further
-from app.lab.analysis.descriptive.characteristics import FIGURES, Characteristic, of
+from app.lab.analysis.descriptive.figures.catalogue import FIGURES, Characteristic, figures_of
 from app.lab.analysis.descriptive.within_trial_ci import within_trials
 from app.lab.report.further_tables import characteristic_tables, methods_table, study_table
 from app.lab.report.html import report_html
@@ -102,7 +102,7 @@ def test_a_p_that_is_not_zero_never_prints_as_zero() -> None:
 def test_every_figure_has_its_characteristic_unit_formula_and_source() -> None:
     assert len({each.name for each in FIGURES}) == len(FIGURES)
     assert all(each.unit and each.formula and each.source for each in FIGURES)
-    assert all(of(characteristic) for characteristic in Characteristic)
+    assert all(figures_of(characteristic) for characteristic in Characteristic)
 
 
 @pytest.mark.parametrize("run", [clear, same])

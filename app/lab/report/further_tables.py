@@ -11,7 +11,7 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.comparison.study_method import Stamps
 from app.lab.analysis.descriptive.arm_rows import FurtherRow
-from app.lab.analysis.descriptive.characteristics import COUNTED, Characteristic, Figure, of
+from app.lab.analysis.descriptive.figures.catalogue import COUNTED, Characteristic, Figure, figures_of
 from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import arm_title, count_of, number
@@ -92,7 +92,7 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
                         *(figure.title, figure.unit),
                         *(_cell(figure, summary, further) for summary, further in pairs),
                     )
-                    for figure in of(characteristic)
+                    for figure in figures_of(characteristic)
                 ],
                 frozenset({0, 1}),
             ),
@@ -106,7 +106,7 @@ def formulas_table() -> Table:
     rows = [
         (figure.title, figure.unit, figure.formula, figure.source)
         for characteristic in Characteristic
-        for figure in of(characteristic)
+        for figure in figures_of(characteristic)
     ]
     return Table(("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
 
