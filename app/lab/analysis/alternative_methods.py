@@ -28,12 +28,12 @@ POOLED_MAX = 100_000
 """Most samples that are pooled of one arm; of more, every k-th is taken, since with more p is 0 whatever the difference."""
 
 
-CLOCKS = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
+CLOCK_PHRASES = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
 """Phrases for how the study's method treated clocks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class AlternativeMethods:
     """Results of the other methods for one confirmatory comparison."""
 
     comparison: Comparison
@@ -56,16 +56,16 @@ class Beside:
 
 
 @computed_once
-def beside(analysis: Analysis) -> tuple[Beside, ...]:
+def alternative_methods(analysis: Analysis) -> tuple[AlternativeMethods, ...]:
     """Return the results for each confirmatory comparison, in the order of `Analysis.verdicts`."""
-    found = studies(analysis)
+    found = study_results(analysis)
     return tuple(
-        _beside(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
+        _other_methods(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
     )
 
 
 @computed_once
-def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
+def study_results(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
     """Apply the study's method to the blocks of each confirmatory comparison.
 
     The keys are the name of the second arm and the count of clients.
@@ -84,11 +84,11 @@ def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
     return found
 
 
-def once_sentences(analysis: Analysis) -> list[str]:
+def single_trial_sentences(analysis: Analysis) -> list[str]:
     """Return a sentence for each valid comparison: what single trials by the study's method would have found."""
-    found = studies(analysis)
+    found = study_results(analysis)
     return [
-        f"Measured once, {CLOCKS[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
+        f"Measured once, {CLOCK_PHRASES[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
         f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
         f"{study.b_lower} {arm_title(each.b)}."
         for each in analysis.verdicts
@@ -97,11 +97,13 @@ def once_sentences(analysis: Analysis) -> list[str]:
     ]
 
 
-def _beside(analysis: Analysis, comparison: Comparison, study: StudyMethod | None) -> Beside:
+def _other_methods(
+    analysis: Analysis, comparison: Comparison, study: StudyMethod | None
+) -> AlternativeMethods:
     clients = comparison.clients
     values = [value for _, value in comparison.differences]
     spread = stdev(values) if len(values) > 1 else 0.0
-    return Beside(
+    return AlternativeMethods(
         comparison=comparison,
         effect=effect_size(
             _medians(analysis, comparison.a, clients), _medians(analysis, comparison.b, clients)

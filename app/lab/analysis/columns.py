@@ -118,7 +118,7 @@ def first_of_each(columns: Columns, chosen: Mask) -> Integers:
     return np.sort(places[is_new])
 
 
-def of_some_clients(columns: Columns, participants: Sequence[int], *, rows_max: int) -> Mask:
+def every_kth_client(columns: Columns, participants: Sequence[int], *, rows_max: int) -> Mask:
     """Return the mask of the rows of every k-th client, k being such that about `rows_max` rows are left.
 
     Without more rows than that, all are chosen. `participants`: the seats of the phones that took part, empty for

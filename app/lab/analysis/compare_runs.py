@@ -37,7 +37,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AcrossRow:
+class RunShift:
     """One metric of one arm, or of the difference between two, at one count of clients: a run against the first."""
 
     metric: str
@@ -64,7 +64,7 @@ class AcrossRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
+class _TwoGroups:
     """The two groups of values that one row compares."""
 
     metric: str
@@ -78,7 +78,7 @@ class _Groups:
     """The wider bound of both runs, since no common part of their clock errors cancels."""
 
 
-def across(analyses: Sequence[Analysis]) -> tuple[AcrossRow, ...]:
+def compare_runs(analyses: Sequence[Analysis]) -> tuple[RunShift, ...]:
     """Compare every figure that the first run shares with another: by run, then in the first run's order of arms."""
     base = analyses[0]
     found = list(_groups(analyses))
@@ -86,14 +86,14 @@ def across(analyses: Sequence[Analysis]) -> tuple[AcrossRow, ...]:
     return tuple(_row(base.run.plan, each, step) for each, step in zip(found, steps, strict=True))
 
 
-def regressions(rows: Sequence[AcrossRow]) -> tuple[AcrossRow, ...]:
+def regressions(rows: Sequence[RunShift]) -> tuple[RunShift, ...]:
     """Return the arms' own figures that got worse and are not equivalent, without differences between arms."""
     return tuple(
         each for each in rows if each.change is Change.WORSE and each.less is None and not each.equivalent
     )
 
 
-def _groups(analyses: Sequence[Analysis]) -> Iterator[_Groups]:
+def _groups(analyses: Sequence[Analysis]) -> Iterator[_TwoGroups]:
     base = analyses[0]
     for other in analyses[1:]:
         for metric in METRICS:
@@ -103,10 +103,10 @@ def _groups(analyses: Sequence[Analysis]) -> Iterator[_Groups]:
                     if a and b:
                         bounds_ms = [_clock_bound_ms(each, clients) for each in (base, other)]
                         widest_ms = max((each for each in bounds_ms if each is not None), default=None)
-                        yield _Groups(metric, arm, less, clients, other.run.id, a, b, widest_ms)
+                        yield _TwoGroups(metric, arm, less, clients, other.run.id, a, b, widest_ms)
 
 
-def _row(plan: Plan, groups: _Groups, step: HolmStep) -> AcrossRow:
+def _row(plan: Plan, groups: _TwoGroups, step: HolmStep) -> RunShift:
     a, b = groups.base_values, groups.values
     holm_interval = rank_sum_interval(a, b, step.level)
     base_median, estimate = median(a), shift(a, b)
@@ -118,7 +118,7 @@ def _row(plan: Plan, groups: _Groups, step: HolmStep) -> AcrossRow:
         else None
     )
     same_within = rank_sum_interval(a, b, EQUIVALENCE_LEVEL)
-    return AcrossRow(
+    return RunShift(
         metric=groups.metric,
         arm=groups.arm,
         less=groups.less,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import SettingDifference, Weight, objections, setting_differences
-from app.lab.analysis.compare_runs import AcrossRow, Change, across, regressions
+from app.lab.analysis.compare_runs import Change, RunShift, compare_runs, regressions
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, number
 from app.lab.report.terminal import plain
 
@@ -30,7 +30,7 @@ SAME_SETTINGS = "Settings: no difference that was recorded."
 def compared_json(analyses: Sequence[Analysis]) -> dict[str, Any]:
     """The whole comparison, ready for `json.dumps`; rows are there also where it is objected to."""
     runs = [each.run for each in analyses]
-    rows = across(analyses)
+    rows = compare_runs(analyses)
     return {
         "schema": SCHEMA,
         "runs": [
@@ -56,7 +56,7 @@ def print_compared(analyses: Sequence[Analysis], console: Console, *, anyway: bo
         _say(console, f"{'Not comparable' if not anyway else 'NOT COMPARABLE, shown anyway'}: {sentence}")
     if objections(runs) and not anyway:
         return
-    rows = across(analyses)
+    rows = compare_runs(analyses)
     for run in runs[1:]:
         _say(console, "")
         _say(console, f"{run.id} minus {base}, medians of trial figures", style="bold")
@@ -76,19 +76,19 @@ def print_compared(analyses: Sequence[Analysis], console: Console, *, anyway: bo
         _say(console, f"No regression found among {counted}{rest}.", style="bold")
 
 
-def subject(row: AcrossRow) -> str:
+def subject(row: RunShift) -> str:
     """What a row is about: `SSE`, or `Socket.IO - SSE`."""
     return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
 
 
-def change_word(row: AcrossRow) -> str:
+def change_word(row: RunShift) -> str:
     """What became of it. Of a difference between arms "worse" would have no meaning: that is `higher` or `lower`."""
     if row.less is None or row.change is Change.UNDECIDED:
         return row.change.value
     return "higher" if row.change is Change.WORSE else "lower"
 
 
-def change_sentence(row: AcrossRow) -> str:
+def change_sentence(row: RunShift) -> str:
     """A row in words, from its intervals only."""
     words = METRIC_WORDS[row.metric]
     change = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}[row.change]
@@ -114,7 +114,7 @@ def _print_settings(found: Sequence[SettingDifference], names: Sequence[str], co
     console.print(table)
 
 
-def _table(rows: Sequence[AcrossRow]) -> Table:
+def _table(rows: Sequence[RunShift]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     headings = (
         "metric",
@@ -148,7 +148,7 @@ def _table(rows: Sequence[AcrossRow]) -> Table:
     return table
 
 
-def _row_json(row: AcrossRow) -> dict[str, Any]:
+def _row_json(row: RunShift) -> dict[str, Any]:
     return {
         **asdict(row),
         "arm": row.arm.name,

@@ -14,7 +14,7 @@ from typing import TextIO
 from app.core.plan.scenario import Plan
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.descriptive.arm_rows import from_sent_ms_p50
-from app.lab.analysis.descriptive.timeline import trial_course
+from app.lab.analysis.descriptive.timeline import timeline_figures
 from app.lab.analysis.metrics.arrivals import arrival_figures
 from app.lab.analysis.metrics.split import Split
 from app.lab.analysis.statistics.quantile import median
@@ -205,7 +205,7 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
         "involuntary_switches_per_delivery": cpu.involuntary_switches_per_delivery,
         "in_comparison": trial.in_comparison,
         **(_split(trial.split) if trial.split is not None else {}),
-        **(asdict(course) if (course := trial_course(trial)) is not None else {}),
+        **(asdict(course) if (course := timeline_figures(trial)) is not None else {}),
     }
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app.lab.analysis.alternative_methods import Beside
+from app.lab.analysis.alternative_methods import AlternativeMethods
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.comparison.study_method import Stamps
-from app.lab.analysis.descriptive.arm_rows import FurtherRow
+from app.lab.analysis.descriptive.arm_rows import DescriptiveRow
 from app.lab.analysis.descriptive.figures.catalogue import COUNTED, Characteristic, Figure, figures_of
 from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.analysis.summary import SummaryRow
@@ -51,7 +51,7 @@ SECONDS_NOTE = (
 )
 
 
-def study_table(rows: Sequence[Beside]) -> Table:
+def study_table(rows: Sequence[AlternativeMethods]) -> Table:
     """The study's conclusion beside the corrected one."""
     headings = (
         *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
@@ -63,12 +63,12 @@ def study_table(rows: Sequence[Beside]) -> Table:
     return Table(headings[shown], cells, frozenset({3, 7, 8}))
 
 
-def study_note(rows: Sequence[Beside]) -> str:
+def study_note(rows: Sequence[AlternativeMethods]) -> str:
     """What was done to the clocks in that table."""
     return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
 
 
-def methods_table(rows: Sequence[Beside]) -> Table:
+def methods_table(rows: Sequence[AlternativeMethods]) -> Table:
     """Effect size, normality, pooled test and power."""
     headings = (
         *("clients", "pair", "A12", "Cliff", "size", "Shapiro-Wilk W", "p", "Mann-Whitney p", "pooled says"),
@@ -77,7 +77,7 @@ def methods_table(rows: Sequence[Beside]) -> Table:
     return Table(headings, [_methods(each) for each in rows], frozenset({1, 4, 8, 9}))
 
 
-def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> list[tuple[str, Table]]:
+def characteristic_tables(analysis: Analysis, rows: Sequence[DescriptiveRow]) -> list[tuple[str, Table]]:
     """One table for each characteristic: figures down, arms and counts of clients across."""
     pairs = list(zip(analysis.summary, rows, strict=True))
     columns = [f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row in analysis.summary]
@@ -111,7 +111,7 @@ def formulas_table() -> Table:
     return Table(("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
 
 
-def levels_table(rows: Sequence[FurtherRow]) -> Table:
+def levels_table(rows: Sequence[DescriptiveRow]) -> Table:
     """The study's Table I."""
     headings = (
         *("arm", "clients", "per second", "seconds", "mean", "p50", "p95", "min", "max"),
@@ -135,7 +135,7 @@ def levels_table(rows: Sequence[FurtherRow]) -> Table:
     )
 
 
-def intervals_table(rows: Sequence[FurtherRow]) -> Table:
+def intervals_table(rows: Sequence[DescriptiveRow]) -> Table:
     """The study's Table II."""
     headings = (
         *("arm", "clients", "intervals", "median s", "p95 s", "max s"),
@@ -166,7 +166,7 @@ def intervals_table(rows: Sequence[FurtherRow]) -> Table:
     )
 
 
-def beside_json(row: Beside) -> dict[str, Any]:
+def beside_json(row: AlternativeMethods) -> dict[str, Any]:
     """Plain values, of the comparison that they stand with; `study.blocks` are what each block alone would have said."""
     study = row.study
     return {
@@ -179,18 +179,18 @@ def beside_json(row: Beside) -> dict[str, Any]:
     }
 
 
-def further_json(row: FurtherRow) -> dict[str, Any]:
+def further_json(row: DescriptiveRow) -> dict[str, Any]:
     """Plain values, of the summary's row that they stand with."""
     values = asdict(row)
     del values["arm"], values["clients"]
     return {**values, "memory_kib_per_connection": row.memory.kib}
 
 
-def _is_by_wall_clocks(rows: Sequence[Beside]) -> bool:
+def _is_by_wall_clocks(rows: Sequence[AlternativeMethods]) -> bool:
     return any(each.study is not None and each.study.stamps is Stamps.WALL for each in rows)
 
 
-def _study(row: Beside) -> tuple[str, ...]:
+def _study(row: AlternativeMethods) -> tuple[str, ...]:
     study = row.study
     assert study is not None
     lower = row.comparison.a if study.first.difference_ms > 0 else row.comparison.b
@@ -204,7 +204,7 @@ def _study(row: Beside) -> tuple[str, ...]:
     )
 
 
-def _methods(row: Beside) -> tuple[str, ...]:
+def _methods(row: AlternativeMethods) -> tuple[str, ...]:
     effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
     comparison = row.comparison
     return (
@@ -218,7 +218,7 @@ def _methods(row: Beside) -> tuple[str, ...]:
     )
 
 
-def _cell(figure: Figure, summary: SummaryRow, further: FurtherRow) -> str:
+def _cell(figure: Figure, summary: SummaryRow, further: DescriptiveRow) -> str:
     """Counts as whole numbers, the rest as everywhere."""
     if figure.cell is not None:
         return figure.cell(summary, further)

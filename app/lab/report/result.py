@@ -16,12 +16,12 @@ from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
-from app.lab.analysis.alternative_methods import beside
+from app.lab.analysis.alternative_methods import alternative_methods
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.comparison.sentences import sentence
-from app.lab.analysis.descriptive.arm_rows import further
-from app.lab.analysis.descriptive.timeline import trial_course
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
+from app.lab.analysis.descriptive.timeline import timeline_figures
 from app.lab.analysis.descriptive.within_trial_ci import within_trials
 from app.lab.analysis.metrics.cpu import idle_rate
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
@@ -41,7 +41,7 @@ def result_json(analysis: Analysis) -> Json:
     run, within = analysis.run, _within(analysis)
     others = {
         (each.comparison.metric, each.comparison.b.name, each.comparison.clients): beside_json(each)
-        for each in beside(analysis)
+        for each in alternative_methods(analysis)
     }
     return {
         "schema": SCHEMA,
@@ -68,7 +68,7 @@ def result_json(analysis: Analysis) -> Json:
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [
             {**_summary(row), "further": further_json(more)}
-            for row, more in zip(analysis.summary, further(analysis), strict=True)
+            for row, more in zip(analysis.summary, descriptive_rows(analysis), strict=True)
         ],
         "factors": factors_json(analysis),
         "published": published_json(analysis),
@@ -122,7 +122,7 @@ def _trial(trial: AnalysedTrial) -> Json:
         "client_loop_lag_ms_p99": trial.record.client_loop_lag_ms_p99,
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
-        "course": asdict(course) if (course := trial_course(trial)) is not None else None,
+        "course": asdict(course) if (course := timeline_figures(trial)) is not None else None,
         "cpu_seconds": [asdict(each) for each in trial.record.course.cpu_seconds]
         if trial.record.course is not None
         else None,

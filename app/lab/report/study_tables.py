@@ -15,8 +15,8 @@ from app.lab.report.document import Block, Folded, Heading, Kind, Listing, Numbe
 from app.lab.report.tables import Table
 from app.lab.report.terminal import Page
 from app.lab.report.translation import translator
-from app.lab.studies.registry import studies_beside
-from app.lab.studies.row import BesideRow, BesideTable, StudyBeside
+from app.lab.studies.registry import all_study_tables
+from app.lab.studies.tables import StudyRow, StudyTable, StudyTables
 
 INTRODUCTION = (
     "Each study's figures as they were published, and this run's own in the same rows where it measured them. They were found "
@@ -33,7 +33,7 @@ WHY = "Why the two may differ"
 def published_blocks(analysis: Analysis) -> Iterator[Block]:
     """The section's blocks, study by study."""
     yield Paragraph(INTRODUCTION)
-    for study in studies_beside(analysis):
+    for study in all_study_tables(analysis):
         yield Heading(study.title)
         yield Paragraph(study.setup, Kind.CAPTION)
         for table in study.tables:
@@ -43,7 +43,7 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
         yield Folded(WHY, (Listing(study.differences),))
 
 
-def beside_table(table: BesideTable) -> Table:
+def beside_table(table: StudyTable) -> Table:
     """A table of words."""
     headings = ("figure", "unit", *(f"published, {name}" for name in table.published), *table.measured)
     return Table(headings, [_cells(row) for row in table.rows], frozenset({0, 1}))
@@ -51,14 +51,14 @@ def beside_table(table: BesideTable) -> Table:
 
 def published_json(analysis: Analysis) -> list[dict[str, Any]]:
     """Every study; `derived` are places in `published`."""
-    return [_study_json(study) for study in studies_beside(analysis)]
+    return [_study_json(study) for study in all_study_tables(analysis)]
 
 
 def print_published(analysis: Analysis, console: Console, *, language: str = LANGUAGES[0]) -> None:
     """The tables with the run's largest count of clients, for which a terminal has room."""
     page = Page(console, translator(language))
     arms = len(analysis.run.plan.arms)
-    for study in studies_beside(analysis):
+    for study in all_study_tables(analysis):
         page.say("")
         page.say(study.title, style="bold")
         for table in study.tables:
@@ -71,21 +71,21 @@ def print_published(analysis: Analysis, console: Console, *, language: str = LAN
             page.say(sentence)
 
 
-def _largest_only(table: BesideTable, arms: int) -> BesideTable:
+def _largest_only(table: StudyTable, arms: int) -> StudyTable:
     """Columns go by count of clients, then by arm: the last of them are of the largest count."""
-    return BesideTable(
+    return StudyTable(
         table.title,
         table.published,
         table.measured[-arms:],
         tuple(
-            BesideRow(row.figure, row.unit, row.published, row.measured[-arms:], row.derived)
+            StudyRow(row.figure, row.unit, row.published, row.measured[-arms:], row.derived)
             for row in table.rows
         ),
         table.note,
     )
 
 
-def _cells(row: BesideRow) -> tuple[str, ...]:
+def _cells(row: StudyRow) -> tuple[str, ...]:
     published = [
         _printed(value) + (" *" if place in row.derived else "") for place, value in enumerate(row.published)
     ]
@@ -101,7 +101,7 @@ def _count(value: float | None) -> str:
     return number(value) if value is None else str(round(value))
 
 
-def _study_json(study: StudyBeside) -> dict[str, Any]:
+def _study_json(study: StudyTables) -> dict[str, Any]:
     values = asdict(study)
     for table in values["tables"]:
         for row in table["rows"]:

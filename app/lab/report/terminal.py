@@ -14,7 +14,7 @@ from rich.text import Text
 
 from app.core.trial import RunRecord, Severity
 from app.i18n import LANGUAGES
-from app.lab.analysis.alternative_methods import once_sentences
+from app.lab.analysis.alternative_methods import single_trial_sentences
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.comparison.sentences import sentence
@@ -92,7 +92,7 @@ def print_result(analysis: Analysis, console: Console, *, language: str = LANGUA
     for comparison in analysis.verdicts:
         said = sentence(comparison, noun=analysis.noun)
         page.say(said, style="bold", whole=not console.is_terminal)
-    for once in once_sentences(analysis):
+    for once in single_trial_sentences(analysis):
         page.say(once)
     _print_warnings(page, analysis)
 

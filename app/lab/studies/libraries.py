@@ -6,19 +6,26 @@ from collections.abc import Callable
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.studies.published import study_of
-from app.lab.studies.row import BesideRow, BesideTable, Cell, StudyBeside, ends, headings
+from app.lab.studies.tables import (
+    ArmFigures,
+    StudyRow,
+    StudyTable,
+    StudyTables,
+    headings,
+    smallest_and_largest,
+)
 
 STUDY = "upi-ws-uwebsockets"
 
 TITLES = ("uWebSockets.js",)
 
 
-def _counted(cell: Cell, count: int) -> float | None:
+def _counted(cell: ArmFigures, count: int) -> float | None:
     """Return the count, or `None` where nothing was expected, since 0 of 0 is no data."""
     return float(count) if cell[0].expected else None
 
 
-ROWS: tuple[tuple[str | None, str, str, Callable[[Cell], float | None]], ...] = (
+ROWS: tuple[tuple[str | None, str, str, Callable[[ArmFigures], float | None]], ...] = (
     ("ws_connecting_ms", "connecting; set-up, median", "ms", lambda cell: cell[1].course.setup_ms_p50),
     ("ws_session_duration_ms", "session duration", "ms", lambda _: None),
     (None, "message delivery; delay, mean", "ms", lambda cell: cell[0].delay_ms_mean),
@@ -51,12 +58,12 @@ DIFFERENCES = (
 )
 
 
-def beside_libraries(analysis: Analysis) -> StudyBeside:
+def library_tables(analysis: Analysis) -> StudyTables:
     """Return its one table, with the run's figures at the smallest and the largest count of clients."""
-    study, columns = study_of(STUDY), ends(analysis)
+    study, columns = study_of(STUDY), smallest_and_largest(analysis)
     best = study["best_of_uwebsockets"]
     rows = tuple(
-        BesideRow(
+        StudyRow(
             title,
             unit,
             (None if name is None else best[name],),
@@ -64,10 +71,10 @@ def beside_libraries(analysis: Analysis) -> StudyBeside:
         )
         for name, title, unit, figure in ROWS
     )
-    return StudyBeside(
+    return StudyTables(
         id=STUDY,
         title=study["title"],
         setup=study["setup"]["tools"],
-        tables=(BesideTable("Best figures", TITLES, headings(analysis, columns), rows, NOTE),),
+        tables=(StudyTable("Best figures", TITLES, headings(analysis, columns), rows, NOTE),),
         differences=DIFFERENCES,
     )

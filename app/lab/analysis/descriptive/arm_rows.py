@@ -11,10 +11,10 @@ from app.core.plan.scenario import Arm
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.cached import computed_once
-from app.lab.analysis.columns import columns_of, of_some_clients
+from app.lab.analysis.columns import columns_of, every_kth_client
 from app.lab.analysis.descriptive.memory import MemoryPerConnection, memory_per_connection
 from app.lab.analysis.descriptive.shapes import places as places_of
-from app.lab.analysis.descriptive.timeline import CourseRow, course_row
+from app.lab.analysis.descriptive.timeline import TimelineRow, timeline_row
 from app.lab.analysis.metrics.arrivals import ArrivalFigures, arrival_figures, pooled
 from app.lab.analysis.metrics.positions import PositionFigures
 from app.lab.analysis.metrics.telemetry import (
@@ -34,7 +34,7 @@ SECONDS_DELIVERIES_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class FurtherRow:
+class DescriptiveRow:
     """The descriptive figures of one arm at one count of clients."""
 
     arm: Arm
@@ -63,7 +63,7 @@ class FurtherRow:
     """Mean of the resident memory of the server's process tree at the trials' ends."""
     memory: MemoryPerConnection
     """Memory per connection over all counts of clients of the arm: the same in each of its rows."""
-    course: CourseRow
+    course: TimelineRow
     instrument: InstrumentErrors
 
 
@@ -77,19 +77,19 @@ class InstrumentErrors:
 
 
 @computed_once
-def further(analysis: Analysis) -> tuple[FurtherRow, ...]:
+def descriptive_rows(analysis: Analysis) -> tuple[DescriptiveRow, ...]:
     """Return a row for each row of the summary, in its order."""
     rows = zip(analysis.summary, places_of(analysis), strict=True)
     return tuple(_row(analysis, row, places) for row, places in rows)
 
 
-def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures]) -> FurtherRow:
+def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures]) -> DescriptiveRow:
     plan = analysis.run.plan
     own = analysis.counting(row.arm, row.clients)
     seconds = [client for each in own for client in telemetry(thinned(each.record), plan)]
     arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
     all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]
-    return FurtherRow(
+    return DescriptiveRow(
         arm=row.arm,
         clients=row.clients,
         arrivals=pooled([arrival_figures(each.record, plan) for each in own]),
@@ -108,7 +108,7 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
         first_share_max=_median([each.first_share_max for each in places]),
         rss_bytes=_mean_rss(own),
         memory=memory_per_connection([each for each in arm_trials if each.in_comparison]),
-        course=course_row(own, all_own),
+        course=timeline_row(own, all_own),
         instrument=_instrument(own),
     )
 
@@ -139,7 +139,7 @@ def thinned(record: TrialRecord) -> TrialRecord:
     if len(record.deliveries) <= SECONDS_DELIVERIES_MAX:
         return record
     columns = columns_of(record.deliveries)
-    chosen = of_some_clients(columns, record.participants, rows_max=SECONDS_DELIVERIES_MAX)
+    chosen = every_kth_client(columns, record.participants, rows_max=SECONDS_DELIVERIES_MAX)
     return replace(record, deliveries=columns.rows(chosen))
 
 

@@ -27,7 +27,7 @@ from app.lab.analysis.summary import AnalysedTrial
 
 
 @dataclass(frozen=True, slots=True)
-class CourseRow:
+class TimelineRow:
     """The timeline figures of one arm at one count of clients."""
 
     cpu_process_percent: LevelRow
@@ -49,7 +49,7 @@ class CourseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialCourse:
+class TimelineFigures:
     """The timeline figures of one trial; `None` for what was not recorded or did not happen."""
 
     connect_ms_p50: float | None
@@ -63,14 +63,14 @@ class TrialCourse:
     """Payload sent by all clients together."""
 
 
-def trial_course(trial: AnalysedTrial) -> TrialCourse | None:
+def timeline_figures(trial: AnalysedTrial) -> TimelineFigures | None:
     """Compute the figures of one trial; `None` for a trial from before timelines were recorded."""
     course = trial.record.course
     if course is None:
         return None
     first = [each for each in course.openings if each.place == 0 and each.ready_us is not None]
     recoveries_ms = recoveries_of(trial.record)
-    return TrialCourse(
+    return TimelineFigures(
         connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
         first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
         setup_ms_p50=median(_known(_since_began_ms(each, each.ready_us) for each in first)),
@@ -82,7 +82,7 @@ def trial_course(trial: AnalysedTrial) -> TrialCourse | None:
     )
 
 
-def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTrial]) -> CourseRow:
+def timeline_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTrial]) -> TimelineRow:
     """Compute the row: CPU from the trials that count, connections from all trials, since breaks void a trial."""
     openings = [each for trial in all_trials if trial.record.course for each in trial.record.course.openings]
     first = [each for each in openings if each.place == 0 and each.ready_us is not None]
@@ -90,7 +90,7 @@ def course_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedTri
     seats = sum(trial.record.spec.clients for trial in all_trials)
     recoveries_ms = [value for trial in all_trials for value in recoveries_of(trial.record)]
     setups_ms = _known(_since_began_ms(each, each.ready_us) for each in first)
-    return CourseRow(
+    return TimelineRow(
         cpu_process_percent=level_row([process_percent(trial) for trial in trials]),
         cpu_kernel_percent=level_row([kernel_percent(trial) for trial in trials]),
         connections=len(first),

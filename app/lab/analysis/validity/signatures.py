@@ -21,7 +21,7 @@ from itertools import pairwise
 from app.core.delivery import Delivery
 from app.core.plan.scenario import Plan, arm_plan
 from app.core.trial import Severity, TrialRecord, TrialWarning
-from app.lab.analysis.columns import columns_of, of_some_clients
+from app.lab.analysis.columns import columns_of, every_kth_client
 from app.lab.analysis.metrics.trial_metrics import by_client
 from app.lab.analysis.words import count_of, number
 
@@ -85,7 +85,7 @@ _ADVICE = {
 def signatures(record: TrialRecord, plan: Plan) -> tuple[TrialWarning, ...]:
     """Return the signatures in a trial's delays, each at most once."""
     columns = columns_of(record.deliveries)
-    is_checked = of_some_clients(columns, record.participants, rows_max=CHECKED_MAX)
+    is_checked = every_kth_client(columns, record.participants, rows_max=CHECKED_MAX)
     samples = columns.rows(columns.is_sample & is_checked)
     if len(samples) < SAMPLES_MIN:
         return ()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.lab.analysis.descriptive.arm_rows import FurtherRow
+from app.lab.analysis.descriptive.arm_rows import DescriptiveRow
 from app.lab.analysis.summary import SummaryRow
 
 
@@ -21,7 +21,7 @@ class Characteristic(StrEnum):
     """Errors of the measuring instrument, which are no characteristic of the system measured."""
 
 
-Value = Callable[[SummaryRow, FurtherRow], float | None]
+Value = Callable[[SummaryRow, DescriptiveRow], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +36,5 @@ class Figure:
     formula: str
     source: str
     value: Value
-    cell: Callable[[SummaryRow, FurtherRow], str] | None = None
+    cell: Callable[[SummaryRow, DescriptiveRow], str] | None = None
     """The text for a table, where a number alone does not suffice."""

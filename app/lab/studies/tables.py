@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.descriptive.arm_rows import FurtherRow, further
+from app.lab.analysis.descriptive.arm_rows import DescriptiveRow, descriptive_rows
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import arm_title, count_of
 
@@ -19,7 +19,7 @@ Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class BesideRow:
+class StudyRow:
     """One figure, published and measured."""
 
     figure: str
@@ -33,7 +33,7 @@ class BesideRow:
 
 
 @dataclass(frozen=True, slots=True)
-class BesideTable:
+class StudyTable:
     """One table of a study with the run's figures."""
 
     title: str
@@ -41,38 +41,42 @@ class BesideTable:
     """Headings of the published columns: what the study compared."""
     measured: tuple[str, ...]
     """Headings of the measured columns: arms of the run."""
-    rows: tuple[BesideRow, ...]
+    rows: tuple[StudyRow, ...]
     note: str = ""
     """A note on what the rows include, where that is not obvious."""
 
 
 @dataclass(frozen=True, slots=True)
-class StudyBeside:
+class StudyTables:
     """A study with the run's figures in the rows of its tables."""
 
     id: str
     title: str
     setup: str
-    tables: tuple[BesideTable, ...]
+    tables: tuple[StudyTable, ...]
     differences: tuple[str, ...]
     """Sentences: reasons why published and measured figures may differ, and faults of the published ones."""
 
 
-Cell = tuple[SummaryRow, FurtherRow]
+ArmFigures = tuple[SummaryRow, DescriptiveRow]
 """All figures of one arm at one count of clients."""
 
 
-def cells(analysis: Analysis) -> list[Cell]:
+def arm_figures(analysis: Analysis) -> list[ArmFigures]:
     """Return every arm at every count of clients."""
-    return list(zip(analysis.summary, further(analysis), strict=True))
+    return list(zip(analysis.summary, descriptive_rows(analysis), strict=True))
 
 
-def ends(analysis: Analysis) -> list[Cell]:
+def smallest_and_largest(analysis: Analysis) -> list[ArmFigures]:
     """Return every arm at the smallest and the largest count of clients, so few that a table has room for the study's own."""
     counts = analysis.client_counts
-    return [cell for cell in cells(analysis) if cell[0].clients in (counts[0], counts[-1])] if counts else []
+    return (
+        [cell for cell in arm_figures(analysis) if cell[0].clients in (counts[0], counts[-1])]
+        if counts
+        else []
+    )
 
 
-def headings(analysis: Analysis, columns: Sequence[Cell]) -> tuple[str, ...]:
+def headings(analysis: Analysis, columns: Sequence[ArmFigures]) -> tuple[str, ...]:
     """Return the headings of measured columns: arm and count of clients."""
     return tuple(f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row, _ in columns)
