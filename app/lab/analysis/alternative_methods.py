@@ -3,7 +3,7 @@
 effect       A12 effect size and Cliff's delta on trial medians
 normality    Shapiro-Wilk test on the block differences
 pooled       the library study's tests on pooled samples, with a label that names what they ignore
-study        the SSE study's method: one trial, means, clocks not corrected; applied to every block as if it were the only one
+study        the SSE study's method: one trial, means, uncorrected clocks; applied to every block as if it were the only one
 needed       the number of blocks for 80 % power, for a difference of the observed size and for equivalence
 """
 
@@ -88,7 +88,8 @@ def single_trial_sentences(analysis: Analysis) -> list[str]:
     """Return a sentence for each valid comparison: what single trials by the study's method would have found."""
     found = study_results(analysis)
     return [
-        f"Measured once, {CLOCK_PHRASES[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
+        f"Measured once, {CLOCK_PHRASES[study.stamps]}, as in the study: "
+        f"{study.a_lower} of {count_of(len(study.blocks), 'block')} "
         f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
         f"{study.b_lower} {arm_title(each.b)}."
         for each in analysis.verdicts
@@ -124,11 +125,13 @@ def _other_methods(
 
 def _medians(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
     return [
-        value for each in analysis.counting(arm, clients) if (value := each.metrics.delay_ms.p50) is not None
+        value
+        for each in analysis.counted_trials(arm, clients)
+        if (value := each.metrics.delay_ms.p50) is not None
     ]
 
 
 def _samples(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
-    own = [columns_of(trial.record.deliveries) for trial in analysis.counting(arm, clients)]
+    own = [columns_of(trial.record.deliveries) for trial in analysis.counted_trials(arm, clients)]
     step = -(-sum(len(each.client) for each in own) // POOLED_MAX) or 1
     return [value for each in own for value in each.delay_ms[::step][each.is_sample[::step]].tolist()]

@@ -83,7 +83,7 @@ class Analysis:
         """Return the counts of clients that have rows, ascending."""
         return tuple(sorted({row.clients for row in self.summary}))
 
-    def counting(self, arm: Arm, clients: int) -> list[AnalysedTrial]:
+    def counted_trials(self, arm: Arm, clients: int) -> list[AnalysedTrial]:
         """Return the trials of one arm at one count of clients that are in the comparison."""
         return [each for each in self.trials if each.in_comparison and _is_of(each, arm, clients)]
 

@@ -117,7 +117,7 @@ def _row(plan: Plan, groups: _TwoGroups, step: HolmStep) -> RunShift:
         if groups.less is None
         else None
     )
-    same_within = rank_sum_interval(a, b, EQUIVALENCE_LEVEL)
+    equivalence_interval = rank_sum_interval(a, b, EQUIVALENCE_LEVEL)
     return RunShift(
         metric=groups.metric,
         arm=groups.arm,
@@ -134,7 +134,7 @@ def _row(plan: Plan, groups: _TwoGroups, step: HolmStep) -> RunShift:
         p=rank_sum_p(a, b),
         p_holm=step.adjusted_p,
         margin=limit,
-        equivalent=limit is not None and same_within.is_within(limit),
+        equivalent=limit is not None and equivalence_interval.is_within(limit),
         effect=effect_size(a, b),
         change=_change(holm_interval, estimate),
     )

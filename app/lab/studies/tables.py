@@ -68,7 +68,7 @@ def arm_figures(analysis: Analysis) -> list[ArmFigures]:
 
 
 def smallest_and_largest(analysis: Analysis) -> list[ArmFigures]:
-    """Return every arm at the smallest and the largest count of clients, so few that a table has room for the study's own."""
+    """Return every arm at the smallest and the largest count of clients, to fit in a table next to the study's columns."""
     counts = analysis.client_counts
     return (
         [cell for cell in arm_figures(analysis) if cell[0].clients in (counts[0], counts[-1])]

@@ -181,7 +181,7 @@ def _comparison(family: str, pair: _Pair, step: HolmStep, plan: Plan) -> Compari
     values = [difference for _, difference in pair.differences]
     estimate = pseudo_median(values)
     holm_interval = signed_rank_interval(values, step.level)
-    same_within = signed_rank_interval(values, EQUIVALENCE_LEVEL)
+    equivalence_interval = signed_rank_interval(values, EQUIVALENCE_LEVEL)
     limit = margin(pair.metric, plan, a_median=pair.a_median, clock_bound_ms=pair.clock_bound_ms)
     verdict = Verdict.INVALID if pair.is_invalid(plan) else _verdict(len(values), holm_interval)
     undecided = verdict is Verdict.UNDECIDED
@@ -198,12 +198,14 @@ def _comparison(family: str, pair: _Pair, step: HolmStep, plan: Plan) -> Compari
         ratio=pair.ratio(),
         interval=signed_rank_interval(values, LEVEL),
         holm_interval=holm_interval,
-        equivalence_interval=same_within,
+        equivalence_interval=equivalence_interval,
         p_signed_rank=signed_rank_p(values),
         p_sign_flip=sign_flip_p(values),
         p_holm=step.adjusted_p,
         margin=limit,
-        equivalent=verdict is not Verdict.INVALID and limit is not None and same_within.is_within(limit),
+        equivalent=verdict is not Verdict.INVALID
+        and limit is not None
+        and equivalence_interval.is_within(limit),
         verdict=verdict,
         more_blocks=more_blocks(values, estimate=estimate, margin=limit, alpha=1 - step.level)
         if undecided

@@ -25,7 +25,7 @@ _POWER = 0.8
 """The usual power; with it, the formula of `more_blocks` is within two blocks of the table of statsmodels' TTestPower."""
 
 _SMALL_SAMPLE_BLOCKS = 2
-"""Blocks that the t distribution needs in addition to the normal one at these sizes."""
+"""Blocks added because the t distribution needs more than the normal one at these sizes."""
 
 
 def margin(metric: str, plan: Plan, *, a_median: float | None, clock_bound_ms: float | None) -> float | None:

@@ -15,9 +15,10 @@ def sentence(comparison: Comparison, *, noun: str = "client") -> str:
     """Return the verdict in words, e.g. `SSE faster by 0.120 ms [0.050, 0.210] at 6 clients`. `noun`: for a client."""
     where = f"at {count_of(comparison.clients, noun)}"
     if comparison.verdict is Verdict.INVALID:
+        verb = "is" if comparison.blocks_valid == 1 else "are"
         return (
-            f"{METRIC_WORDS[comparison.metric].short} invalid {where}: only {comparison.blocks_valid} of {count_of(comparison.blocks_complete, 'block')} {'is' if comparison.blocks_valid == 1 else 'are'} valid, "
-            "see the warnings"
+            f"{METRIC_WORDS[comparison.metric].short} invalid {where}: only {comparison.blocks_valid} of "
+            f"{count_of(comparison.blocks_complete, 'block')} {verb} valid, see the warnings"
         )
     same = f"equivalent within ±{_quantity(comparison, comparison.margin)}"
     if comparison.verdict is not Verdict.UNDECIDED:

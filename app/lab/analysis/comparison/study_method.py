@@ -81,7 +81,7 @@ class Means:
     """Mean raw delay of one client, or of a trial's clients, with its clock error."""
 
     raw_ms: float
-    wrong_ms: float
+    clock_error_ms: float
     """The part of `raw_ms` that clock errors added."""
 
 
@@ -118,11 +118,14 @@ class RawClocks:
             measured = ~columns.warmup[own]
             delays_ms = (columns.received_client_us[own] + set_us - columns.sent_us[own]) / 1000
             raw_ms = mean(delays_ms[measured].tolist())
-            wrong_ms = mean(((set_us - offsets_us) / 1000)[measured].tolist())
-            if raw_ms is not None and wrong_ms is not None:
-                found.append(Means(raw_ms, wrong_ms))
-        raw_ms, wrong_ms = mean([each.raw_ms for each in found]), mean([each.wrong_ms for each in found])
-        return None if raw_ms is None or wrong_ms is None else Means(raw_ms, wrong_ms)
+            clock_error_ms = mean(((set_us - offsets_us) / 1000)[measured].tolist())
+            if raw_ms is not None and clock_error_ms is not None:
+                found.append(Means(raw_ms, clock_error_ms))
+        raw_ms, clock_error_ms = (
+            mean([each.raw_ms for each in found]),
+            mean([each.clock_error_ms for each in found]),
+        )
+        return None if raw_ms is None or clock_error_ms is None else Means(raw_ms, clock_error_ms)
 
     def _set_once_us(self, client: int, offsets_us: Floats) -> Floats:
         """Return the correction of a client's clock at each of its arrivals, and note the clock's drift."""
@@ -182,7 +185,7 @@ def study_methods(
 
 
 def _block(block: int, a: Means, b: Means) -> StudyBlock:
-    return StudyBlock(block, a.raw_ms, b.raw_ms, clocks_ms=b.wrong_ms - a.wrong_ms)
+    return StudyBlock(block, a.raw_ms, b.raw_ms, clocks_ms=b.clock_error_ms - a.clock_error_ms)
 
 
 def _stamps_of(counted: Sequence[TrialRecord]) -> Stamps:

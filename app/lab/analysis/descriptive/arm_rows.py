@@ -85,7 +85,7 @@ def descriptive_rows(analysis: Analysis) -> tuple[DescriptiveRow, ...]:
 
 def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures]) -> DescriptiveRow:
     plan = analysis.run.plan
-    own = analysis.counting(row.arm, row.clients)
+    own = analysis.counted_trials(row.arm, row.clients)
     seconds = [client for each in own for client in telemetry(thinned(each.record), plan)]
     arm_trials = [each for each in analysis.trials if each.record.spec.arm.name == row.arm.name]
     all_own = [each for each in arm_trials if each.record.spec.clients == row.clients]

@@ -38,7 +38,7 @@ class Stretch:
 
 def over_time(analysis: Analysis, row: SummaryRow, *, stretches: int = STRETCHES_MAX) -> tuple[Stretch, ...]:
     """Return the stretches with samples of one arm at one count of clients, in order; at most one per notification."""
-    trials = [columns_of(each.record.deliveries) for each in analysis.counting(row.arm, row.clients)]
+    trials = [columns_of(each.record.deliveries) for each in analysis.counted_trials(row.arm, row.clients)]
     return stretches_of(trials, min(stretches, analysis.run.plan.notifications))
 
 

@@ -38,7 +38,7 @@ def seconds(analysis: Analysis) -> tuple[SecondsRow, ...]:
 
 
 def _row(analysis: Analysis, arm: Arm, clients: int) -> SecondsRow:
-    own = analysis.counting(arm, clients)
+    own = analysis.counted_trials(arm, clients)
     found = [each for trial in own for each in telemetry(thinned(trial.record), analysis.run.plan)]
     return SecondsRow(
         arm=arm,

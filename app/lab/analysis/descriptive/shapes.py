@@ -80,7 +80,7 @@ def places(analysis: Analysis) -> tuple[tuple[PositionFigures, ...], ...]:
     return tuple(
         tuple(
             found
-            for each in analysis.counting(row.arm, row.clients)
+            for each in analysis.counted_trials(row.arm, row.clients)
             if (found := position_figures(each.record)) is not None
         )
         for row in analysis.summary
@@ -115,4 +115,4 @@ def _boxes(trials: Sequence[Columns]) -> tuple[ClientBox, ...]:
 
 def _trials(analysis: Analysis, row: SummaryRow) -> list[Columns]:
     """Return the deliveries of the trials from which a row of the summary was computed."""
-    return [columns_of(each.record.deliveries) for each in analysis.counting(row.arm, row.clients)]
+    return [columns_of(each.record.deliveries) for each in analysis.counted_trials(row.arm, row.clients)]

@@ -1,6 +1,6 @@
 """Figures of each client of a trial: the trial's figures, computed from one client's deliveries alone.
 
-The formulas and their sources are those of `trial_metrics.py` and `arrivals.py`. A client that received nothing has a row too.
+`trial_metrics.py` and `arrivals.py` have the formulas and their sources. A client that received nothing has a row too.
 """
 
 from __future__ import annotations
