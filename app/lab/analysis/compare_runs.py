@@ -21,7 +21,7 @@ from app.lab.analysis.comparison.margins import clock_bound_of, margin
 from app.lab.analysis.statistics.effect_size import EffectSize, effect_size
 from app.lab.analysis.statistics.holm import HolmStep, holm
 from app.lab.analysis.statistics.interval import Interval
-from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.statistics.quantile import known, median
 from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us", "jitter_ms")
@@ -102,7 +102,7 @@ def _groups(analyses: Sequence[Analysis]) -> Iterator[_TwoGroups]:
                     a, b = (_values(each, metric, arm, less, clients) for each in (base, other))
                     if a and b:
                         bounds_ms = [_clock_bound_ms(each, clients) for each in (base, other)]
-                        widest_ms = max((each for each in bounds_ms if each is not None), default=None)
+                        widest_ms = max(known(bounds_ms), default=None)
                         yield _TwoGroups(metric, arm, less, clients, other.run.id, a, b, widest_ms)
 
 

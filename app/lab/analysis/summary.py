@@ -17,7 +17,7 @@ from app.lab.analysis.columns import Floats, columns_of
 from app.lab.analysis.metrics.cpu import CpuFigures
 from app.lab.analysis.metrics.split import Split, SplitRow, split_row
 from app.lab.analysis.metrics.trial_metrics import TrialMetrics, is_supported
-from app.lab.analysis.statistics.quantile import mean, median, quantile_of_ascending
+from app.lab.analysis.statistics.quantile import known, mean, median, quantile_of_ascending
 
 CURVE_POINTS_MAX = 200
 """Most points of a curve; a figure of a few hundred pixels shows no more."""
@@ -114,7 +114,7 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
     """Return the row of these trials, all of which belong to this arm and count of clients."""
     delays, broadcasts = _pooled(trials)
     metrics = [each.metrics for each in trials]
-    points = _known([each.cpu.delta_points for each in trials])
+    points = known([each.cpu.delta_points for each in trials])
     seats = max((len(each.client_means_ms) for each in metrics), default=clients)
     client_means = tuple(_client_mean(index, metrics) for index in range(seats))
     return SummaryRow(
@@ -123,23 +123,23 @@ def summary_row(arm: Arm, clients: int, trials: Sequence[AnalysedTrial]) -> Summ
         trials=len(trials),
         samples=len(delays),
         broadcasts=broadcasts,
-        delay_ms_mean=mean(_known([each.mean_ms for each in client_means])),
+        delay_ms_mean=mean(known([each.mean_ms for each in client_means])),
         delay_ms_p50=_supported(delays, 0.50, broadcasts),
         delay_ms_p95=_supported(delays, 0.95, broadcasts),
         delay_ms_p99=_supported(delays, 0.99, broadcasts),
         delay_ms_max=float(delays[-1]) if len(delays) else None,
-        kernel_delay_ms_p50=median(_known([each.kernel_delay_ms.p50 for each in metrics])),
-        client_share_ms_p50=median(_known([each.client_share_ms_p50 for each in metrics])),
-        jitter_ms=median(_known([each.jitter_ms for each in metrics])),
+        kernel_delay_ms_p50=median(known([each.kernel_delay_ms.p50 for each in metrics])),
+        client_share_ms_p50=median(known([each.client_share_ms_p50 for each in metrics])),
+        jitter_ms=median(known([each.jitter_ms for each in metrics])),
         expected=sum(each.expected for each in metrics),
         delivered=sum(each.delivered for each in metrics),
         lost=sum(each.lost for each in metrics),
         late=sum(each.late for each in metrics),
         duplicates=sum(each.duplicates for each in metrics),
         out_of_order=sum(each.out_of_order for each in metrics),
-        cpu_per_delivery_us=median(_known([each.cpu.per_delivery_us for each in trials])),
+        cpu_per_delivery_us=median(known([each.cpu.per_delivery_us for each in trials])),
         delta_points=mean(points),
-        cpu_percent_points=mean(_known([each.cpu.cpu_percent_points for each in trials])),
+        cpu_percent_points=mean(known([each.cpu.cpu_percent_points for each in trials])),
         delta_points_by_trial=tuple(points),
         client_means=client_means,
         curve=curve_of(delays),
@@ -162,7 +162,7 @@ def _supported(ascending: Floats, share: float, broadcasts: int) -> float | None
 
 
 def _client_mean(client: int, metrics: Sequence[TrialMetrics]) -> ClientMean:
-    means = _known([mean for each in metrics for mean in each.client_means_ms[client : client + 1]])
+    means = known([mean for each in metrics for mean in each.client_means_ms[client : client + 1]])
     return ClientMean(client, mean(means), min(means, default=None), max(means, default=None))
 
 
@@ -176,7 +176,3 @@ def curve_of(ordered: Floats) -> Curve:
         else range(points)
     )
     return Curve(tuple(float(ordered[rank]) for rank in ranks), tuple((rank + 1) / count for rank in ranks))
-
-
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import NormalDist, stdev
 
 from app.core.plan.scenario import Plan
-from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.statistics.quantile import known, median
 
 BLOCKS_MIN = 8
 """Fewest blocks for a verdict: with fewer, no exact test passes Holm over a family of six (two-sided p >= 2/2^n)."""
@@ -50,7 +50,7 @@ def clock_bound_of(widest_ms: Iterable[float | None]) -> float | None:
 
     The estimate is a centre of the blocks as well, so that one block with a bad clock moves neither far.
     """
-    return median([each for each in widest_ms if each is not None])
+    return median(known(widest_ms))
 
 
 def more_blocks(

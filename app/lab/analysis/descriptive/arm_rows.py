@@ -26,7 +26,7 @@ from app.lab.analysis.metrics.telemetry import (
     telemetry,
 )
 from app.lab.analysis.metrics.trial_metrics import middle_client_ms, supported_quantile
-from app.lab.analysis.statistics.quantile import mean, median
+from app.lab.analysis.statistics.quantile import known, mean, median
 from app.lab.analysis.summary import AnalysedTrial, SummaryRow
 
 SECONDS_DELIVERIES_MAX = 10_000
@@ -95,17 +95,17 @@ def _row(analysis: Analysis, row: SummaryRow, places: Sequence[PositionFigures])
         arrivals=pooled([arrival_figures(each.record, plan) for each in own]),
         down_kbps=level_row([each.down_kbps for each in seconds]),
         up_kbps=level_row([each.up_kbps for each in seconds]),
-        delay_from_sent_ms_p50=_median([from_sent_ms_p50(each) for each in own]),
-        display_ms_p50=_median([median(each.record.display_ms) for each in own]),
+        delay_from_sent_ms_p50=median(known(from_sent_ms_p50(each) for each in own)),
+        display_ms_p50=median(known(median(each.record.display_ms) for each in own)),
         display_ms_p95=_display_ms_p95(own),
         replayed=sum(each.metrics.replayed for each in all_own),
         both_zero_rate=both_zero_rate(seconds),
         delay_ms=level_row([each.delay_ms for each in seconds]),
         jitter_ms=level_row([each.jitter_ms for each in seconds]),
         intervals=interval_row(seconds),
-        spread_ms_p50=_median([each.spread_ms_p50 for each in places]),
-        effect_us_per_place=_median([each.effect_us_per_place for each in places]),
-        first_share_max=_median([each.first_share_max for each in places]),
+        spread_ms_p50=median(known(each.spread_ms_p50 for each in places)),
+        effect_us_per_place=median(known(each.effect_us_per_place for each in places)),
+        first_share_max=median(known(each.first_share_max for each in places)),
         rss_bytes=_mean_rss(own),
         memory=memory_per_connection([each for each in arm_trials if each.in_comparison]),
         course=timeline_row(own, all_own),
@@ -148,8 +148,4 @@ def _mean_rss(trials: Sequence[AnalysedTrial]) -> float | None:
 
 
 def _largest(values: Sequence[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    return median([value for value in values if value is not None])
+    return max(known(values), default=None)

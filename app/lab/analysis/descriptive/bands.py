@@ -9,7 +9,7 @@ from app.core.trial import CpuUse, TrialRecord
 from app.lab.analysis.columns import columns_of
 from app.lab.analysis.metrics.cpu import deliveries_in_window, per_delivery_us
 from app.lab.analysis.metrics.trial_metrics import measure
-from app.lab.analysis.statistics.quantile import median, quantile_of_ascending
+from app.lab.analysis.statistics.quantile import known, median, quantile_of_ascending
 
 BlockName = tuple[int, int]
 """(clients, block)."""
@@ -105,7 +105,7 @@ class Bands:
             delay_ms_p50=quantile_of_ascending(delays_ms, 0.5),
             delay_ms_p25=quantile_of_ascending(delays_ms, 0.25),
             delay_ms_p75=quantile_of_ascending(delays_ms, 0.75),
-            cpu_us_per_delivery=median([each for each in cpus_us if each is not None]),
+            cpu_us_per_delivery=median(known(cpus_us)),
             delivered=sum(each.delivered for each in own),
             late=sum(each.late for each in own),
             lost=sum(each.lost for each in own),

@@ -12,7 +12,7 @@ and need no correction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from app.core.trial import TrialRecord
 from app.lab.analysis.columns import columns_of
 from app.lab.analysis.metrics.telemetry import LevelRow, level_row
 from app.lab.analysis.metrics.trial_metrics import supported_quantile
-from app.lab.analysis.statistics.quantile import mean, median
+from app.lab.analysis.statistics.quantile import known, mean, median
 from app.lab.analysis.summary import AnalysedTrial
 
 
@@ -71,13 +71,13 @@ def timeline_figures(trial: AnalysedTrial) -> TimelineFigures | None:
     first = [each for each in course.openings if each.place == 0 and each.ready_us is not None]
     recoveries_ms = recoveries_of(trial.record)
     return TimelineFigures(
-        connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
-        first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
-        setup_ms_p50=median(_known(_since_began_ms(each, each.ready_us) for each in first)),
+        connect_ms_p50=median(known(_since_began_ms(each, each.connected_us) for each in first)),
+        first_byte_ms_p50=median(known(_since_began_ms(each, each.first_byte_us) for each in first)),
+        setup_ms_p50=median(known(_since_began_ms(each, each.ready_us) for each in first)),
         recovery_ms_p50=median(recoveries_ms),
         recovery_ms_max=max(recoveries_ms, default=None),
-        cpu_process_percent_mean=mean(_known(process_percent(trial))),
-        cpu_kernel_percent_mean=mean(_known(kernel_percent(trial))),
+        cpu_process_percent_mean=mean(known(process_percent(trial))),
+        cpu_kernel_percent_mean=mean(known(kernel_percent(trial))),
         upload_bytes=sum(each.payload_bytes for each in course.uploads) if course.uploads_known else None,
     )
 
@@ -89,13 +89,13 @@ def timeline_row(trials: Sequence[AnalysedTrial], all_trials: Sequence[AnalysedT
     breaks = sum(trial.record.disconnects for trial in all_trials)
     seats = sum(trial.record.spec.clients for trial in all_trials)
     recoveries_ms = [value for trial in all_trials for value in recoveries_of(trial.record)]
-    setups_ms = _known(_since_began_ms(each, each.ready_us) for each in first)
+    setups_ms = known(_since_began_ms(each, each.ready_us) for each in first)
     return TimelineRow(
         cpu_process_percent=level_row([process_percent(trial) for trial in trials]),
         cpu_kernel_percent=level_row([kernel_percent(trial) for trial in trials]),
         connections=len(first),
-        connect_ms_p50=median(_known(_since_began_ms(each, each.connected_us) for each in first)),
-        first_byte_ms_p50=median(_known(_since_began_ms(each, each.first_byte_us) for each in first)),
+        connect_ms_p50=median(known(_since_began_ms(each, each.connected_us) for each in first)),
+        first_byte_ms_p50=median(known(_since_began_ms(each, each.first_byte_us) for each in first)),
         setup_ms_p50=median(setups_ms),
         # Connections are as independent of each other as broadcasts are.
         setup_ms_p95=supported_quantile(setups_ms, 0.95, broadcasts=len(setups_ms)),
@@ -149,7 +149,3 @@ def kernel_percent(trial: AnalysedTrial) -> tuple[float | None, ...]:
 
 def _since_began_ms(opening: Opening, moment_us: float | None) -> float | None:
     return None if moment_us is None else (moment_us - opening.began_us) / 1000
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

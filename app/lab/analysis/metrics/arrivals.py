@@ -11,7 +11,7 @@ missing  an expected notification without a usable sample: lost, replayed, hidde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from app.core.plan.scenario import Plan, arm_plan
 from app.core.trial import TrialRecord
 from app.lab.analysis.columns import Columns, Floats, columns_of, first_of_each
 from app.lab.analysis.metrics.trial_metrics import expected_count
-from app.lab.analysis.statistics.quantile import quantile, quantile_of_ascending
+from app.lab.analysis.statistics.quantile import known, quantile, quantile_of_ascending
 
 GAP_S_LIMITS = (2.0, 5.0)
 SPIKE_MS_MIN = 500.0
@@ -93,9 +93,9 @@ def pooled(figures: Sequence[ArrivalFigures]) -> ArrivalFigures:
     spikes = sum(each.spikes_over_500ms for each in figures)
     return ArrivalFigures(
         intervals=intervals,
-        interval_ms_p50=quantile(_known(each.interval_ms_p50 for each in figures), 0.5),
-        interval_ms_p95=quantile(_known(each.interval_ms_p95 for each in figures), 0.5),
-        interval_ms_max=max(_known(each.interval_ms_max for each in figures), default=None),
+        interval_ms_p50=quantile(known(each.interval_ms_p50 for each in figures), 0.5),
+        interval_ms_p95=quantile(known(each.interval_ms_p95 for each in figures), 0.5),
+        interval_ms_max=max(known(each.interval_ms_max for each in figures), default=None),
         gaps_over_2s=two,
         gaps_over_5s=five,
         gap_over_2s_share=share(two, intervals),
@@ -127,7 +127,3 @@ def share(part: int, whole: int) -> float | None:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1000 * seconds
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

@@ -10,7 +10,7 @@ parts add up to the delay of each delivery, and so do their means; their medians
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from app.lab.analysis.columns import Integers, columns_of
 from app.lab.analysis.groups import Groups
 from app.lab.analysis.metrics.trial_metrics import DelayFigures, delay_figures
 from app.lab.analysis.metrics.writes import server_writes
-from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.statistics.quantile import known, median
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +91,16 @@ def split(record: TrialRecord) -> Split | None:
     writes = server_writes(record, columns)
     samples = columns.samples()
     matched = samples[(writes.is_known & columns.has_sent)[samples]]
-    known = matched[~np.isnan(columns.kernel_received_us[matched])]
+    complete = matched[~np.isnan(columns.kernel_received_us[matched])]
     # Without kernel stamps the server's part is still known.
-    served = known if len(known) else matched
+    served = complete if len(complete) else matched
     return Split(
-        deliveries=len(known),
+        deliveries=len(complete),
         unmatched=len(samples) - len(matched),
         source_ms=delay_figures(columns, served, (columns.sent_us - columns.due_us) / 1000),
         server_ms=delay_figures(columns, served, (writes.accepted_us - columns.sent_us) / 1000),
-        network_ms=delay_figures(columns, known, (columns.kernel_received_us - writes.accepted_us) / 1000),
-        client_ms=delay_figures(columns, known, (columns.received_us - columns.kernel_received_us) / 1000),
+        network_ms=delay_figures(columns, complete, (columns.kernel_received_us - writes.accepted_us) / 1000),
+        client_ms=delay_figures(columns, complete, (columns.received_us - columns.kernel_received_us) / 1000),
         spread_ms_p50=_spread_ms(columns.seq[matched], writes.accepted_us[matched]),
         wire=_wire(instrument, record.published),
     )
@@ -111,20 +111,16 @@ def split_row(splits: Sequence[Split]) -> SplitRow | None:
     if not splits:
         return None
     return SplitRow(
-        source_ms_p50=_median(each.source_ms.p50 for each in splits),
-        server_ms_p50=_median(each.server_ms.p50 for each in splits),
-        network_ms_p50=_median(each.network_ms.p50 for each in splits),
-        client_ms_p50=_median(each.client_ms.p50 for each in splits),
-        spread_ms_p50=_median(each.spread_ms_p50 for each in splits),
-        wire_bytes_per_notification=_median(each.wire.bytes_per_notification for each in splits),
-        segments_per_notification=_median(each.wire.segments_per_notification for each in splits),
-        rtt_ms_p50=_median(each.wire.rtt_ms_p50 for each in splits),
+        source_ms_p50=median(known(each.source_ms.p50 for each in splits)),
+        server_ms_p50=median(known(each.server_ms.p50 for each in splits)),
+        network_ms_p50=median(known(each.network_ms.p50 for each in splits)),
+        client_ms_p50=median(known(each.client_ms.p50 for each in splits)),
+        spread_ms_p50=median(known(each.spread_ms_p50 for each in splits)),
+        wire_bytes_per_notification=median(known(each.wire.bytes_per_notification for each in splits)),
+        segments_per_notification=median(known(each.wire.segments_per_notification for each in splits)),
+        rtt_ms_p50=median(known(each.wire.rtt_ms_p50 for each in splits)),
         retransmissions=sum(each.wire.retransmissions for each in splits),
     )
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    return median([value for value in values if value is not None])
 
 
 def _spread_ms(seq: Integers, accepted_us: Integers) -> float | None:
@@ -174,5 +170,5 @@ def _value(info: TcpInfo | None, count: str) -> int | None:
 
 def _each(grown: list[int | None], published: int) -> float | None:
     """Return the mean per connection and notification; `None` without either."""
-    known = [value for value in grown if value is not None]
-    return sum(known) / len(known) / published if known and published else None
+    values = known(grown)
+    return sum(values) / len(values) / published if values and published else None

@@ -6,7 +6,7 @@ Source: Hyndman and Fan, The American Statistician 50 (1996), type 7.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, SupportsFloat
 
 
@@ -47,3 +47,8 @@ def median(values: Sequence[float]) -> float | None:
 def mean(values: Sequence[float]) -> float | None:
     """Return the arithmetic mean, summed without loss of digits; `None` without values."""
     return math.fsum(values) / len(values) if values else None
+
+
+def known(values: Iterable[float | None]) -> list[float]:
+    """Return the values that are not `None`, in their order."""
+    return [value for value in values if value is not None]
