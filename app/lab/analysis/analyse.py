@@ -113,7 +113,7 @@ def analyse(run: RunRecord) -> Analysis:
         totals=_totals(trials),
         summary=tuple(_row(trials, arm, n) for n in sorted(plan.client_counts) for arm in plan.arms),
         comparisons=compare(plan, blocks),
-        warnings=_grouped([*trials, *idle]),
+        warnings=_grouped_warnings([*trials, *idle]),
     )
 
 
@@ -206,7 +206,7 @@ def _totals(trials: Sequence[AnalysedTrial]) -> Totals:
     )
 
 
-def _grouped(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[WarningGroup, ...]:
+def _grouped_warnings(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[WarningGroup, ...]:
     groups: dict[tuple[str, Severity], WarningGroup] = {}
     for each in sorted(trials, key=lambda trial: trial.record.spec.index):
         for warning in each.warnings:

@@ -33,10 +33,12 @@ class WithinTrial:
 
 def within_trials(analysis: Analysis) -> tuple[WithinTrial, ...]:
     """Return the intervals of every trial that counts and has enough samples, in the order in which they ran."""
-    return tuple(found for each in analysis.trials if each.in_comparison for found in _of_trial(each.record))
+    return tuple(
+        found for each in analysis.trials if each.in_comparison for found in _trial_quantiles(each.record)
+    )
 
 
-def _of_trial(record: TrialRecord) -> Iterator[WithinTrial]:
+def _trial_quantiles(record: TrialRecord) -> Iterator[WithinTrial]:
     columns = columns_of(record.deliveries)
     samples = columns.samples()
     groups, delays_ms = Groups.by(columns.client[samples]), columns.delay_ms[samples]

@@ -134,14 +134,14 @@ def _wire(instrument: InstrumentRecord, published: int) -> WireFigures:
     own = [each for each in instrument.connections if each.client is not None]
     ends = [(each.before, each.after) for each in own if each.before and each.after]
     rtts_ms = [each.after.rtt_us / 1000 for each in own if each.after is not None]
-    sent = [_grown(each, "bytes_sent") for each in own]
-    out = [_grown(each, "segments_out") for each in own]
-    inward = [_grown(each, "segments_in") for each in own]
+    sent = [_growth(each, "bytes_sent") for each in own]
+    out = [_growth(each, "segments_out") for each in own]
+    inward = [_growth(each, "segments_in") for each in own]
     return WireFigures(
-        bytes_per_notification=_each([_packets_bytes(each) for each in own], published),
-        payload_per_notification=_each(sent, published),
-        segments_per_notification=_each(out, published),
-        segments_in_per_notification=_each(inward, published),
+        bytes_per_notification=_per_notification([_packets_bytes(each) for each in own], published),
+        payload_per_notification=_per_notification(sent, published),
+        segments_per_notification=_per_notification(out, published),
+        segments_in_per_notification=_per_notification(inward, published),
         retransmissions=sum(after.retransmissions - before.retransmissions for before, after in ends),
         rtt_ms_p50=median(rtts_ms),
     )
@@ -150,7 +150,7 @@ def _wire(instrument: InstrumentRecord, published: int) -> WireFigures:
 def _packets_bytes(connection: ConnectionRecord) -> int | None:
     """Return the total bytes of the connection's packets in both directions; `None` where a counter is unknown."""
     parts = [
-        _grown(connection, name) for name in ("bytes_sent", "bytes_received", "segments_out", "segments_in")
+        _growth(connection, name) for name in ("bytes_sent", "bytes_received", "segments_out", "segments_in")
     ]
     if connection.after is None or any(part is None for part in parts):
         return None
@@ -158,7 +158,7 @@ def _packets_bytes(connection: ConnectionRecord) -> int | None:
     return sent + received + connection.after.header_bytes * (segments_out + segments_in)
 
 
-def _grown(connection: ConnectionRecord, count: str) -> int | None:
+def _growth(connection: ConnectionRecord, count: str) -> int | None:
     """Return the growth of a counter over the trial; `None` where it is not known at both ends."""
     before, after = _value(connection.before, count), _value(connection.after, count)
     return None if before is None or after is None else after - before
@@ -168,7 +168,7 @@ def _value(info: TcpInfo | None, count: str) -> int | None:
     return None if info is None else getattr(info, count)
 
 
-def _each(grown: list[int | None], published: int) -> float | None:
+def _per_notification(growths: list[int | None], published: int) -> float | None:
     """Return the mean per connection and notification; `None` without either."""
-    values = known(grown)
+    values = known(growths)
     return sum(values) / len(values) / published if values and published else None

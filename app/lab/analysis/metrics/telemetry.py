@@ -88,7 +88,9 @@ def telemetry(record: TrialRecord, plan: Plan) -> tuple[Telemetry, ...]:
     uploads = _uploads_by_client(record.course)
     return tuple(
         replace(
-            _of_client(client, own, start_us=start_us, seconds=seconds, payload_bytes=own_plan.payload_bytes),
+            _client_series(
+                client, own, start_us=start_us, seconds=seconds, payload_bytes=own_plan.payload_bytes
+            ),
             up_kbps=_up_kbps(uploads.get(client, ()), own, start_us=start_us, seconds=seconds)
             if uploads is not None
             else (None,) * seconds,
@@ -140,7 +142,7 @@ def interval_row(found: Sequence[Telemetry]) -> IntervalRow:
     )
 
 
-def _of_client(
+def _client_series(
     client: int, deliveries: Sequence[Delivery], *, start_us: int, seconds: int, payload_bytes: int
 ) -> Telemetry:
     arrived = [each for each in deliveries if each.outcome in ARRIVED]

@@ -45,7 +45,7 @@ def server_writes(record: TrialRecord, columns: Columns) -> ServerWrites:
         return ServerWrites(nothing, nothing)
     client, seq, accepted_us = _recorded(record)
     place = places_of(seq, accepted_us)
-    index = _found(client, seq, columns)
+    index = _write_of_each(client, seq, columns)
     known = index >= 0
     return ServerWrites(
         np.where(known, accepted_us[index], NOT_WRITTEN), np.where(known, place[index], NOT_WRITTEN)
@@ -84,13 +84,13 @@ def _recorded(record: TrialRecord) -> tuple[Integers, Integers, Integers]:
     return client[first][in_order], seq[first][in_order], earliest_us[in_order]
 
 
-def _found(client: Integers, seq: Integers, columns: Columns) -> Integers:
+def _write_of_each(client: Integers, seq: Integers, columns: Columns) -> Integers:
     """Return the index of each delivery's write, or -1."""
     clients, client_code = np.unique(client, return_inverse=True)
     seqs, seq_code = np.unique(seq, return_inverse=True)
     keys = client_code * len(seqs) + seq_code
     order = np.argsort(keys)
-    wanted = _code(clients, columns.client) * len(seqs) + _code(seqs, columns.seq)
+    wanted = _index_among(clients, columns.client) * len(seqs) + _index_among(seqs, columns.seq)
     at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     index = order[at]
     is_same = (client[index] == columns.client) & (seq[index] == columns.seq)
@@ -98,6 +98,6 @@ def _found(client: Integers, seq: Integers, columns: Columns) -> Integers:
     return found
 
 
-def _code(known: Integers, values: Integers) -> Integers:
+def _index_among(known: Integers, values: Integers) -> Integers:
     """Return the index of each value among the known ones; for an unknown value it is arbitrary but valid."""
     return np.minimum(np.searchsorted(known, values), len(known) - 1).astype(np.int64)

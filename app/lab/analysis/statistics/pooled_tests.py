@@ -54,8 +54,8 @@ def pooled_tests(a: Sequence[float], b: Sequence[float]) -> PooledTests:
     return PooledTests(
         a_count=len(a),
         b_count=len(b),
-        a_normality=shapiro_wilk(_picked(a)),
-        b_normality=shapiro_wilk(_picked(b)),
+        a_normality=shapiro_wilk(_evenly_picked(a)),
+        b_normality=shapiro_wilk(_evenly_picked(b)),
         mann_whitney=found,
         significant=found is not None and found.p <= PASS_P,
     )
@@ -82,7 +82,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> MannWhitney | None:
     return MannWhitney(u, min(1.0, math.erfc(z / math.sqrt(2))))
 
 
-def _picked(values: Sequence[float]) -> Sequence[float]:
+def _evenly_picked(values: Sequence[float]) -> Sequence[float]:
     """Return at most as many values as Shapiro-Wilk takes, evenly spread over their order in time."""
     count = len(values)
     return (

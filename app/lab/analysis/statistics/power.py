@@ -70,10 +70,10 @@ def _t_cdf(value: float, df: int) -> float:
     return _over_spread(df, lambda s: _cdf(value * s))
 
 
-def _over_spread(df: int, of: Callable[[float], float]) -> float:
+def _over_spread(df: int, function: Callable[[float], float]) -> float:
     """Return the mean of a function of S = sqrt(chi^2 / df)."""
     step, points = _spread_points(df)
-    return step * math.fsum(weight * of(s) for s, weight in points)
+    return step * math.fsum(weight * function(s) for s, weight in points)
 
 
 @cache

@@ -68,7 +68,7 @@ def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[Tria
             f"without a good clock{widest}.",
             "Check that the clock channel is reachable and not behind a slow proxy; wait longer before a trial.",
         )
-    if negative := _before_sent(columns):
+    if negative := _count_before_sent(columns):
         yield void(
             "negative_delay",
             f"{count_of(negative, 'notification')} arrived before being sent, by more than the clock's bound.",
@@ -90,8 +90,8 @@ def sample_warnings(record: TrialRecord, figures: TrialFigures) -> Iterator[Tria
             f"Of {metrics.delivered} arrivals some have no usable delay: {listing(states(left_out))}.",
             "Keep the page visible, the screen on and the connection up.",
         )
-    yield from _kernel_stamps(columns)
-    yield from _recorded(record, figures.split)
+    yield from _kernel_stamp_warnings(columns)
+    yield from _recording_warnings(record, figures.split)
 
 
 def result_warnings(metrics: TrialMetrics) -> Iterator[TrialWarning]:
@@ -104,7 +104,7 @@ def result_warnings(metrics: TrialMetrics) -> Iterator[TrialWarning]:
         )
 
 
-def _recorded(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning]:
+def _recording_warnings(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning]:
     """Note the writes that the server should have recorded and did not."""
     if record.instrument is None:
         return
@@ -123,7 +123,7 @@ def _recorded(record: TrialRecord, found: Split | None) -> Iterator[TrialWarning
         )
 
 
-def _kernel_stamps(columns: Columns) -> Iterator[TrialWarning]:
+def _kernel_stamp_warnings(columns: Columns) -> Iterator[TrialWarning]:
     """Note missing kernel stamps where some samples have one; a platform without any is no fault."""
     samples = columns.samples()
     missing = int(np.isnan(columns.kernel_received_us[samples]).sum())
@@ -136,7 +136,7 @@ def _kernel_stamps(columns: Columns) -> Iterator[TrialWarning]:
         )
 
 
-def _before_sent(columns: Columns) -> int:
+def _count_before_sent(columns: Columns) -> int:
     """Count arrivals that precede their sending by more than the clock's bound, warm-up included: it has the same clock."""
     is_judged = columns.has_state(SampleState.OK, SampleState.WARMUP) & columns.has_sent
     delay_from_sent_ms = (columns.received_us - columns.sent_us) / 1000

@@ -113,7 +113,7 @@ def mode_share(values: Sequence[float], mode: Mode) -> float | None:
     return at / len(values) if by_chance <= MODE_CHANCE_MAX else None
 
 
-def step_length(times_ms: Sequence[float], period_ms: float) -> float:
+def mean_resultant_length(times_ms: Sequence[float], period_ms: float) -> float:
     """Return how well times keep phase with a period: the mean resultant length of circular statistics, 0 to 1."""
     angles = [2 * math.pi * math.fmod(time, period_ms) / period_ms for time in times_ms]
     return math.hypot(math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))) / len(angles)
@@ -137,8 +137,8 @@ def _in_step(samples: Sequence[Delivery]) -> Iterator[tuple[str, str]]:
         slow = [each for each in own if (each.delay_from_sent_ms or 0.0) >= DOZING_MS_MIN]
         if len(slow) < max(SAMPLES_MIN, len(own) / 2):
             continue
-        arrivals = step_length([(each.received_us or 0.0) / 1000 for each in slow], BEACON_MS)
-        source = step_length([(each.sent_us or each.due_us) / 1000 for each in slow], BEACON_MS)
+        arrivals = mean_resultant_length([(each.received_us or 0.0) / 1000 for each in slow], BEACON_MS)
+        source = mean_resultant_length([(each.sent_us or each.due_us) / 1000 for each in slow], BEACON_MS)
         if arrivals >= IN_STEP_MIN and source <= OUT_OF_STEP_MAX:
             clients.append(client)
     if clients:
