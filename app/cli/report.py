@@ -19,7 +19,7 @@ from app.core.plan.scenario import LIVE_PROFILE
 from app.core.trial import RunRecord
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.live import live_rows
+from app.lab.analysis.descriptive.live import live_rows
 from app.lab.report.atomic_files import write_atomically
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data.live_json import write_live

@@ -15,7 +15,7 @@ from typing import Any
 from app import settings as settings_module
 from app.cli import measuring
 from app.core.errors import StoreError
-from app.lab.analysis.clocks_again import check_clocks
+from app.lab.analysis.validity.clock_check import check_clocks
 from app.lab.analysis.verdict import SAME_ARMS
 from app.lab.report.data.result import result_text
 from app.store.archive.forget import removed_count

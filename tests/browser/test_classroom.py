@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.lab.analysis.clocks_again import check_clocks
+from app.lab.analysis.validity.clock_check import check_clocks
 from app.store.store import Store
 from tests.browser.cdp import Browser, running_browser
 from tests.browser.classroom import STEP, Classroom, join, phone

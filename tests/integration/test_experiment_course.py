@@ -9,8 +9,8 @@ import pytest
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.timeline import recoveries_of
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
+from app.lab.analysis.descriptive.timeline import recoveries_of
 from app.lab.run import runner, server_process
 from app.lab.run.progress import SilentProgress
 from app.store.store import Store
@@ -57,6 +57,6 @@ def test_a_cut_connection_is_there_twice_and_its_recovery_holds_the_time_away(
     assert min(recoveries_of(trial)) >= AWAY_S * 1000
     assert trial.course.cpu_seconds
     assert all(each.process_s is not None and each.process_s > 0 for each in trial.course.cpu_seconds)
-    (row,) = further(analyse(run))
+    (row,) = descriptive_rows(analyse(run))
     assert (row.course.breaks, row.course.connections) == (2, 2)
     assert row.replayed > 0

@@ -12,8 +12,8 @@ import pytest
 
 from app.core.plan.scenario import Arm
 from app.core.trial import RunRecord, TrialRecord
-from app.lab.analysis.split import split
-from app.lab.analysis.validity import check_trial
+from app.lab.analysis.metrics.split import split
+from app.lab.analysis.validity.checks import check_trial
 from app.lab.run import runner, server_process
 from app.lab.run.api import Server
 from app.lab.run.progress import SilentProgress

@@ -11,7 +11,7 @@ import pytest
 
 from app.core.delivery import Outcome, SampleState
 from app.core.plan.scenario import Arm
-from app.lab.analysis.cpu import deliveries_in_window
+from app.lab.analysis.metrics.cpu import deliveries_in_window
 from app.lab.run import runner, server_process
 from app.lab.run.api import Server
 from app.lab.run.progress import SilentProgress

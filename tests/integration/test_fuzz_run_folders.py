@@ -24,7 +24,7 @@ from rich.console import Console
 
 from app.cli.measuring import load
 from app.core.errors import SiarError
-from app.lab.analysis.clocks_again import check_clocks
+from app.lab.analysis.validity.clock_check import check_clocks
 from app.lab.report.exchange.exporter import export_zip
 from app.lab.report.files import write_all
 from app.lab.report.renderers.console.result import print_result

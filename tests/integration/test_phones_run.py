@@ -15,7 +15,7 @@ from app.cli import measuring, verify
 from app.core.delivery import Outcome, SampleState
 from app.core.errors import Unfit
 from app.core.trial import RunRecord
-from app.lab.analysis.study_method import RawClocks, Stamps
+from app.lab.analysis.comparison.study_method import RawClocks, Stamps
 from app.lab.run.room_run import RoomRun
 from app.store.store import Store
 from tests.support.phone import SimulatedPhone, phones
@@ -76,7 +76,7 @@ def test_the_study_s_method_takes_the_phones_wall_clocks_as_wrong_as_they_were(r
 
     # The delay itself is below a second, and a machine's wall clock may be set a little in between.
     assert [each.raw_ms for each in found] == [pytest.approx(SHIFT_US / 1000, abs=2000)] * 2
-    assert [each.wrong_ms for each in found] == [pytest.approx(SHIFT_US / 1000, abs=1000)] * 2
+    assert [each.clock_error_ms for each in found] == [pytest.approx(SHIFT_US / 1000, abs=1000)] * 2
     assert clocks.wall_error_ms_max == pytest.approx(SHIFT_US / 1000, abs=1000)
 
 

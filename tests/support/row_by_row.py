@@ -9,7 +9,7 @@ from typing import Any
 
 from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.trial import TrialRecord
-from app.lab.analysis.statistics import mean, median, quantile
+from app.lab.analysis.statistics.quantile import mean, median, quantile
 
 ARRIVED = (Outcome.ON_TIME, Outcome.LATE, Outcome.REPLAYED)
 

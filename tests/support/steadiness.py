@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.lab.analysis.power import t_quantile
+from app.lab.analysis.statistics.power import t_quantile
 
 BLOCKS = 20
 

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from app.core.plan.scenario import Plan, arms_from_names
-from app.lab.analysis.comparison import Block, Verdict, compare
-from app.lab.analysis.statistics import signed_rank_interval
+from app.lab.analysis.comparison.compare_arms import Block, Verdict, compare
+from app.lab.analysis.statistics.signed_rank import signed_rank_interval
 
 Numbers = Any
 """An array of NumPy's."""

@@ -8,7 +8,7 @@ import pytest
 
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.compare_runs import across, regressions
+from app.lab.analysis.compare_runs import compare_runs, regressions
 from tests.unit.support_run import RunMaker, a_plan
 
 PLAN = a_plan(client_counts=(1, 3), blocks=10, notifications=12)
@@ -38,7 +38,7 @@ def test_a_void_trial_s_clock_hides_no_regression() -> None:
     base = a_run("base", seed=1, wide_block=4)
     worse = a_run("worse", slower=1.6, seed=2)
 
-    found = across([base, worse])
+    found = compare_runs([base, worse])
 
     assert any(not each.valid for each in base.trials)
     delays = [each for each in found if each.metric == "delay_ms_p50" and each.less is None]
@@ -52,7 +52,7 @@ def test_one_block_with_a_bad_clock_widens_no_margin_as_within_a_run() -> None:
     assert all(each.valid for each in one_bad.trials)
 
     margins = [
-        next(row.margin for row in across([run, narrow]) if row.metric == "delay_ms_p50")
+        next(row.margin for row in compare_runs([run, narrow]) if row.metric == "delay_ms_p50")
         for run in (narrow, one_bad)
     ]
 
@@ -62,6 +62,6 @@ def test_one_block_with_a_bad_clock_widens_no_margin_as_within_a_run() -> None:
 def test_the_clocks_of_both_runs_widen_a_margin() -> None:
     narrow, wide = a_run("a", seed=1), a_run("b", seed=1, wide_us=2_000.0)
 
-    found = [across(pair)[0].margin for pair in ([narrow, wide], [wide, narrow])]
+    found = [compare_runs(pair)[0].margin for pair in ([narrow, wide], [wide, narrow])]
 
     assert found == pytest.approx([4.0, 4.0])

@@ -15,8 +15,8 @@ from app.core.plan.scenario import Plan
 from app.core.trial import RunRecord
 from app.lab.analysis.analyse import Analysis, analyse
 from app.lab.analysis.comparable import Weight, objections, setting_differences
-from app.lab.analysis.compare_runs import Change, across, regressions
-from app.lab.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
+from app.lab.analysis.compare_runs import Change, compare_runs, regressions
+from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
 from app.lab.report.data.comparison import compared_json
 from app.lab.report.renderers.console.comparison import print_compared
 from tests.unit.support_run import RunMaker, a_plan
@@ -117,7 +117,7 @@ def worse() -> Analysis:
 
 
 def test_two_runs_of_the_same_have_no_regression() -> None:
-    rows = across([base(), same()])
+    rows = compare_runs([base(), same()])
 
     assert regressions(rows) == ()
     assert {row.metric for row in rows} == {"delay_ms_p50", "cpu_per_delivery_us", "jitter_ms"}
@@ -125,7 +125,7 @@ def test_two_runs_of_the_same_have_no_regression() -> None:
 
 
 def test_what_got_slower_is_named_and_the_other_arm_is_not() -> None:
-    rows = across([base(), worse()])
+    rows = compare_runs([base(), worse()])
 
     found = [row for row in regressions(rows) if row.metric == "delay_ms_p50"]
     assert {(row.arm.name, row.clients) for row in found} == {("socketio", 1), ("socketio", 3)}
@@ -134,7 +134,7 @@ def test_what_got_slower_is_named_and_the_other_arm_is_not() -> None:
 
 
 def test_what_got_faster_is_no_regression() -> None:
-    rows = across([worse(), base()])
+    rows = compare_runs([worse(), base()])
 
     changes = {row.change for row in rows if row.arm.name == "socketio" and row.metric == "delay_ms_p50"}
     assert changes == {Change.BETTER}
@@ -145,7 +145,7 @@ def test_a_day_that_was_slower_for_all_leaves_the_difference_between_arms_alone(
     maker = RunMaker(PLAN, delay_ms=lambda arm, clients, client: 2.0, seed=4)
     usual = RunMaker(PLAN, delay_ms=lambda arm, clients, client: 1.0, seed=5)
 
-    rows = across([analyse(usual.run()), analyse(replace(maker.run(), id="slow-day"))])
+    rows = compare_runs([analyse(usual.run()), analyse(replace(maker.run(), id="slow-day"))])
 
     delays = [row for row in rows if row.metric == "delay_ms_p50"]
     assert {row.change for row in delays if row.less is None} == {Change.WORSE}
@@ -153,7 +153,7 @@ def test_a_day_that_was_slower_for_all_leaves_the_difference_between_arms_alone(
 
 
 def test_three_runs_are_each_set_against_the_first_in_one_family() -> None:
-    rows = across([base(), same(), worse()])
+    rows = compare_runs([base(), same(), worse()])
 
     assert [row.run for row in regressions(rows) if row.metric == "delay_ms_p50"] == ["run-3", "run-3"]
     assert {row.run for row in rows} == {"run-2", "run-3"}

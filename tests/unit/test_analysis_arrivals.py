@@ -12,11 +12,23 @@ from app.core.instrument import ConnectionRecord, InstrumentRecord
 from app.core.timeline import TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.arrivals import arrival_figures, pooled
-from app.lab.analysis.descriptive import SECONDS_DELIVERIES_MAX, from_sent_ms_p50, further, thinned
-from app.lab.analysis.display import display_ms, display_rows
-from app.lab.analysis.positions import position_figures, slope_us
-from app.lab.analysis.telemetry import Series, Telemetry, both_zero_rate, interval_row, level_row, telemetry
+from app.lab.analysis.descriptive.arm_rows import (
+    SECONDS_DELIVERIES_MAX,
+    descriptive_rows,
+    from_sent_ms_p50,
+    thinned,
+)
+from app.lab.analysis.descriptive.display import display_ms, display_rows
+from app.lab.analysis.metrics.arrivals import arrival_figures, pooled
+from app.lab.analysis.metrics.positions import position_figures, slope_us
+from app.lab.analysis.metrics.telemetry import (
+    Series,
+    Telemetry,
+    both_zero_rate,
+    interval_row,
+    level_row,
+    telemetry,
+)
 from app.lab.report.data.result import descriptive_json
 from app.lab.report.renderers.console.live import print_display
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_delivery, a_plan, a_trial
@@ -341,7 +353,7 @@ def test_a_report_says_what_phones_took_to_paint_and_says_nothing_where_nobody_p
         return replace(record, display_ms=[8.0, 10.0, 40.0] if record.spec.arm.transport == "sse" else [])
 
     plan = a_plan(blocks=3, notifications=50)
-    by_sse, by_socketio = further(analyse(RunMaker(plan, alter=shown).run()))[:2]
+    by_sse, by_socketio = descriptive_rows(analyse(RunMaker(plan, alter=shown).run()))[:2]
 
     assert (by_sse.display_ms_p50, by_sse.display_ms_p95) == (10.0, 40.0)
     assert (by_socketio.display_ms_p50, by_socketio.display_ms_p95) == (None, None)

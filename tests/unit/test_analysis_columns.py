@@ -17,12 +17,12 @@ from app.core.columns import NAMES, DeliveryColumns
 from app.core.delivery import SampleState
 from app.core.errors import StoreError
 from app.core.trial import TrialRecord
-from app.lab.analysis.arrivals import arrival_figures
 from app.lab.analysis.columns import columns_of, first_of_each
-from app.lab.analysis.metrics import measure
-from app.lab.analysis.over_time import stretches_of
-from app.lab.analysis.positions import position_figures
-from app.lab.analysis.split import split
+from app.lab.analysis.descriptive.over_time import stretches_of
+from app.lab.analysis.metrics.arrivals import arrival_figures
+from app.lab.analysis.metrics.positions import position_figures
+from app.lab.analysis.metrics.split import split
+from app.lab.analysis.metrics.trial_metrics import measure
 from app.lab.analysis.summary import CURVE_POINTS_MAX, curve_of
 from app.store import database
 from app.store.store import FILE_NAME, RunHead, Store

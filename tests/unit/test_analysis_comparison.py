@@ -8,9 +8,9 @@ import pytest
 from app.core.plan.scenario import Arm, Plan, arms_from_names
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.comparison import Block, Comparison, Verdict, compare
-from app.lab.analysis.margins import margin, more_blocks
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Block, Comparison, Verdict, compare
+from app.lab.analysis.comparison.margins import margin, more_blocks
+from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.words import arm_title, interval, number
 from app.lab.studies.published import repeated_study, studies
 from tests.unit.support_run import RunMaker, a_plan, cpu_use

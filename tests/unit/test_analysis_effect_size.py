@@ -9,16 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lab.analysis.effect_size import effect_size
-from app.lab.analysis.pooled import mann_whitney, pooled_tests
-from app.lab.analysis.power import blocks_for, blocks_for_equivalence, equivalence_power, power, t_quantile
-from app.lab.analysis.quantile_interval import (
+from app.lab.analysis.statistics.effect_size import effect_size
+from app.lab.analysis.statistics.pooled_tests import mann_whitney, pooled_tests
+from app.lab.analysis.statistics.power import (
+    blocks_for,
+    blocks_for_equivalence,
+    equivalence_power,
+    power,
+    t_quantile,
+)
+from app.lab.analysis.statistics.quantile_interval import (
     autocorrelation_time,
     binomial_cumulative,
     order_interval,
     trial_quantile,
 )
-from app.lab.analysis.shapiro import shapiro_wilk
+from app.lab.analysis.statistics.shapiro import shapiro_wilk
 from tests.components import require_library
 
 values = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=12)

@@ -10,8 +10,8 @@ from app.core.delivery import Delivery
 from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import Arm
 from app.core.trial import TrialRecord
-from app.lab.analysis.factors import Trial, contributions, factor_names, factor_table
-from app.lab.analysis.study_method import Stamps, study_methods
+from app.lab.analysis.comparison.factors import Trial, contributions, factor_names, factor_table
+from app.lab.analysis.comparison.study_method import Stamps, study_methods
 from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, a_delivery, a_plan, a_trial
 
 

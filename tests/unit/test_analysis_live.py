@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.lab.analysis.live import live_rows
+from app.lab.analysis.descriptive.live import live_rows
 
 
 def sample(number: int, **change: Any) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from app.core.delivery import Delivery, Outcome, SampleState
-from app.lab.analysis.cpu import cpu_figures
-from app.lab.analysis.metrics import DelayFigures, broadcasts_min, measure
+from app.lab.analysis.metrics.cpu import cpu_figures
+from app.lab.analysis.metrics.trial_metrics import DelayFigures, broadcasts_min, measure
 from tests.unit.support_run import a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1, 2), notifications=4, warmup=1)

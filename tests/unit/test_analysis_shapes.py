@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.metrics import broadcasts_min, is_sample
-from app.lab.analysis.shapes import HALF, boxes, places, share_of, tails
+from app.lab.analysis.descriptive.shapes import HALF, boxes, places, share_of, tails
+from app.lab.analysis.metrics.trial_metrics import broadcasts_min, is_sample
 from app.lab.analysis.summary import SummaryRow
 from app.lab.report.figures.shapes import boxes_figure, nines_figure, places_figure
 from tests.support.recorded import recorded

@@ -7,7 +7,14 @@ import pytest
 
 from app.core.delivery import Delivery
 from app.core.trial import Severity
-from app.lab.analysis.signatures import BEACON_MS, CHECKED_MAX, MODES, mode_share, signatures, step_length
+from app.lab.analysis.validity.signatures import (
+    BEACON_MS,
+    CHECKED_MAX,
+    MODES,
+    mean_resultant_length,
+    mode_share,
+    signatures,
+)
 from tests.unit.support_run import a_delivery, a_plan, a_trial
 
 COUNT = 40
@@ -158,5 +165,7 @@ def test_every_mode_is_where_measurement_md_has_it() -> None:
 
 
 def test_moments_a_period_apart_are_in_step_and_spread_ones_are_not() -> None:
-    assert step_length([3.0, 105.4, 207.8], BEACON_MS) == pytest.approx(1.0)
-    assert step_length([BEACON_MS * k / 8 for k in range(8)], BEACON_MS) == pytest.approx(0.0, abs=1e-12)
+    assert mean_resultant_length([3.0, 105.4, 207.8], BEACON_MS) == pytest.approx(1.0)
+    assert mean_resultant_length([BEACON_MS * k / 8 for k in range(8)], BEACON_MS) == pytest.approx(
+        0.0, abs=1e-12
+    )

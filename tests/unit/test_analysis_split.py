@@ -12,9 +12,9 @@ from app.core.trial import RunRecord, Severity, TrialRecord
 from app.core.units import ServerUs
 from app.lab.analysis.analyse import analyse
 from app.lab.analysis.columns import columns_of
-from app.lab.analysis.split import split
-from app.lab.analysis.validity import check_trial
-from app.lab.analysis.writes import NOT_WRITTEN, has_writes, places_of, server_writes
+from app.lab.analysis.metrics.split import split
+from app.lab.analysis.metrics.writes import NOT_WRITTEN, has_writes, places_of, server_writes
+from app.lab.analysis.validity.checks import check_trial
 from tests.support import records
 
 DUE_US = ServerUs(1_000_000)

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lab.analysis.holm import holm
-from app.lab.analysis.statistics import (
+from app.lab.analysis.statistics.holm import holm
+from app.lab.analysis.statistics.quantile import mean, median, quantile
+from app.lab.analysis.statistics.signed_rank import (
     EXACT_RANKS_MAX,
-    mean,
-    median,
     pseudo_median,
-    quantile,
     sign_flip_p,
     signed_rank_interval,
     signed_rank_p,

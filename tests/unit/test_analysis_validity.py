@@ -6,7 +6,7 @@ import pytest
 
 from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.trial import Severity, TrialRecord, TrialWarning
-from app.lab.analysis.validity import OWN_CODES, check_trial, is_valid
+from app.lab.analysis.validity.checks import OWN_CODES, check_trial, is_valid
 from tests.unit.support_run import RunMaker, a_delivery, a_plan, a_trial, cpu_use
 
 PLAN = a_plan(client_counts=(1,), notifications=4, warmup=0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.core.clocksync.sync import Probe
-from app.lab.analysis.clocks_again import check_clocks
+from app.lab.analysis.validity.clock_check import check_clocks
 from app.store.store import StampedProbe
 
 S = 1_000_000.0

@@ -13,7 +13,7 @@ import pytest
 from app.core.timeline import CpuSecond, Opening, TrialTimeline, Upload
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.descriptive import FurtherRow, further
+from app.lab.analysis.descriptive.arm_rows import DescriptiveRow, descriptive_rows
 from app.lab.measure.cpu import CpuSampler
 from app.lab.measure.cpu_seconds import cpu_seconds
 from app.lab.report.data.csv_files import write_trials
@@ -77,8 +77,8 @@ def run_with(course: TrialTimeline, *, uploads: bool = True) -> Analysis:
     return analyse(RunMaker(a_plan(client_counts=(1,), blocks=2), alter=with_course).run())
 
 
-def first_row(analysis: Analysis) -> FurtherRow:
-    return further(analysis)[0]
+def first_row(analysis: Analysis) -> DescriptiveRow:
+    return descriptive_rows(analysis)[0]
 
 
 def test_shares_per_second_are_of_all_cores() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.display import display_rows
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
+from app.lab.analysis.descriptive.display import display_rows
 from app.store.store import ClientBatch, RunHead, Store
 from tests.unit.support_run import RunMaker, a_plan, a_trial
 
@@ -62,6 +62,6 @@ def test_the_p95_of_display_needs_a_hundred_measured_notifications(
         return record if record.spec.idle else replace(record, display_ms=[8.0, 10.0, 40.0])
 
     plan = a_plan(client_counts=(1,), blocks=2, notifications=notifications, warmup=2)
-    (row, _) = further(analyse(RunMaker(plan, alter=shown).run()))
+    (row, _) = descriptive_rows(analyse(RunMaker(plan, alter=shown).run()))
 
     assert row.display_ms_p95 == p95_ms

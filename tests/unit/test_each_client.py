@@ -11,7 +11,7 @@ import pytest
 from app.core.delivery import Outcome
 from app.core.plan.scenario import arm_plan
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.each_client import each_client
+from app.lab.analysis.metrics.each_client import each_client
 from app.lab.report.data.client_rows import CLIENT_COLUMNS
 from app.lab.report.data.csv_files import write_clients, write_trials
 from tests.support import row_by_row

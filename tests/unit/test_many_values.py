@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import pytest
 
-from app.lab.analysis.rank_sum import EXACT_PRODUCT_MAX, rank_sum_interval, rank_sum_p
-from app.lab.analysis.statistics import EXACT_RANKS_MAX, signed_rank_interval, signed_rank_p
+from app.lab.analysis.statistics.rank_sum import EXACT_PRODUCT_MAX, rank_sum_interval, rank_sum_p
+from app.lab.analysis.statistics.signed_rank import EXACT_RANKS_MAX, signed_rank_interval, signed_rank_p
 
 ALPHA = 0.05
 

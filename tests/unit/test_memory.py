@@ -10,8 +10,8 @@ import pytest
 
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
+from app.lab.analysis.descriptive.memory import KIB, MemoryPerConnection, WithoutFigure, memory_of
 from app.lab.report.data.result import descriptive_json
 from app.lab.report.translation import known
 from tests.unit.support_run import RunMaker, a_plan, cpu_use
@@ -114,7 +114,7 @@ def test_a_report_says_the_figure_with_its_interval_and_so_does_json() -> None:
 
     plan = a_plan(client_counts=(1, 21), blocks=6, notifications=2)
 
-    row = further(analyse(RunMaker(plan, alter=grown).run()))[0]
+    row = descriptive_rows(analyse(RunMaker(plan, alter=grown).run()))[0]
 
     values = descriptive_json(row)
     assert values["memory"]["low_kib"] < values["memory_kib_per_connection"] < values["memory"]["high_kib"]

@@ -6,8 +6,8 @@ import pytest
 
 from app.core.delivery import Delivery
 from app.core.trial import TrialRecord
-from app.lab.analysis.descriptive import SECONDS_DELIVERIES_MAX, thinned
-from app.lab.analysis.signatures import CHECKED_MAX, signatures
+from app.lab.analysis.descriptive.arm_rows import SECONDS_DELIVERIES_MAX, thinned
+from app.lab.analysis.validity.signatures import CHECKED_MAX, signatures
 from tests.unit.support_run import a_delivery, a_plan, a_trial
 
 PLAN = a_plan(client_counts=(3,))

@@ -13,8 +13,8 @@ from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import TrialSpec
 from app.core.trial import RunRecord, Severity, TrialRecord
 from app.lab.analysis.analyse import analyse
-from app.lab.analysis.bands import Bands
-from app.lab.analysis.validity import check_trial
+from app.lab.analysis.descriptive.bands import Bands
+from app.lab.analysis.validity.checks import check_trial
 from app.lab.analysis.verdict import run_verdict
 from app.lab.report.contents.result_tables import phones_table
 from app.lab.report.data.phone_results import phone_result, write_participants

@@ -16,7 +16,7 @@ import pytest
 from app.core.errors import Malformed, Unfit
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.sentences import sentence
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data import parquet
 from app.lab.report.data.csv_files import write_deliveries

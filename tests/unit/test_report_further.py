@@ -9,12 +9,12 @@ import pytest
 
 from app.core.columns import DeliveryColumns
 from app.core.trial import TrialRecord
-from app.lab.analysis.alternative_methods import POOLED_MAX, beside, once_sentences
+from app.lab.analysis.alternative_methods import POOLED_MAX, alternative_methods, single_trial_sentences
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.characteristics import FIGURES, Characteristic, of
-from app.lab.analysis.comparison import Verdict
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.within_trial_ci import within_trials
+from app.lab.analysis.comparison.compare_arms import Verdict
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
+from app.lab.analysis.descriptive.figures.catalogue import FIGURES, Characteristic, figures_of
+from app.lab.analysis.descriptive.within_trial_ci import within_trials
 from app.lab.report.contents.alternative_tables import methods_table, study_table
 from app.lab.report.contents.descriptive_tables import characteristic_tables
 from app.lab.report.data.result import result_json
@@ -41,7 +41,7 @@ def same() -> Analysis:
 
 
 def test_where_the_difference_is_plain_every_method_sees_it() -> None:
-    for row in beside(clear()):
+    for row in alternative_methods(clear()):
         assert row.comparison.verdict is Verdict.LOWER_A
         assert row.effect is not None
         assert row.effect.a12 == 1.0
@@ -62,14 +62,14 @@ def test_of_one_delivery_beyond_the_limit_every_second_is_pooled_and_up_to_it_al
         return replace(record, deliveries=DeliveryColumns.of([record.deliveries[0]] * count))
 
     plan = a_plan(client_counts=(1,), blocks=2, notifications=1, warmup=0)
-    (row,) = beside(analyse(RunMaker(plan, alter=crowded).run()))
+    (row,) = alternative_methods(analyse(RunMaker(plan, alter=crowded).run()))
 
     # Of 50,001 in a trial, the first, the third and so on to the last.
     assert (row.pooled.a_count, row.pooled.b_count) == (2 * 25_001, 100_000)
 
 
 def test_where_there_is_none_the_pooled_test_finds_one_and_the_study_both() -> None:
-    (row,) = beside(same())
+    (row,) = alternative_methods(same())
 
     assert row.comparison.verdict is Verdict.UNDECIDED
     assert row.pooled.significant
@@ -80,7 +80,7 @@ def test_where_there_is_none_the_pooled_test_finds_one_and_the_study_both() -> N
 
 
 def test_the_study_table_says_what_one_trial_would_have_said() -> None:
-    table = study_table(beside(clear()))
+    table = study_table(alternative_methods(clear()))
 
     assert [row[3] for row in table.rows] == ["SSE faster", "SSE faster"]
     assert [row[4] for row in table.rows] == ["8 of 8", "8 of 8"]
@@ -88,14 +88,14 @@ def test_the_study_table_says_what_one_trial_would_have_said() -> None:
 
 
 def test_the_terminal_says_it_in_a_sentence() -> None:
-    assert once_sentences(clear())[1] == (
+    assert single_trial_sentences(clear())[1] == (
         "Measured once, clocks set once, as in the study: 8 of 8 blocks would have said SSE faster at 3 clients, "
         "0 Socket.IO."
     )
 
 
 def test_a_p_that_is_not_zero_never_prints_as_zero() -> None:
-    table = methods_table(beside(clear()))
+    table = methods_table(alternative_methods(clear()))
 
     assert {row[7] for row in table.rows} == {"< 0.001"}
 
@@ -103,7 +103,7 @@ def test_a_p_that_is_not_zero_never_prints_as_zero() -> None:
 def test_every_figure_has_its_characteristic_unit_formula_and_source() -> None:
     assert len({each.name for each in FIGURES}) == len(FIGURES)
     assert all(each.unit and each.formula and each.source for each in FIGURES)
-    assert all(of(characteristic) for characteristic in Characteristic)
+    assert all(figures_of(characteristic) for characteristic in Characteristic)
 
 
 @pytest.mark.parametrize("run", [clear, same])
@@ -111,7 +111,7 @@ def test_a_table_for_each_characteristic_has_a_column_for_each_row_of_the_summar
     run: Callable[[], Analysis],
 ) -> None:
     analysis = run()
-    tables = characteristic_tables(analysis, further(analysis))
+    tables = characteristic_tables(analysis, descriptive_rows(analysis))
 
     assert [name for name, _ in tables] == [
         "time behaviour",
@@ -175,7 +175,7 @@ def test_of_two_clients_the_faster_one_stands_for_the_trial() -> None:
 
 def test_memory_is_shown_in_mib() -> None:
     (figure,) = (each for each in FIGURES if each.name == "rss_mib")
-    summary, row = clear().summary[0], further(clear())[0]
+    summary, row = clear().summary[0], descriptive_rows(clear())[0]
 
     assert figure.unit == "MiB"
     assert figure.value(summary, replace(row, rss_bytes=48 * 1024 * 1024)) == 48.0
@@ -185,8 +185,10 @@ def test_memory_is_shown_in_mib() -> None:
 def test_a_run_without_a_trial_has_rows_without_figures() -> None:
     nothing = analyse(RunMaker(a_plan(client_counts=(1,))).run(complete=False, blocks_done=0))
 
-    assert [row.arrivals.expected for row in further(nothing)] == [0, 0]
-    assert [(row.effect, row.study, row.normality) for row in beside(nothing)] == [(None, None, None)]
+    assert [row.arrivals.expected for row in descriptive_rows(nothing)] == [0, 0]
+    assert [(row.effect, row.study, row.normality) for row in alternative_methods(nothing)] == [
+        (None, None, None)
+    ]
 
 
 def test_the_page_has_the_sections_and_one_arm_alone_no_methods() -> None:

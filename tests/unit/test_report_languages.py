@@ -18,8 +18,8 @@ from app.core.lifecycle import LifecycleReport
 from app.core.trial import RunRecord, TrialRecord
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.live import LiveRow
-from app.lab.analysis.validity import OWN_CODES
+from app.lab.analysis.descriptive.live import LiveRow
+from app.lab.analysis.validity.checks import OWN_CODES
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data.result import result_text
 from app.lab.report.document import Findings
@@ -33,10 +33,10 @@ from tests.unit.support_run import CLIENT_CLOCK_US, EPOCH_US, RunMaker, a_plan
 APP = Path(__file__).resolve().parents[2] / "app"
 
 WARNERS = (
-    "lab/analysis/validity_lifecycle.py",
-    "lab/analysis/validity_machine.py",
-    "lab/analysis/validity_samples.py",
-    "lab/analysis/signatures.py",
+    "lab/analysis/validity/lifecycle.py",
+    "lab/analysis/validity/machine.py",
+    "lab/analysis/validity/samples.py",
+    "lab/analysis/validity/signatures.py",
     "lab/run/trial_warnings.py",
     "lab/run/phones.py",
 )

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from app.core.timeline import CpuSecond, TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.seconds import seconds
+from app.lab.analysis.descriptive.seconds import seconds
 from app.lab.report.contents.sections import document_of
 from app.lab.report.document import figures_of
 from app.lab.report.figures.seconds import seconds_figure

@@ -14,14 +14,14 @@ from app.core.plan.scenario import Arm
 from app.core.timeline import TrialTimeline
 from app.core.trial import TrialRecord
 from app.lab.analysis.analyse import Analysis, analyse
-from app.lab.analysis.descriptive import further
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
 from app.lab.report.contents.sections import document_of
 from app.lab.report.data.result import result_json
 from app.lab.report.renderers.console.published import print_published
 from app.lab.report.renderers.markdown import markdown_of
 from app.lab.studies.published import studies
-from app.lab.studies.registry import studies_beside
-from app.lab.studies.row import BesideRow, StudyBeside
+from app.lab.studies.registry import all_study_tables
+from app.lab.studies.tables import StudyRow, StudyTables
 from tests.unit.support_run import RunMaker, a_plan
 from tests.unit.test_course import COURSE
 
@@ -42,11 +42,11 @@ def nothing() -> Analysis:
     return analyse(RunMaker(a_plan(blocks=2)).run(complete=False, blocks_done=0))
 
 
-def study(name: str, analysis: Analysis | None = None) -> StudyBeside:
-    return next(each for each in studies_beside(analysis or demo()) if each.id == name)
+def study(name: str, analysis: Analysis | None = None) -> StudyTables:
+    return next(each for each in all_study_tables(analysis or demo()) if each.id == name)
 
 
-def row(name: str, table: str, figure: str) -> BesideRow:
+def row(name: str, table: str, figure: str) -> StudyRow:
     (found,) = [
         each for own in study(name).tables if own.title == table for each in own.rows if each.figure == figure
     ]
@@ -63,8 +63,8 @@ def numbers_in(value: object) -> list[float]:
 
 
 def test_all_four_studies_are_there_and_each_says_why_it_may_differ() -> None:
-    assert sorted(each.id for each in studies_beside(demo())) == sorted(IDS)
-    for each in studies_beside(demo()):
+    assert sorted(each.id for each in all_study_tables(demo())) == sorted(IDS)
+    for each in all_study_tables(demo()):
         assert each.tables
         assert len(each.differences) >= 5
 
@@ -95,7 +95,7 @@ def test_no_published_figure_is_left_out(name: str, keys: tuple[str, ...], facto
 
 
 def test_the_runs_own_figures_stand_in_their_rows() -> None:
-    summary, more = demo().summary, further(demo())
+    summary, more = demo().summary, descriptive_rows(demo())
     edge, redis = "orangepi-webrtc-websocket", "purbaya-websocket-redis"
 
     assert row(edge, "Latency", "typical latency; delay, median").measured == tuple(
@@ -141,7 +141,7 @@ def test_deliveries_a_second_stand_where_the_study_has_them() -> None:
 def test_the_overall_mean_is_there_only_where_the_run_has_the_studys_counts() -> None:
     other = analyse(RunMaker(a_plan(client_counts=(1, 2), blocks=2)).run())
 
-    def overall(analysis: Analysis) -> BesideRow:
+    def overall(analysis: Analysis) -> StudyRow:
         return study("brawijaya-sse-websocket", analysis).tables[0].rows[-1]
 
     assert overall(demo()).figure == "all counts"
@@ -152,7 +152,7 @@ def test_the_overall_mean_is_there_only_where_the_run_has_the_studys_counts() ->
 def test_a_run_without_a_trial_has_dashes_and_no_zeros() -> None:
     measured = {
         value
-        for each in studies_beside(nothing())
+        for each in all_study_tables(nothing())
         for table in each.tables
         for own in table.rows
         for value in own.measured
@@ -168,7 +168,7 @@ def test_page_terminal_markdown_and_json_say_the_same() -> None:
     file = io.StringIO()
     print_published(demo(), Console(file=file, width=120))
 
-    assert [each["id"] for each in found] == [each.id for each in studies_beside(demo())]
+    assert [each["id"] for each in found] == [each.id for each in all_study_tables(demo())]
     assert found[0]["tables"][0]["rows"][1]["derived"] == [0]
     for said in (file.getvalue(), markdown_of(document_of(demo()), {})):
         assert "459" in said

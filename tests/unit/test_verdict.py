@@ -14,7 +14,7 @@ import pytest
 from app.cli import main as cli
 from app.cli import verify
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison
+from app.lab.analysis.comparison.compare_arms import Comparison
 from app.lab.analysis.verdict import RunVerdict, run_verdict
 from tests.unit.support_run import RunMaker, a_plan, store_run
 from tests.unit.test_analysis_comparison import verdict_at_6

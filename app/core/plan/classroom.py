@@ -41,7 +41,7 @@ _NOTIFICATIONS_MAX = 100
 """Most notifications per trial; these suffice for a p95, and longer trials make people restless."""
 
 _BLOCKS_MAX = 8
-"""Most blocks: the least number with which a verdict can pass (`lab/analysis/margins.py`)."""
+"""Most blocks: the least number with which a verdict can pass (`lab/analysis/comparison/margins.py`)."""
 
 _BLOCKS_MIN = 3
 

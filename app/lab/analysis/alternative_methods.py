@@ -1,10 +1,10 @@
-"""What other methods say of the same data, beside the verdict and never in its place.
+"""Other methods applied to the same data: they inform, and no verdict depends on them.
 
-effect       A12 and Cliff's delta on trial medians
-normality    Shapiro-Wilk on the block differences: information
-pooled       the library study's tests on pooled samples, with what they ignore
-study        the SSE study's method: one trial, means, clocks not corrected; for every block as if it had been the only one
-needed       how many blocks 80 % power takes, for a difference of the size seen and for equivalence
+effect       A12 effect size and Cliff's delta on trial medians
+normality    Shapiro-Wilk test on the block differences
+pooled       the library study's tests on pooled samples, with a label that names what they ignore
+study        the SSE study's method: one trial, means, uncorrected clocks; applied to every block as if it were the only one
+needed       the number of blocks for 80 % power, for a difference of the observed size and for equivalence
 """
 
 from __future__ import annotations
@@ -14,58 +14,62 @@ from statistics import stdev
 
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
+from app.lab.analysis.cached import computed_once
 from app.lab.analysis.columns import columns_of
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.effect_size import EffectSize, effect_size
-from app.lab.analysis.pooled import PooledTests, pooled_tests
-from app.lab.analysis.power import blocks_for, blocks_for_equivalence
-from app.lab.analysis.shapiro import Normality, shapiro_wilk
-from app.lab.analysis.study_method import Stamps, StudyMethod, study_methods
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.study_method import Stamps, StudyMethod, study_methods
+from app.lab.analysis.statistics.effect_size import EffectSize, effect_size
+from app.lab.analysis.statistics.pooled_tests import PooledTests, pooled_tests
+from app.lab.analysis.statistics.power import blocks_for, blocks_for_equivalence
+from app.lab.analysis.statistics.shapiro import Normality, shapiro_wilk
 from app.lab.analysis.words import arm_title, count_of
 
 POOLED_MAX = 100_000
-"""Of more deliveries every so-many-th is pooled: beyond, p is 0 whatever the difference."""
+"""Most samples that are pooled of one arm; of more, every k-th is taken, since with more p is 0 whatever the difference."""
 
 
-CLOCKS = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
-"""How clocks were treated, as the study's method has them."""
+CLOCK_PHRASES = {Stamps.WALL: "by the phones' own wall clocks", Stamps.SET_ONCE: "clocks set once"}
+"""Phrases for how the study's method treated clocks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Other methods on one confirmatory comparison."""
+class AlternativeMethods:
+    """Results of the other methods for one confirmatory comparison."""
 
     comparison: Comparison
     effect: EffectSize | None
-    """Of b over a."""
+    """The effect size of b over a."""
     normality: Normality | None
     pooled: PooledTests
     study: StudyMethod | None
     blocks_for_difference: int | None
-    """For 80 % power at a difference of the size and spread seen; `None` where 999 are too few, or nothing was seen."""
+    """Blocks for 80 % power at the observed difference and spread; `None` above 999, or without a difference."""
     blocks_for_equivalence: int | None
+    """Blocks for 80 % power to show equivalence without a true difference; `None` above 999."""
 
     @property
     def study_agrees(self) -> bool | None:
-        """Whether the study's one trial says what the verdict says; `None` where there is nothing to agree with."""
+        """Return True if the study's single trial agrees with the verdict; `None` without a verdict or such a trial."""
         if self.study is None or self.comparison.verdict not in (Verdict.LOWER_A, Verdict.LOWER_B):
             return None
         return (self.study.first.difference_ms > 0) == (self.comparison.verdict is Verdict.LOWER_A)
 
 
-@kept
-def beside(analysis: Analysis) -> tuple[Beside, ...]:
-    """One for each confirmatory comparison, in their order."""
-    found = studies(analysis)
+@computed_once
+def alternative_methods(analysis: Analysis) -> tuple[AlternativeMethods, ...]:
+    """Return the results for each confirmatory comparison, in the order of `Analysis.verdicts`."""
+    found = study_results(analysis)
     return tuple(
-        _beside(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
+        _other_methods(analysis, each, found.get((each.b.name, each.clients))) for each in analysis.verdicts
     )
 
 
-@kept
-def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
-    """The study's method on the blocks of each confirmatory comparison, by its second arm's name and its clients."""
+@computed_once
+def study_results(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
+    """Apply the study's method to the blocks of each confirmatory comparison.
+
+    The keys are the name of the second arm and the count of clients.
+    """
     records = [each.record for each in analysis.trials]
     found = {}
     for b in analysis.run.plan.arms[1:]:
@@ -80,11 +84,12 @@ def studies(analysis: Analysis) -> dict[tuple[str, int], StudyMethod]:
     return found
 
 
-def once_sentences(analysis: Analysis) -> list[str]:
-    """What single measurements by the study's method would have said, a sentence for each valid comparison with blocks."""
-    found = studies(analysis)
+def single_trial_sentences(analysis: Analysis) -> list[str]:
+    """Return a sentence for each valid comparison: what single trials by the study's method would have found."""
+    found = study_results(analysis)
     return [
-        f"Measured once, {CLOCKS[study.stamps]}, as in the study: {study.a_lower} of {count_of(len(study.blocks), 'block')} "
+        f"Measured once, {CLOCK_PHRASES[study.stamps]}, as in the study: "
+        f"{study.a_lower} of {count_of(len(study.blocks), 'block')} "
         f"would have said {arm_title(each.a)} faster at {count_of(study.clients, analysis.noun)}, "
         f"{study.b_lower} {arm_title(each.b)}."
         for each in analysis.verdicts
@@ -93,11 +98,13 @@ def once_sentences(analysis: Analysis) -> list[str]:
     ]
 
 
-def _beside(analysis: Analysis, comparison: Comparison, study: StudyMethod | None) -> Beside:
+def _other_methods(
+    analysis: Analysis, comparison: Comparison, study: StudyMethod | None
+) -> AlternativeMethods:
     clients = comparison.clients
     values = [value for _, value in comparison.differences]
     spread = stdev(values) if len(values) > 1 else 0.0
-    return Beside(
+    return AlternativeMethods(
         comparison=comparison,
         effect=effect_size(
             _medians(analysis, comparison.a, clients), _medians(analysis, comparison.b, clients)
@@ -118,11 +125,13 @@ def _beside(analysis: Analysis, comparison: Comparison, study: StudyMethod | Non
 
 def _medians(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
     return [
-        value for each in analysis.counting(arm, clients) if (value := each.metrics.delay_ms.p50) is not None
+        value
+        for each in analysis.counted_trials(arm, clients)
+        if (value := each.metrics.delay_ms.p50) is not None
     ]
 
 
 def _samples(analysis: Analysis, arm: Arm, clients: int) -> list[float]:
-    own = [columns_of(trial.record.deliveries) for trial in analysis.counting(arm, clients)]
+    own = [columns_of(trial.record.deliveries) for trial in analysis.counted_trials(arm, clients)]
     step = -(-sum(len(each.client) for each in own) // POOLED_MAX) or 1
     return [value for each in own for value in each.delay_ms[::step][each.is_sample[::step]].tolist()]

@@ -1,4 +1,4 @@
-"""A run in, everything that is said about it out: one frozen model, which all renderers share."""
+"""Analysis of a run: one frozen model of all its figures, which every renderer shares."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from dataclasses import dataclass, replace
 from app.core.columns import DeliveryColumns
 from app.core.plan.scenario import Arm, Plan, plan_sha256
 from app.core.trial import CpuUse, RunRecord, Severity, TrialRecord
-from app.lab.analysis.comparison import Block, Comparison, compare
-from app.lab.analysis.cpu import cpu_figures
+from app.lab.analysis.comparison.compare_arms import Block, Comparison, compare
+from app.lab.analysis.metrics.cpu import cpu_figures
+from app.lab.analysis.metrics.trial_figures import figures_of
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow, summary_row
-from app.lab.analysis.trial_figures import figures_of
-from app.lab.analysis.validity import check_trial, is_valid
+from app.lab.analysis.validity.checks import check_trial, is_valid
 
 
 @dataclass(frozen=True, slots=True)
 class WarningGroup:
-    """All warnings of one code and severity."""
+    """All warnings with the same code and severity."""
 
     code: str
     severity: Severity
     text: str
-    """Of the first."""
+    """The text of the first warning."""
     advice: str
     trials: tuple[int, ...]
-    """Indexes of the trials and idle windows concerned."""
+    """Indexes of the trials and idle windows that have the warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What became of every delivery of the run, void trials included: loss cannot hide in a void trial."""
+    """Counts of all deliveries of the run, including those of invalid trials, so that no loss is hidden."""
 
     trials: int
-    """Idle windows not counted."""
+    """The number of trials without idle windows."""
     void: int
+    """The number of invalid trials."""
     expected: int
     delivered: int
     lost: int
@@ -42,57 +43,57 @@ class Totals:
     duplicates: int
     out_of_order: int
     lost_in_void: int = 0
-    """Those of the lost ones that a void trial lost, which says why and is repeated."""
+    """The lost deliveries of invalid trials, whose warnings give the reason and whose blocks are repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything that the renderers need."""
+    """All figures of a run that the renderers need."""
 
     run: RunRecord
     plan_sha256: str
     trials: tuple[AnalysedTrial, ...]
-    """In the order in which they ran, idle windows apart."""
+    """Trials in the order in which they ran, without idle windows."""
     idle: tuple[AnalysedIdle, ...]
     totals: Totals
     summary: tuple[SummaryRow, ...]
-    """By count of clients, then in the plan's order of arms. Pooled: descriptive."""
+    """Pooled, descriptive rows: by count of clients, then in the plan's order of arms."""
     comparisons: tuple[Comparison, ...]
     warnings: tuple[WarningGroup, ...]
-    """Voiding ones first."""
+    """Groups of warnings, those that void a trial first."""
 
     @property
     def verdicts(self) -> tuple[Comparison, ...]:
-        """The confirmatory comparisons: one for each pair of arms and count of clients."""
+        """Return the confirmatory comparisons: one for each pair of arms and count of clients."""
         return tuple(each for each in self.comparisons if each.family == "confirmatory")
 
     @property
     def phones(self) -> tuple[Mapping[str, object], ...]:
-        """Who took part, by pseudonym, as the run's conditions have it; none in a run with built-in clients."""
+        """Return the participants by pseudonym, as the run's conditions record them; none for built-in clients."""
         found = self.run.conditions.get("participants")
         return tuple(each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
 
     @property
     def noun(self) -> str:
-        """What a client of this run is."""
+        """Return the noun for a client of this run: phone or client."""
         return "phone" if self.phones else "client"
 
     @property
     def client_counts(self) -> tuple[int, ...]:
-        """The counts of clients that there are rows for, ascending."""
+        """Return the counts of clients that have rows, ascending."""
         return tuple(sorted({row.clients for row in self.summary}))
 
-    def counting(self, arm: Arm, clients: int) -> list[AnalysedTrial]:
-        """The trials of one arm at one count of clients that stand in the comparison."""
+    def counted_trials(self, arm: Arm, clients: int) -> list[AnalysedTrial]:
+        """Return the trials of one arm at one count of clients that are in the comparison."""
         return [each for each in self.trials if each.in_comparison and _is_of(each, arm, clients)]
 
     def row(self, arm: Arm, clients: int) -> SummaryRow:
-        """The summary of one arm at one count of clients."""
+        """Return the summary of one arm at one count of clients."""
         return next(each for each in self.summary if (each.arm.name, each.clients) == (arm.name, clients))
 
 
 def analyse(run: RunRecord) -> Analysis:
-    """The analysis of a run, complete or not; the same for the same record, for ever."""
+    """Analyse a run, complete or not; the result depends on nothing but the record."""
     plan = _plan_as_run(run)
     idle = tuple(_analysed_idle(record, plan) for record in run.trials if record.spec.idle)
     baselines = {
@@ -112,12 +113,12 @@ def analyse(run: RunRecord) -> Analysis:
         totals=_totals(trials),
         summary=tuple(_row(trials, arm, n) for n in sorted(plan.client_counts) for arm in plan.arms),
         comparisons=compare(plan, blocks),
-        warnings=_grouped([*trials, *idle]),
+        warnings=_grouped_warnings([*trials, *idle]),
     )
 
 
 def _plan_as_run(run: RunRecord) -> Plan:
-    """The plan with further counts of clients where phones left for good and others went on."""
+    """Return the plan with the additional counts of clients that arose when phones left for good and others went on."""
     measured = {record.spec.clients for record in run.trials} - set(run.plan.client_counts)
     return replace(run.plan, client_counts=(*run.plan.client_counts, *sorted(measured)))
 
@@ -143,7 +144,10 @@ def _analysed_idle(record: TrialRecord, plan: Plan) -> AnalysedIdle:
 
 
 def _blocks(plan: Plan, trials: Sequence[AnalysedTrial], idle: Sequence[AnalysedIdle]) -> list[Block]:
-    """Complete blocks: those with a trial of every arm. A void idle window voids its block, as it does for the runner."""
+    """Return the complete blocks: those with a trial of every arm.
+
+    An invalid idle window makes its block invalid, as it does for the runner.
+    """
     void = {_block_of(each) for each in trials if not each.valid}
     void |= {_block_of(each) for each in idle if not each.valid}
     members: dict[tuple[int, int], dict[str, AnalysedTrial]] = {}
@@ -202,7 +206,7 @@ def _totals(trials: Sequence[AnalysedTrial]) -> Totals:
     )
 
 
-def _grouped(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[WarningGroup, ...]:
+def _grouped_warnings(trials: Sequence[AnalysedTrial | AnalysedIdle]) -> tuple[WarningGroup, ...]:
     groups: dict[tuple[str, Severity], WarningGroup] = {}
     for each in sorted(trials, key=lambda trial: trial.record.spec.index):
         for warning in each.warnings:

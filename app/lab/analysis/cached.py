@@ -1,4 +1,4 @@
-"""An answer that several renderers need of the same analysis, computed once."""
+"""A one-entry cache for results that several renderers need of the same analysis."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TypeVar
 
 from app.lab.analysis.analyse import Analysis
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def kept(compute: Callable[[Analysis], Answer]) -> Callable[[Analysis], Answer]:
-    """The function with its last answer kept, for as long as it is asked about the same analysis.
+def computed_once(compute: Callable[[Analysis], Result]) -> Callable[[Analysis], Result]:
+    """Wrap a function so that it computes once for consecutive calls with the same analysis object.
 
-    The same object, that is: an analysis of a million deliveries is not compared with another one, nor hashed.
+    Analyses are compared by identity, since comparing or hashing a million deliveries would cost more than it saves.
     """
-    last: list[tuple[Analysis, Answer]] = []
+    last: list[tuple[Analysis, Result]] = []
 
     @wraps(compute)
-    def answer(analysis: Analysis) -> Answer:
+    def cached(analysis: Analysis) -> Result:
         if not last or last[0][0] is not analysis:
             last[:] = [(analysis, compute(analysis))]
         return last[0][1]
 
-    return answer
+    return cached

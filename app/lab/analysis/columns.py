@@ -1,10 +1,10 @@
-"""A trial's deliveries as NumPy arrays, with what every figure asks of them: which arrived, which are samples.
+"""A trial's deliveries as NumPy arrays, and masks of those that arrived and those that are samples.
 
-The arrays look into the memory of the trial's own columns and copy nothing. What is computed here is, digit for digit, what
-`Delivery` computes of a single row: the same operations in the same order on the same doubles. NumPy only does them for all
-rows at once; sums are still added without loss of digits, by `math.fsum`.
+The arrays are views of the trial's own columns; nothing is copied. Each value equals, digit for digit, what `Delivery`
+computes for a single row, because the same operations run in the same order on the same doubles. Sums are added
+without loss of digits, by `math.fsum`.
 
-A place is a row's number in the trial, and the usual way to speak of some deliveries is an array of places.
+A place is a row's index in the trial. A selection of deliveries is usually an array of places.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ARRIVED = (Outcome.ON_TIME, Outcome.LATE, Outcome.REPLAYED)
-"""Outcomes of which each expected delivery has at most one."""
+"""Outcomes of an arrival; each expected delivery has at most one row with one of them."""
 
 SAMPLED = (Outcome.ON_TIME, Outcome.LATE)
-"""Outcomes of a sample."""
+"""Outcomes that a sample may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Arrays of shape (n,), one value for each delivery of the trial. Not to be written to."""
+    """Read-only arrays of shape (n,), with one value for each delivery of the trial."""
 
     deliveries: DeliveryColumns
     client: Integers
@@ -41,45 +41,45 @@ class Columns:
     warmup: Mask
     due_us: Integers
     sent_us: Integers
-    """Meaningful where `has_sent`."""
+    """Time of sending; meaningful only where `has_sent`."""
     has_sent: Mask
     received_client_us: Floats
-    """NaN where there is none; likewise below."""
+    """Arrival by the client's clock; NaN where there is none, as in the arrays below."""
     clock_offset_us: Floats
     clock_bound_us: Floats
     kernel_received_us: Floats
     received_us: Floats
     """Arrival in server time."""
     delay_ms: Floats
-    """Arrival minus due."""
+    """Arrival minus due time."""
     state: NDArray[np.int8]
-    """Places in `STATES`."""
+    """Indexes into `STATES`."""
     outcome: NDArray[np.int8]
-    """Places in `OUTCOMES`."""
+    """Indexes into `OUTCOMES`."""
     has_arrived: Mask
-    """On time, late or replayed."""
+    """True where the outcome is on time, late or replayed."""
     is_sample: Mask
-    """Whether its delay may be used; see `metrics.py`."""
+    """True where the delay may be used; `metrics/trial_metrics.py` has the definition."""
 
     def has_state(self, *states: SampleState) -> Mask:
-        """Rows in one of these states."""
+        """Return the mask of rows in one of these states."""
         return _is_one_of(self.state, [STATES.index(each) for each in states])
 
     def has_outcome(self, *outcomes: Outcome) -> Mask:
-        """Rows with one of these outcomes."""
+        """Return the mask of rows with one of these outcomes."""
         return _is_one_of(self.outcome, [OUTCOMES.index(each) for each in outcomes])
 
     def samples(self) -> Integers:
-        """Places of the samples, in their order."""
+        """Return the places of the samples, ascending."""
         return np.flatnonzero(self.is_sample)
 
     def rows(self, chosen: Mask) -> tuple[Delivery, ...]:
-        """The deliveries themselves, for what looks at a few of them one by one."""
+        """Return the chosen deliveries as rows, for code that handles a few of them one by one."""
         return self.deliveries.at(np.flatnonzero(chosen).tolist())
 
 
 def columns_of(deliveries: Sequence[Delivery]) -> Columns:
-    """The arrays of a trial's deliveries; quick for those that are columns already."""
+    """Return the arrays of a trial's deliveries; this is cheap for deliveries that are stored as columns."""
     found = DeliveryColumns.of(deliveries)
     due_us, received_client_us = _view(found.due_us), _view(found.received_client_us)
     sent_us, clock_offset_us = _view(found.sent_us), _view(found.clock_offset_us)
@@ -108,9 +108,9 @@ def columns_of(deliveries: Sequence[Delivery]) -> Columns:
 
 
 def first_of_each(columns: Columns, chosen: Mask) -> Integers:
-    """Places of the first row of each notification at each client among the chosen ones, in their order."""
+    """Return the place of the first chosen row of each notification at each client, ascending."""
     places = np.flatnonzero(chosen)
-    # A stable sort: rows of the same notification at the same client stay in their order.
+    # The sort is stable: rows of the same notification at the same client stay in their order.
     places = places[np.lexsort((columns.seq[places], columns.client[places]))]
     client, seq = columns.client[places], columns.seq[places]
     is_new = np.ones(len(places), dtype=bool)
@@ -118,11 +118,12 @@ def first_of_each(columns: Columns, chosen: Mask) -> Integers:
     return np.sort(places[is_new])
 
 
-def of_some_clients(columns: Columns, participants: Sequence[int], *, rows_max: int) -> Mask:
-    """Rows of every so-many-th client, so that about `rows_max` are left; all of them where there are no more.
+def every_kth_client(columns: Columns, participants: Sequence[int], *, rows_max: int) -> Mask:
+    """Return the mask of the rows of every k-th client, k being such that about `rows_max` rows are left.
 
-    `participants`: phones that took part, counted as they sit: by their seats' own numbers, phones that all sit on odd
-    ones would be passed over whole. Empty for built-in clients, which are 0 to the count.
+    Without more rows than that, all are chosen. `participants`: the seats of the phones that took part, empty for
+    built-in clients, which are numbered from 0. Phones are counted by their rank among the participants, because by
+    seat number a step of two would leave out all phones if they sat on odd seats only.
     """
     step = -(-len(columns.client) // rows_max) or 1
     places = np.searchsorted(sorted(participants), columns.client) if participants else columns.client
@@ -130,7 +131,7 @@ def of_some_clients(columns: Columns, participants: Sequence[int], *, rows_max: 
 
 
 def _is_one_of(codes: NDArray[np.int8], wanted: Sequence[int]) -> Mask:
-    """Like `numpy.isin`, which takes some ten times as long for a client's few hundred codes."""
+    """Do what `numpy.isin` does, which takes some ten times as long for a client's few hundred codes."""
     found = np.zeros(len(codes), dtype=bool)
     for code in wanted:
         found |= codes == code
@@ -138,7 +139,7 @@ def _is_one_of(codes: NDArray[np.int8], wanted: Sequence[int]) -> Mask:
 
 
 def _view(column: array[Any]) -> NDArray[Any]:
-    """A look at an array's memory: nothing is copied."""
+    """Return a read-only view of an array's memory."""
     view = np.asarray(column)
     view.flags.writeable = False
     return view

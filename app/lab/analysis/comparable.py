@@ -1,9 +1,9 @@
-"""In what runs differ before any figure is compared, and whether they may be compared at all.
+"""Differences between the settings of runs, and whether the runs may be compared.
 
-refused   the figure does not mean the same: another environment, real against simulated clients, another rate,
+refused   the figures do not mean the same: another environment, real against simulated clients, another rate,
           payload or length of trial, nothing in common
-warned    it does, and another machine or system made it: then a difference need not be the software's
-noted     what one compares runs for: versions, settings, commit
+warned    the figures mean the same but come from another machine or system, which may cause a difference
+noted     settings for whose sake runs are compared: versions, settings, commit
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.core.trial import RunRecord
 
 
 class Weight(StrEnum):
-    """What a difference in a setting does to the comparison."""
+    """The consequence of a different setting for the comparison."""
 
     REFUSED = "refused"
     WARNED = "warned"
@@ -26,11 +26,11 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
-    """A setting that the runs do not share."""
+    """A setting that differs between runs."""
 
     name: str
     values: tuple[object, ...]
-    """One for each run, in the order given; `None` where it was not recorded."""
+    """The value of each run, in the order given; `None` where it was not recorded."""
     weight: Weight
 
 
@@ -41,7 +41,7 @@ REFUSING = {
     "plan.payload_bytes": "delay and CPU per notification depend on the payload",
     "plan.notifications": "jitter and quantiles depend on the length of a trial",
 }
-"""And why."""
+"""Settings whose difference refuses the comparison, with the reason."""
 
 WARNING = (
     *("cpu_model", "cores", "usable_cores", "architecture", "system", "kernel", "governor", "clocksource"),
@@ -53,13 +53,13 @@ IGNORED = (
     *("load_average_start", "load_average_end", "booted", "memory_bytes", "git_changed", "participants"),
     *("stopped", "ended"),
 )
-"""Different in every run, or no setting; arms and counts of clients are matched one by one."""
+"""Names that differ in every run, or are no setting; arms and counts of clients are matched one by one."""
 
 IGNORED_ENDINGS = ("port", "pid", "url", "timebase", "anchor_us", "started", "generation", "run", "runs_dir")
 
 
 def setting_differences(runs: Sequence[RunRecord]) -> tuple[SettingDifference, ...]:
-    """Everything that is not the same in all runs, refusing ones first, then by name."""
+    """Return every setting that differs between runs, refusing ones first, then by name."""
     all_values = [dict(_settings(run)) for run in runs]
     names = sorted({name for values in all_values for name in values})
     found = []
@@ -72,7 +72,7 @@ def setting_differences(runs: Sequence[RunRecord]) -> tuple[SettingDifference, .
 
 
 def objections(runs: Sequence[RunRecord]) -> tuple[str, ...]:
-    """Why the runs may not be compared, as sentences; none when they may."""
+    """Return the reasons why the runs may not be compared, as sentences; none when they may."""
     sentences = [
         f"{each.name} is {_listed(each.values)}: {REFUSING[each.name]}."
         for each in setting_differences(runs)
@@ -113,7 +113,7 @@ def _weight(name: str) -> Weight:
 
 
 def _key(arm: Arm) -> tuple[object, ...]:
-    """Arms are matched by all of it: those of an A/A run are told apart by their names."""
+    """Return the key by which arms match; it includes the name, which distinguishes the arms of an A/A run."""
     return (arm.name, arm.transport, *sorted((name, str(value)) for name, value in arm.factors.items()))
 
 

@@ -1,11 +1,11 @@
-"""Several runs against the first: the same figures of each arm, and what got worse.
+"""Comparison of runs against the first one: the shift of each arm's figures, and regressions.
 
-Runs are made at different times, so their blocks have no partner: an arm's trial figures of one run are set against those
-of the other as two groups (`rank_sum.py`), with exact intervals and Holm's procedure over everything that is compared.
-Whatever else changed between the runs is part of the difference; `comparable.py` says what is known of that.
+Runs are made at different times, so their blocks have no partner. The trial figures of an arm in two runs are compared as
+independent groups (`statistics/rank_sum.py`), with exact intervals and a Holm adjustment over all comparisons. Whatever
+else changed between the runs is part of the difference; `comparable.py` lists what is known of that.
 
-Beside each arm, the paired difference between arms is compared too (b - a of each block): a day that was slower for all
-does not touch it.
+The paired difference between arms (b - a of each block) is compared as well, since a day that was slower for all arms
+does not affect it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from enum import StrEnum
 
 from app.core.plan.scenario import Arm, Plan
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import EQUIVALENCE_LEVEL, LEVEL
-from app.lab.analysis.effect_size import EffectSize, effect_size
-from app.lab.analysis.holm import HolmStep, holm
-from app.lab.analysis.margins import clock_bound_of, margin
-from app.lab.analysis.rank_sum import rank_sum_interval, rank_sum_p, shift
-from app.lab.analysis.statistics import Interval, median
+from app.lab.analysis.comparison.compare_arms import EQUIVALENCE_LEVEL, LEVEL
+from app.lab.analysis.comparison.margins import clock_bound_of, margin
+from app.lab.analysis.statistics.effect_size import EffectSize, effect_size
+from app.lab.analysis.statistics.holm import HolmStep, holm
+from app.lab.analysis.statistics.interval import Interval
+from app.lab.analysis.statistics.quantile import known, median
+from app.lab.analysis.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
 
 METRICS = ("delay_ms_p50", "cpu_per_delivery_us", "jitter_ms")
-"""Less is better in all of them."""
+"""Metrics that are compared; less is better in all of them."""
 
 
 class Change(StrEnum):
-    """What the Holm-adjusted interval of the shift from the first run says."""
+    """The verdict of the Holm-adjusted interval of the shift from the first run."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -36,13 +37,13 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AcrossRow:
-    """One figure of one arm (or of the difference between two), one count of clients, one run against the first."""
+class RunShift:
+    """One metric of one arm, or of the difference between two, at one count of clients: a run against the first."""
 
     metric: str
     arm: Arm
     less: Arm | None
-    """The arm that is subtracted, block by block; `None` for the figure of `arm` itself."""
+    """The arm that is subtracted, block by block; `None` for the metric of `arm` itself."""
     clients: int
     run: str
     base_trials: int
@@ -56,15 +57,15 @@ class AcrossRow:
     p: float
     p_holm: float
     margin: float | None
-    """Of equivalence, from the first run's plan and both runs' clocks; `None` for differences between arms."""
+    """The equivalence margin, by the first run's plan and both runs' clocks; `None` for differences between arms."""
     equivalent: bool
     effect: EffectSize | None
     change: Change
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
-    """What one row compares."""
+class _TwoGroups:
+    """The two groups of values that one row compares."""
 
     metric: str
     arm: Arm
@@ -74,25 +75,25 @@ class _Groups:
     base_values: list[float]
     values: list[float]
     clock_bound_ms: float | None
-    """The wider of both runs': their clocks have nothing in common that would cancel."""
+    """The wider bound of both runs, since no common part of their clock errors cancels."""
 
 
-def across(analyses: Sequence[Analysis]) -> tuple[AcrossRow, ...]:
-    """Every figure that the first run shares with another; by run, then as the first run orders its arms."""
+def compare_runs(analyses: Sequence[Analysis]) -> tuple[RunShift, ...]:
+    """Compare every figure that the first run shares with another: by run, then in the first run's order of arms."""
     base = analyses[0]
     found = list(_groups(analyses))
     steps = holm([rank_sum_p(each.base_values, each.values) for each in found], alpha=1 - LEVEL)
     return tuple(_row(base.run.plan, each, step) for each, step in zip(found, steps, strict=True))
 
 
-def regressions(rows: Sequence[AcrossRow]) -> tuple[AcrossRow, ...]:
-    """What got worse by more than is too little to matter: arms' own figures, not differences between them."""
+def regressions(rows: Sequence[RunShift]) -> tuple[RunShift, ...]:
+    """Return the arms' own figures that got worse and are not equivalent, without differences between arms."""
     return tuple(
         each for each in rows if each.change is Change.WORSE and each.less is None and not each.equivalent
     )
 
 
-def _groups(analyses: Sequence[Analysis]) -> Iterator[_Groups]:
+def _groups(analyses: Sequence[Analysis]) -> Iterator[_TwoGroups]:
     base = analyses[0]
     for other in analyses[1:]:
         for metric in METRICS:
@@ -101,11 +102,11 @@ def _groups(analyses: Sequence[Analysis]) -> Iterator[_Groups]:
                     a, b = (_values(each, metric, arm, less, clients) for each in (base, other))
                     if a and b:
                         bounds_ms = [_clock_bound_ms(each, clients) for each in (base, other)]
-                        widest_ms = max((each for each in bounds_ms if each is not None), default=None)
-                        yield _Groups(metric, arm, less, clients, other.run.id, a, b, widest_ms)
+                        widest_ms = max(known(bounds_ms), default=None)
+                        yield _TwoGroups(metric, arm, less, clients, other.run.id, a, b, widest_ms)
 
 
-def _row(plan: Plan, groups: _Groups, step: HolmStep) -> AcrossRow:
+def _row(plan: Plan, groups: _TwoGroups, step: HolmStep) -> RunShift:
     a, b = groups.base_values, groups.values
     holm_interval = rank_sum_interval(a, b, step.level)
     base_median, estimate = median(a), shift(a, b)
@@ -116,8 +117,8 @@ def _row(plan: Plan, groups: _Groups, step: HolmStep) -> AcrossRow:
         if groups.less is None
         else None
     )
-    same_within = rank_sum_interval(a, b, EQUIVALENCE_LEVEL)
-    return AcrossRow(
+    equivalence_interval = rank_sum_interval(a, b, EQUIVALENCE_LEVEL)
+    return RunShift(
         metric=groups.metric,
         arm=groups.arm,
         less=groups.less,
@@ -133,14 +134,17 @@ def _row(plan: Plan, groups: _Groups, step: HolmStep) -> AcrossRow:
         p=rank_sum_p(a, b),
         p_holm=step.adjusted_p,
         margin=limit,
-        equivalent=limit is not None and same_within.is_within(limit),
+        equivalent=limit is not None and equivalence_interval.is_within(limit),
         effect=effect_size(a, b),
         change=_change(holm_interval, estimate),
     )
 
 
 def _clock_bound_ms(analysis: Analysis, clients: int) -> float | None:
-    """Of the trials that count: a void one's, however wide, must not widen a margin and so hide what got worse."""
+    """Return the clock bound of the trials in the comparison.
+
+    Invalid trials are left out, because their wide bounds would widen the margin and hide a regression.
+    """
     by_block: dict[int, list[float]] = {}
     for each in analysis.trials:
         spec, bound_ms = each.record.spec, each.metrics.clock_bound_ms
@@ -156,14 +160,14 @@ def _change(interval: Interval, estimate: float) -> Change:
 
 
 def _subjects(base: Analysis) -> Iterator[tuple[Arm, Arm | None]]:
-    """Each arm, then each difference from the first arm."""
+    """Yield each arm, then each arm with the first one to subtract."""
     arms = base.run.plan.arms
     yield from ((arm, None) for arm in arms)
     yield from ((arm, arms[0]) for arm in arms[1:])
 
 
 def _values(analysis: Analysis, metric: str, arm: Arm, less: Arm | None, clients: int) -> list[float]:
-    """The figures of the trials that count, or of their blocks' differences."""
+    """Return the figures of the trials in the comparison, or the differences of their blocks."""
     own = _by_block(analysis, metric, arm, clients)
     if less is None:
         return list(own.values())
@@ -188,5 +192,5 @@ def _by_block(analysis: Analysis, metric: str, arm: Arm, clients: int) -> dict[i
 
 
 def _is_like(one: Arm, other: Arm) -> bool:
-    """The same thing measured, under the same name: arms of an A/A run are told apart by it."""
+    """Return True for arms with equal name, transport and factors; the name distinguishes the arms of an A/A run."""
     return (one.name, one.transport, dict(one.factors)) == (other.name, other.transport, dict(other.factors))

@@ -1,8 +1,8 @@
-"""Values that belong to groups, such as the delays of each client: figures of every group at once.
+"""Means and quantiles of grouped values, such as the delays of each client, for all groups at once.
 
-Values of one group lie behind one another, so a group is a start and a count; inside it the order is kept. A quantile is
-the project's one (`statistics.py`), and a mean is summed without loss of digits, so that the figures do not depend on how
-they were computed.
+The values of one group are contiguous, so that a group is a start and a count; their order within it is kept. Quantiles
+follow the project's one definition (`statistics/quantile.py`), and means are summed without loss of digits. The figures
+are therefore the same as if each group were computed alone.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Value = TypeVar("Value", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """How so many rows fall into groups, ascending by key."""
+    """A partition of rows into groups, ascending by key."""
 
     keys: Integers
-    """Of each group; shape (groups,)."""
+    """The key of each group; shape (groups,)."""
     starts: Integers
-    """Where it begins."""
+    """The position in `order` at which each group begins."""
     counts: Integers
-    """Its rows; never 0."""
+    """The number of rows of each group; never 0."""
     order: Integers
-    """Which row stands at each place; shape (rows,)."""
+    """The row at each position, group by group; shape (rows,)."""
 
     @classmethod
     def by(cls, keys: Integers) -> Groups:
-        """Rows with the same key together, in their order."""
+        """Group the rows by their keys; rows of one group keep their order."""
         is_sorted = bool((keys[1:] >= keys[:-1]).all())
         order = np.arange(len(keys)) if is_sorted else np.argsort(keys, kind="stable")
         ordered = keys[order]
@@ -50,28 +50,28 @@ class Groups:
         return len(self.keys)
 
     def parts(self, values: NDArray[Value]) -> Iterator[NDArray[Value]]:
-        """The values of each group. `values`: one for each row, as they were given to `by`."""
+        """Yield the values of each group. `values`: one for each row, in the order given to `by`."""
         ordered = values[self.order]
         for start, count in zip(self.starts.tolist(), self.counts.tolist(), strict=True):
             yield ordered[start : start + count]
 
     def numbers(self) -> Integers:
-        """The number of the group at each place, from 0."""
+        """Return the index of the group at each position, from 0."""
         return np.repeat(np.arange(len(self)), self.counts)
 
     def means(self, values: Floats) -> list[float]:
-        """The mean of each group."""
+        """Return the mean of each group."""
         return [fsum(own.tolist()) / len(own) for own in self.parts(values)]
 
     def sorted(self, values: Floats) -> Floats:
-        """The values ascending inside each group, for `quantiles`."""
+        """Return the values in ascending order within each group, for `quantiles`."""
         return np.concatenate([np.sort(own) for own in self.parts(values)]) if len(self) else values[:0]
 
     def quantiles(self, ascending: Floats, share: float) -> list[float]:
-        """The quantile of each group, type 7, as `statistics.quantile` has it. `ascending`: from `sorted`."""
-        places = (self.counts - 1) * share
-        below = np.floor(places).astype(np.int64)
+        """Return the quantile of each group, type 7 as in `statistics/quantile.py`. `ascending`: from `sorted`."""
+        positions = (self.counts - 1) * share
+        below = np.floor(positions).astype(np.int64)
         above = np.minimum(below + 1, self.counts - 1)
         low, high = ascending[self.starts + below], ascending[self.starts + above]
-        found: list[float] = (low + (places - below) * (high - low)).tolist()
+        found: list[float] = (low + (positions - below) * (high - low)).tolist()
         return found

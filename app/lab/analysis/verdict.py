@@ -1,19 +1,19 @@
-"""A run's answer in one sentence, in English and Indonesian: for people who took part in it."""
+"""A run's verdict in one sentence, in English and Indonesian, for the people who took part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.margins import BLOCKS_NEEDED_MAX
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.margins import BLOCKS_NEEDED_MAX
+from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.words import NOTHING, arm_title, is_same_arm, number
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What a run found about delay."""
+    """The verdict of a run on delay."""
 
     code: str
     """`lower_a`, `lower_b`, `equivalent`, `undecided`, `invalid`, or `alone` where nothing is compared."""
@@ -22,7 +22,7 @@ class RunVerdict:
 
 
 SAME_ARMS = " (kedua cara sama: alarm palsu, atau ada yang mengganggu percobaan)"
-"""Behind a difference that an A/A run finds, as `sentences.SAME_ARMS`."""
+"""Appended to a difference that an A/A run finds, as `sentences.SAME_ARMS` is in English."""
 
 _ALONE = RunVerdict(
     "alone", "One arm alone is compared with nothing.", "Satu cara saja tidak dibandingkan dengan apa pun."
@@ -30,7 +30,10 @@ _ALONE = RunVerdict(
 
 
 def run_verdict(analysis: Analysis) -> RunVerdict:
-    """The confirmatory comparison with most clients that ran: that is what a room full of phones is about."""
+    """Return the verdict of the confirmatory comparison with the most clients, among those that ran.
+
+    The largest count is the one that a room full of phones is about.
+    """
     with_most = max(
         analysis.verdicts, key=lambda each: (each.blocks_complete > 0, each.clients), default=None
     )
@@ -92,12 +95,12 @@ def _needed(comparison: Comparison) -> str:
 
 
 def _figure(value: float | None) -> str:
-    """A figure as everywhere, with the decimal comma of Indonesian."""
+    """Format a figure as `number` does, with the decimal comma of Indonesian."""
     return number(value).replace(".", ",")
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    """Both ends, between which a comma would be one too many."""
+    """Format both ends, separated by a semicolon because the comma is the decimal sign."""
     return NOTHING if low is None or high is None else f"[{_figure(low)}; {_figure(high)}]"
 
 

@@ -1,4 +1,4 @@
-"""The catalogue: numbers and verdicts as words, the same on the terminal, in the report and in `result.json`."""
+"""Words for numbers, metrics and arms, shared by the terminal, the report and `result.json`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from app.core.plan.scenario import Arm
 from app.core.wire import TRANSPORT_SOCKETIO, TRANSPORT_SSE
 
 NOTHING = "-"
-"""What does not exist; never a 0."""
+"""Shown for a value that does not exist; never a 0."""
 
 TRANSPORT_TITLES = {TRANSPORT_SSE: "SSE", TRANSPORT_SOCKETIO: "Socket.IO"}
 
 
 @dataclass(frozen=True, slots=True)
 class MetricWords:
-    """How a metric is spoken of."""
+    """The words for a metric."""
 
     title: str
     short: str
-    """For a narrow column."""
+    """A title for a narrow column."""
     unit: str
     lower: str
-    """What the arm with the lower value is."""
+    """The adjective for the arm with the lower value."""
     of: str
-    """Behind the unit of a difference."""
+    """A phrase that follows the unit of a difference."""
 
 
 METRIC_WORDS = {
@@ -46,18 +46,18 @@ STATE_WORDS: Mapping[str, str] = {
     SampleState.REPLAY: "replayed",
     SampleState.POLLING: "by polling",
 }
-"""Why an arrival's delay is not used, behind how many there are."""
+"""Reasons why a delay is not used, by sample state; a sentence puts the count before each."""
 
 
 def states(counts: Mapping[str, int]) -> list[str]:
-    """How many arrivals are not used for which reason, in words."""
+    """Return a phrase for each state: the number of arrivals that are not used, and the reason."""
     return [f"{count} {STATE_WORDS.get(state, state)}" for state, count in counts.items()]
 
 
 def number(value: float | None) -> str:
-    """A figure for people: four significant digits, at most three decimals; "-" for what does not exist.
+    """Format a figure: four significant digits, at most three decimals; "-" for one that does not exist.
 
-    Everything that is printed goes through here, so that the same figure looks the same everywhere.
+    All renderers use this function, so that the same figure looks the same everywhere.
     """
     if value is None:
         return NOTHING
@@ -68,22 +68,22 @@ def number(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Both ends in brackets; "-" for an interval that does not exist."""
+    """Format both ends in brackets; "-" for an interval that does not exist."""
     return NOTHING if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
 def clients(count: int) -> str:
-    """A count of clients with its noun."""
+    """Format a count of clients with its noun."""
     return count_of(count, "client")
 
 
 def count_of(count: int, noun: str) -> str:
-    """A count with its noun, in the plural unless it is one."""
+    """Format a count with its noun, which is plural unless the count is one."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def arm_title(arm: Arm) -> str:
-    """The arm for people: `SSE`, `Socket.IO`, and `SSE 1`, `SSE 2` of an A/A run; any other name as it is."""
+    """Return the title of an arm: `SSE`, `Socket.IO`, `SSE 1` and `SSE 2` in an A/A run; any other name unchanged."""
     if arm.name == arm.transport:
         return TRANSPORT_TITLES[arm.transport]
     repeat = arm.name.removeprefix(f"{arm.transport}.")
@@ -91,15 +91,15 @@ def arm_title(arm: Arm) -> str:
 
 
 def is_same_arm(a: Arm, b: Arm) -> bool:
-    """Whether two arms differ in name only: an A/A pair, between which there is no difference to find."""
+    """Return True for an A/A pair: two arms that differ in name only."""
     return a.transport == b.transport and dict(a.factors) == dict(b.factors)
 
 
 def pseudonym(client: int) -> str:
-    """What a phone is called in everything that is kept: `P1` for the first seat."""
+    """Return the name of a phone in everything that is stored: `P1` for the first seat."""
     return f"P{client + 1}"
 
 
 def listing(items: Sequence[str]) -> str:
-    """Items as a person says them: "a, b and c"."""
+    """Join items as in a sentence: "a, b and c"."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

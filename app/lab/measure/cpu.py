@@ -1,12 +1,13 @@
-"""CPU time of a process and all its descendants between two edges, read from outside, without asking them.
+"""CPU time of a process tree between two edges, read from outside without a request to its processes.
 
-Truth is each process's CPU clock in nanoseconds (all threads; Linux). psutil's `cpu_times` ticks in 10 ms and gives
-the split into user and system; where there is no such clock, its sum is all there is. A process that begins between
-the edges counts whole. Of one that ends, what it used since the first edge is unknown: both are stated.
+The reference is each process's CPU clock in nanoseconds (all threads; Linux). psutil's `cpu_times` counts in ticks of
+10 ms and gives the split into user and system time; without CPU clocks, the sum of the two is used instead. A process that
+begins between the edges is counted in full. For one that ends, the use since the first edge is unknown. Both kinds are
+reported.
 
-The server's companions, such as its clock process and its recorder, and what they start are not the measured server and
-are left out by the mark that they carry: probes are answered in a long trial and not in an idle window, which would
-charge them to the trial's arm.
+The server's companion processes, such as its clock process and its recorder, are not the measured server. They and their
+descendants are left out, recognised by a mark on their command line: clock probes are answered in a long trial and not in
+an idle window, so that their CPU would be charged to the trial's arm.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from app.core.trial import CpuUse
 from app.core.units import MonotonicUs
 
 ProcessKey = tuple[int, Hashable]
-"""Process id and whose it is: an id alone may come to name another process.
+"""Process id and identity of the process, since an id may be reused for another process.
 
-Of a real process the second is psutil's own, equal to another where both began equally long after the machine did. Its
-time of creation would not do: that is by the wall clock, and somebody who sets the clock makes all of them new.
+The identity of a real process is psutil's `Process`; two are equal if they began equally long after boot. The creation
+time is no identity: it is by the wall clock, and setting that clock would change it for all processes.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """What one process has used since it began."""
+    """The resources that one process has used since it began."""
 
     clock_ns: int | None
-    """Its CPU clock; `None` where the platform has none for other processes."""
+    """The process's CPU clock; `None` on platforms without CPU clocks of other processes."""
     user_s: float
     system_s: float
     voluntary_switches: int
@@ -55,32 +56,33 @@ class CpuSnapshot:
     machine_busy_s: float
     """User, nice, system, irq and softirq seconds of all cores."""
     cpu_percent: float
-    """psutil's own percentage since the edge before: the published study's meter, for context only."""
+    """psutil's percentage since the edge before: the published study's meter, for context only."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuChange:
-    """What was used between two edges, and which processes were not there at both."""
+    """The CPU use between two edges, and the processes that existed at one edge only."""
 
     use: CpuUse
     appeared: tuple[int, ...]
-    """Ids of processes that began in between; counted whole."""
+    """Ids of processes that began in between; they are counted in full."""
     ended: tuple[int, ...]
-    """Ids of processes that ended in between; what they used is missing."""
+    """Ids of processes that ended in between; their use is missing."""
 
 
 class CpuSampler:
-    """Takes edges of one process tree, companions left out."""
+    """Sampler of one process tree, without companion processes."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        psutil.cpu_percent(interval=None)  # The first call has nothing to compare with and gives 0.0.
+        # The first call has no predecessor to compare with and returns 0.0.
+        psutil.cpu_percent(interval=None)
 
     def snapshot(self) -> CpuSnapshot:
-        """The tree as it is now. A process that has gone away is left out; no process at all is an empty edge."""
+        """Return the tree as it is now, without processes that have ended; the edge is empty if all have."""
         processes = _tree(self._pid)
         monotonic_us = clock.monotonic_us()
-        # The clocks of all processes first, close together: they are what is compared.
+        # The CPU clocks are read first and close together, since they are what is compared.
         own_clocks_ns = [clock_ns(process.pid) for process in processes]
         uses: dict[ProcessKey, ProcessUse] = {}
         for process, own_ns in zip(processes, own_clocks_ns, strict=True):
@@ -91,7 +93,7 @@ class CpuSampler:
 
 
 def difference(before: CpuSnapshot, after: CpuSnapshot) -> CpuChange:
-    """What the tree used from one edge to the other."""
+    """Return the CPU use of the tree from one edge to the other."""
     nothing = ProcessUse(0, 0.0, 0.0, 0, 0, 0)
     pairs = [(before.processes.get(key, nothing), use) for key, use in after.processes.items()]
     is_ns = bool(pairs) and all(None not in (old.clock_ns, new.clock_ns) for old, new in pairs)
@@ -118,7 +120,7 @@ def difference(before: CpuSnapshot, after: CpuSnapshot) -> CpuChange:
 
 
 def _tree(pid: int) -> list[psutil.Process]:
-    """The process and its descendants, without companions and theirs."""
+    """Return the process and its descendants, without companion processes and their descendants."""
     try:
         tree = [psutil.Process(pid)]
         for each in tree[0].children(recursive=True):  # Parents come before their children.
@@ -132,12 +134,12 @@ def _tree(pid: int) -> list[psutil.Process]:
 def _is_companion(process: psutil.Process) -> bool:
     try:
         return COMPANION in pairwise(process.cmdline())
-    except psutil.Error:  # It is gone, or a zombie: the reading of its times leaves it out.
+    except psutil.Error:  # The process has ended or is a zombie, and `_use` leaves it out.
         return False
 
 
 def clock_ns(pid: int) -> int | None:
-    """The CPU clock of another process: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the Linux headers."""
+    """Read the CPU clock of another process: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the Linux headers."""
     if sys.platform != "linux":
         return None
     try:
@@ -151,7 +153,7 @@ def _use(process: psutil.Process, own_ns: int | None) -> ProcessUse | None:
         with process.oneshot():
             times, switches = process.cpu_times(), process.num_ctx_switches()
             memory = process.memory_info()
-    except psutil.NoSuchProcess:  # A zombie, whose times nobody can read any more, is one too.
+    except psutil.NoSuchProcess:  # psutil raises it for zombies too, whose times cannot be read.
         return None
     return ProcessUse(own_ns, times.user, times.system, switches.voluntary, switches.involuntary, memory.rss)
 
@@ -163,5 +165,5 @@ def _machine_busy_s() -> float:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else psutil.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""CPU second by second between a trial's two edges, by a thread that sleeps nearly all the time.
+"""CPU time per second between a trial's two edges, read by a background thread.
 
-A reading takes some 0.1 ms every second: a clock for each process and one line of the kernel's for the machine. It asks
-nothing of the server. Processes that begin after the first edge are not in it; the edges' own difference has them.
+A reading takes some 0.1 ms every second: one CPU clock per process and one line of the kernel for the machine. It makes
+no request to the server. Processes that begin after the first edge are not included; the difference of the edges has them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from app.lab.measure.cpu import CpuSnapshot, clock_ns
 PERIOD_US = 1_000_000
 
 SHORTEST_S = 0.5
-"""A shorter second, as the last one may be or one behind a late reading, is left out: ticks of 10 ms say too little of it.
+"""Shortest interval that is kept, since ticks of 10 ms resolve a shorter one too coarsely.
 
-Where all are shorter the first stays.
+The last interval may be shorter, and so may one after a late reading. If all are shorter, the first is kept.
 """
 
 
 @contextlib.contextmanager
 def cpu_seconds(edge: CpuSnapshot | None) -> Iterator[list[CpuSecond]]:
-    """The seconds of the block, of the processes of an edge, once it has ended; none without an edge."""
+    """Collect the seconds of the `with` block for the processes of an edge; the list is filled when the block ends.
+
+    Without an edge it stays empty.
+    """
     found: list[CpuSecond] = []
     if edge is None:
         yield found
@@ -50,7 +53,7 @@ class _Reading:
 
 
 class CpuSeconds:
-    """Reads from its making until `stop`."""
+    """A reader of CPU time, once a second from its creation until `stop`."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = tuple(pids)
@@ -60,7 +63,7 @@ class CpuSeconds:
         self._thread.start()
 
     def stop(self) -> tuple[CpuSecond, ...]:
-        """The last reading, and all seconds."""
+        """Take the last reading and return all seconds."""
         self._ended.set()
         self._thread.join()
         self._readings.append(self._read())
@@ -73,7 +76,7 @@ class CpuSeconds:
     def _run(self) -> None:
         start_us = self._readings[0].monotonic_us
         while True:
-            # By the schedule and not by the last wake-up, so that lateness does not add up.
+            # The next reading follows the schedule and not the last wake-up, so that lateness does not accumulate.
             next_us = start_us + len(self._readings) * PERIOD_US
             if self._ended.wait(max(0, next_us - clock.monotonic_us()) / 1e6):
                 return
@@ -90,7 +93,7 @@ class CpuSeconds:
 
 
 def _second(place: int, before: _Reading, after: _Reading) -> CpuSecond:
-    """A process that ended in between is left out of the second."""
+    """Return the second between two readings, without processes that ended in between."""
     both = after.clocks_ns.keys() & before.clocks_ns.keys()
     used_ns = sum(after.clocks_ns[pid] - before.clocks_ns[pid] for pid in both)
     return CpuSecond(

@@ -1,6 +1,6 @@
-"""The conditions of a run: what a reader needs to judge its figures, and to know which runs may be compared.
+"""Conditions of a run: host, versions and settings, for judging its figures and which runs may be compared.
 
-What cannot be found out is `None`, never a guess. Nothing here names a person, a user or a path.
+A value that cannot be determined is `None`, never a guess. No value names a person, a user or a path.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PACKAGES = (
     *("flask", "flask-socketio", "python-socketio", "python-engineio", "simple-websocket", "werkzeug"),
     *("eventlet", "greenlet", "gunicorn", "psutil", "numpy", "locust", "gevent", "rich"),
 )
-"""Those whose version can change a figure."""
+"""Packages whose version can change a figure."""
 
 _CPU0 = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 _CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def conditions(*, settings: Mapping[str, object], server: Mapping[str, object]) -> dict[str, object]:
-    """Conditions at the start of a run. `settings`: what was set; `server`: what it says of itself."""
+    """Return the conditions at the start of a run. `settings`: those in force; `server`: its description of itself."""
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -50,7 +50,7 @@ def conditions(*, settings: Mapping[str, object], server: Mapping[str, object]) 
         "git_commit": _git("rev-parse", "HEAD"),
         "git_changed": _git_changed(),
         "browser": None,
-        # A broker's URL may hold a password, and what is written here is also shown.
+        # A broker's URL may contain a password, and the conditions are shown to readers.
         "settings": {
             name: without_password(value) if isinstance(value, str) else value
             for name, value in settings.items()
@@ -60,7 +60,7 @@ def conditions(*, settings: Mapping[str, object], server: Mapping[str, object]) 
 
 
 def load_average() -> list[float] | None:
-    """Runnable processes over 1, 5 and 15 minutes."""
+    """Return the mean number of runnable processes over 1, 5 and 15 minutes; `None` where the platform has none."""
     return [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None
 
 
@@ -87,7 +87,7 @@ def _line_of(path: Path) -> str | None:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says of the checkout; `None` without git or outside of one."""
+    """Return the output of a git command in the checkout; `None` without git or outside a repository."""
     command = ["git", "-C", str(ROOT), *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis, WarningGroup
-from app.lab.analysis.compare_runs import AcrossRow, Change
-from app.lab.analysis.comparison import Comparison, Verdict
+from app.lab.analysis.compare_runs import Change, RunShift
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
 from app.lab.analysis.words import METRIC_WORDS, arm_title, count_of, interval, listing, number
 
 TRIALS_NAMED_MAX = 8
@@ -58,19 +58,19 @@ def warning_lines(group: WarningGroup) -> tuple[str, str]:
     return f"{word} {group.code} (trials {where}), as in {named[0]}: {group.text}", group.advice
 
 
-def subject(row: AcrossRow) -> str:
+def subject(row: RunShift) -> str:
     """Return the subject of a row: an arm (`SSE`), or a difference of arms (`Socket.IO - SSE`)."""
     return arm_title(row.arm) if row.less is None else f"{arm_title(row.arm)} - {arm_title(row.less)}"
 
 
-def change_word(row: AcrossRow) -> str:
+def change_word(row: RunShift) -> str:
     """Return the change in one word. Differences between arms are "higher" or "lower", because "worse" means nothing for them."""
     if row.less is None or row.change is Change.UNDECIDED:
         return row.change.value
     return "higher" if row.change is Change.WORSE else "lower"
 
 
-def change_sentence(row: AcrossRow) -> str:
+def change_sentence(row: RunShift) -> str:
     """Return a sentence on a row's change, based on its intervals only."""
     words = METRIC_WORDS[row.metric]
     change = {Change.WORSE: "higher", Change.BETTER: "lower", Change.UNDECIDED: "undecided"}[row.change]

@@ -8,7 +8,7 @@ from typing import Any
 from app.core.errors import Conflict, SiarError
 from app.core.plan.scenario import Plan, TrialSpec
 from app.core.trial import TrialRecord
-from app.lab.analysis.bands import Bands
+from app.lab.analysis.descriptive.bands import Bands
 from app.lab.run.room_api import RoomOperator
 from app.server.room import notes
 

@@ -19,7 +19,7 @@ from app.core.errors import Malformed, SiarError
 from app.core.plan.scenario import Arm, BlockSpec, Plan, TrialSpec, repeat_of, schedule, trial_s
 from app.core.trial import Severity, TrialWarning
 from app.i18n import remark
-from app.lab.analysis.validity import check_trial, is_valid
+from app.lab.analysis.validity.checks import check_trial, is_valid
 from app.lab.measure import host
 from app.lab.run.api import Server
 from app.lab.run.client_link import ClientLink, Stopped

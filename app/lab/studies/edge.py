@@ -1,4 +1,4 @@
-"""The edge-device study's Tables I and II, and its latency, with the run's numbers in the same rows."""
+"""The edge-device study's Tables I and II and its latency, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -6,23 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.telemetry import LevelRow
+from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.studies.published import study_of
-from app.lab.studies.row import BesideRow, BesideTable, Cell, StudyBeside, Values, ends, headings
+from app.lab.studies.tables import (
+    ArmFigures,
+    StudyRow,
+    StudyTable,
+    StudyTables,
+    Values,
+    headings,
+    smallest_and_largest,
+)
 
 STUDY = "orangepi-webrtc-websocket"
 
 COLUMNS = ("webrtc", "websocket")
 TITLES = ("WebRTC", "WebSocket")
 
-LEVELS: tuple[tuple[str, str, str, Callable[[Cell], LevelRow]], ...] = (
+LEVELS: tuple[tuple[str, str, str, Callable[[ArmFigures], LevelRow]], ...] = (
     ("cpu_proc_pct", "CPU of the process", "%", lambda cell: cell[1].course.cpu_process_percent),
     ("cpu_sys_pct", "machine in the kernel", "%", lambda cell: cell[1].course.cpu_kernel_percent),
     ("down_kbps", "traffic down", "kbit/s", lambda cell: cell[1].down_kbps),
     ("jitter_ms", "jitter", "ms", lambda cell: cell[1].jitter_ms),
     ("up_kbps", "traffic up", "kbit/s", lambda cell: cell[1].up_kbps),
 )
-"""The columns of its Table I: name in the data, title, unit, and what of the run stands there."""
+"""The columns of its Table I: name in the data, title, unit, and the run's figure."""
 
 STATISTICS: tuple[tuple[str, str, Callable[[LevelRow], float | None]], ...] = (
     ("mean", "mean", lambda level: level.mean),
@@ -35,11 +43,11 @@ STATISTICS: tuple[tuple[str, str, Callable[[LevelRow], float | None]], ...] = (
 
 
 def _known(level: LevelRow, rate: float | None) -> float | None:
-    """A rate of seconds that are all missing is no 0: nobody said what went there."""
+    """Return the rate, or `None` if all seconds are missing, since missing data is not zero traffic."""
     return None if level.missing_rate == 1 else rate
 
 
-TABLE_2: tuple[tuple[str, str, str, Callable[[Cell], float | None]], ...] = (
+TABLE_2: tuple[tuple[str, str, str, Callable[[ArmFigures], float | None]], ...] = (
     (
         "up_kbps_zero_rate",
         "up, zero rate",
@@ -98,26 +106,26 @@ DIFFERENCES = (
 )
 
 
-def beside_edge(analysis: Analysis) -> StudyBeside:
-    """Its three tables, of the smallest and the largest count of clients."""
-    study, columns = study_of(STUDY), ends(analysis)
+def edge_tables(analysis: Analysis) -> StudyTables:
+    """Return its three tables, with the run's figures at the smallest and the largest count of clients."""
+    study, columns = study_of(STUDY), smallest_and_largest(analysis)
     measured = headings(analysis, columns)
     setup = study["setup"]
-    return StudyBeside(
+    return StudyTables(
         id=STUDY,
         title=study["title"],
         setup=f"{setup['server']}; {setup['client']}",
         tables=(
-            BesideTable("Latency", TITLES, measured, (_latency(study, columns),)),
-            BesideTable("Table I", TITLES, measured, tuple(_levels(study, columns)), LEVELS_NOTE),
-            BesideTable("Table II", TITLES, measured, tuple(_table_2(study, columns)), INTERVALS_NOTE),
+            StudyTable("Latency", TITLES, measured, (_latency(study, columns),)),
+            StudyTable("Table I", TITLES, measured, tuple(_levels(study, columns)), LEVELS_NOTE),
+            StudyTable("Table II", TITLES, measured, tuple(_table_2(study, columns)), INTERVALS_NOTE),
         ),
         differences=DIFFERENCES,
     )
 
 
-def _latency(study: dict[str, Any], columns: list[Cell]) -> BesideRow:
-    return BesideRow(
+def _latency(study: dict[str, Any], columns: list[ArmFigures]) -> StudyRow:
+    return StudyRow(
         "typical latency; delay, median",
         "ms",
         tuple(study["latency_ms"][each]["typical"] for each in COLUMNS),
@@ -125,10 +133,10 @@ def _latency(study: dict[str, Any], columns: list[Cell]) -> BesideRow:
     )
 
 
-def _levels(study: dict[str, Any], columns: list[Cell]) -> list[BesideRow]:
+def _levels(study: dict[str, Any], columns: list[ArmFigures]) -> list[StudyRow]:
     table = study["table_1"]
     return [
-        BesideRow(
+        StudyRow(
             f"{title}, {words}",
             "share" if name == "missing_rate" else unit,
             _published_level(table, name, column),
@@ -144,10 +152,10 @@ def _published_level(table: dict[str, Any], statistic: str, column: str) -> Valu
     return tuple(table[statistic][each][place] for each in COLUMNS)
 
 
-def _table_2(study: dict[str, Any], columns: list[Cell]) -> list[BesideRow]:
+def _table_2(study: dict[str, Any], columns: list[ArmFigures]) -> list[StudyRow]:
     table = study["table_2"]
     return [
-        BesideRow(
+        StudyRow(
             title,
             unit,
             tuple(table[name].get(each) for each in COLUMNS),

@@ -1,4 +1,4 @@
-"""The WebSocket libraries study's figures, of which only the best are known, with the run's numbers in the same rows."""
+"""The WebSocket library study's best figures, the only ones known, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ from collections.abc import Callable
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.studies.published import study_of
-from app.lab.studies.row import BesideRow, BesideTable, Cell, StudyBeside, ends, headings
+from app.lab.studies.tables import (
+    ArmFigures,
+    StudyRow,
+    StudyTable,
+    StudyTables,
+    headings,
+    smallest_and_largest,
+)
 
 STUDY = "upi-ws-uwebsockets"
 
 TITLES = ("uWebSockets.js",)
 
 
-def _counted(cell: Cell, count: int) -> float | None:
-    """`None` where nothing was expected: 0 of 0 is no data."""
+def _counted(cell: ArmFigures, count: int) -> float | None:
+    """Return the count, or `None` where nothing was expected, since 0 of 0 is no data."""
     return float(count) if cell[0].expected else None
 
 
-ROWS: tuple[tuple[str | None, str, str, Callable[[Cell], float | None]], ...] = (
+ROWS: tuple[tuple[str | None, str, str, Callable[[ArmFigures], float | None]], ...] = (
     ("ws_connecting_ms", "connecting; set-up, median", "ms", lambda cell: cell[1].course.setup_ms_p50),
     ("ws_session_duration_ms", "session duration", "ms", lambda _: None),
     (None, "message delivery; delay, mean", "ms", lambda cell: cell[0].delay_ms_mean),
@@ -31,7 +38,7 @@ ROWS: tuple[tuple[str | None, str, str, Callable[[Cell], float | None]], ...] = 
     ("cpu_percent", "CPU", "%", lambda cell: cell[1].course.cpu_process_percent.mean),
     (None, "lost", "deliveries", lambda cell: _counted(cell, cell[0].lost)),
 )
-"""Name in the data (`None`: known to have been measured, not known with which result), title, unit, and the run's."""
+"""Name in the data (`None` where the study measured it but its result is not known), title, unit, and the run's figure."""
 
 NOTE = (
     "Its levels are 50, 500, 1,000, 2,000 and 3,000 virtual users; at which one the best figures were found is not known. "
@@ -51,12 +58,12 @@ DIFFERENCES = (
 )
 
 
-def beside_libraries(analysis: Analysis) -> StudyBeside:
-    """One table, of the smallest and the largest count of clients."""
-    study, columns = study_of(STUDY), ends(analysis)
+def library_tables(analysis: Analysis) -> StudyTables:
+    """Return its one table, with the run's figures at the smallest and the largest count of clients."""
+    study, columns = study_of(STUDY), smallest_and_largest(analysis)
     best = study["best_of_uwebsockets"]
     rows = tuple(
-        BesideRow(
+        StudyRow(
             title,
             unit,
             (None if name is None else best[name],),
@@ -64,10 +71,10 @@ def beside_libraries(analysis: Analysis) -> StudyBeside:
         )
         for name, title, unit, figure in ROWS
     )
-    return StudyBeside(
+    return StudyTables(
         id=STUDY,
         title=study["title"],
         setup=study["setup"]["tools"],
-        tables=(BesideTable("Best figures", TITLES, headings(analysis, columns), rows, NOTE),),
+        tables=(StudyTable("Best figures", TITLES, headings(analysis, columns), rows, NOTE),),
         differences=DIFFERENCES,
     )

@@ -1,7 +1,7 @@
-"""The published studies' figures, as they were printed; `published.json` holds them, this reads them.
+"""Figures of the published studies as they were printed, read from `published.json`.
 
-The study whose experiment the demo repeats (SSE against Socket.IO with 1, 3 and 6 phones) has typed access, for its
-figures; `study_of` gives any of them as it is, for the tables in which a run's numbers stand beside it.
+`repeated_study` returns typed figures of the study whose experiment the demo repeats (SSE against Socket.IO with 1, 3 and
+6 phones). `study_of` returns any study as plain values, for tables of published and measured figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAULTS = (
     "Number of samples, intervals, payload, order, repetition and the transport that Socket.IO really used (it "
     "starts with polling) are not given; nor is any interval.",
 )
-"""What a reader must know before setting these figures beside others."""
+"""Faults of the repeated study, which a reader must know before comparing its figures with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class PublishedMean:
     clients: int
     value: float
     derived: bool
-    """Computed from the study's text and not printed in it."""
+    """True if the value was computed from the study's text and is not printed in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class PublishedPoint:
     transport: str
     clients: int
     client: int
-    """Counted from 1."""
+    """The client's number, from 1."""
     delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedStudy:
-    """What the report sets beside a run."""
+    """The figures of a study that the report shows next to a run's."""
 
     title: str
     authors: tuple[str, ...]
@@ -62,32 +62,32 @@ class PublishedStudy:
     setup: str
     delay_s: tuple[PublishedMean, ...]
     cpu_points: tuple[PublishedMean, ...]
-    """System-wide `cpu_percent` after minus before, percentage points."""
+    """System-wide `cpu_percent` after minus before, in percentage points."""
     delay_points: tuple[PublishedPoint, ...]
 
     def delay_at(self, transport: str, clients: int) -> PublishedMean | None:
-        """Mean delay in seconds; `None` where the study has none."""
+        """Return the mean delay in seconds; `None` where the study has none."""
         return _find(self.delay_s, transport, clients)
 
     def cpu_at(self, transport: str, clients: int) -> PublishedMean | None:
-        """CPU in percentage points; `None` where the study has none."""
+        """Return the CPU in percentage points; `None` where the study has none."""
         return _find(self.cpu_points, transport, clients)
 
 
 @cache
 def studies() -> tuple[dict[str, Any], ...]:
-    """All studies as plain values."""
+    """Return all studies as plain values."""
     return tuple(json.loads(_FILE.read_text(encoding="utf-8"))["studies"])
 
 
 def study_of(name: str) -> dict[str, Any]:
-    """One of them, by its id."""
+    """Return the study with this id, as plain values."""
     return next(each for each in studies() if each["id"] == name)
 
 
 @cache
 def repeated_study() -> PublishedStudy:
-    """The study whose experiment is repeated here."""
+    """Return the study whose experiment the demo repeats."""
     study = study_of(REPEATED_STUDY)
     setup = study["setup"]
     return PublishedStudy(
@@ -114,7 +114,7 @@ def _means(by_transport: dict[str, dict[str, Any]]) -> tuple[PublishedMean, ...]
 
 
 def value_of(figure: float | dict[str, Any]) -> tuple[float, bool]:
-    """A published value, and whether it was derived from the text."""
+    """Return a published value, and True if it was derived from the text."""
     if isinstance(figure, dict):
         return figure["value"], bool(figure.get("derived"))
     return figure, False

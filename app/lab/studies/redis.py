@@ -1,4 +1,4 @@
-"""The Redis study's stress and cache tables, with the run's numbers in the same rows."""
+"""The Redis study's stress and cache tables, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,28 @@ from typing import Any
 from app.core.plan.scenario import Plan, arm_plan
 from app.lab.analysis.analyse import Analysis
 from app.lab.studies.published import study_of
-from app.lab.studies.row import BesideRow, BesideTable, Cell, StudyBeside, ends, headings
+from app.lab.studies.tables import (
+    ArmFigures,
+    StudyRow,
+    StudyTable,
+    StudyTables,
+    headings,
+    smallest_and_largest,
+)
 
 STUDY = "purbaya-websocket-redis"
 
 COLUMNS = ("C1", "C2", "C3")
 
-Figure = Callable[[Cell], float | None]
+Figure = Callable[[ArmFigures], float | None]
 
 
-def _spikes(cell: Cell) -> float | None:
-    """`None` without a sample: 0 of 0 is no data."""
+def _spikes(cell: ArmFigures) -> float | None:
+    """Return the number of spikes, or `None` without a sample, since 0 of 0 is no data."""
     return float(cell[1].arrivals.spikes_over_500ms) if cell[1].arrivals.samples else None
 
 
-def _lost_share(cell: Cell) -> float | None:
+def _lost_share(cell: ArmFigures) -> float | None:
     return cell[0].lost / cell[0].expected if cell[0].expected else None
 
 
@@ -69,9 +76,9 @@ DIFFERENCES = (
 )
 
 
-def beside_redis(analysis: Analysis) -> StudyBeside:
-    """Its two tables, of the smallest and the largest count of clients."""
-    study, columns = study_of(STUDY), ends(analysis)
+def redis_tables(analysis: Analysis) -> StudyTables:
+    """Return its two tables, with the run's figures at the smallest and the largest count of clients."""
+    study, columns = study_of(STUDY), smallest_and_largest(analysis)
     measured = headings(analysis, columns)
     plan = analysis.run.plan
     stress = [
@@ -83,24 +90,24 @@ def beside_redis(analysis: Analysis) -> StudyBeside:
     cache = [
         _row(study["http_cache"], name, title, unit, [None] * len(columns)) for name, title, unit in CACHE
     ]
-    return StudyBeside(
+    return StudyTables(
         id=STUDY,
         title=study["title"],
         setup=f"{study['setup']['server']}; {study['setup']['load']}",
         tables=(
-            BesideTable("Stress", COLUMNS, measured, tuple(stress), STRESS_NOTE),
-            BesideTable("HTTP cache", COLUMNS, measured, tuple(cache), CACHE_NOTE),
+            StudyTable("Stress", COLUMNS, measured, tuple(stress), STRESS_NOTE),
+            StudyTable("HTTP cache", COLUMNS, measured, tuple(cache), CACHE_NOTE),
         ),
         differences=DIFFERENCES,
     )
 
 
-def _row(table: dict[str, Any], name: str, title: str, unit: str, measured: list[float | None]) -> BesideRow:
-    return BesideRow(title, unit, tuple(table[name][each] for each in COLUMNS), tuple(measured))
+def _row(table: dict[str, Any], name: str, title: str, unit: str, measured: list[float | None]) -> StudyRow:
+    return StudyRow(title, unit, tuple(table[name][each] for each in COLUMNS), tuple(measured))
 
 
-def _deliveries_per_s(cell: Cell, plan: Plan) -> float | None:
-    """What arrived over the time in which it was due."""
+def _deliveries_per_s(cell: ArmFigures, plan: Plan) -> float | None:
+    """Return the deliveries per second of the time in which they were due."""
     row, own = cell[0], arm_plan(plan, cell[0].arm)
     seconds = row.trials * own.notifications / own.rate_hz
     return row.delivered / seconds if seconds else None

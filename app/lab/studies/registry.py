@@ -1,17 +1,17 @@
-"""All four studies with the run's own numbers in their rows."""
+"""The list of the four published studies that reports show."""
 
 from __future__ import annotations
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.cached import kept
-from app.lab.studies.edge import beside_edge
-from app.lab.studies.libraries import beside_libraries
-from app.lab.studies.redis import beside_redis
-from app.lab.studies.row import StudyBeside
-from app.lab.studies.sse import beside_sse
+from app.lab.analysis.cached import computed_once
+from app.lab.studies.edge import edge_tables
+from app.lab.studies.libraries import library_tables
+from app.lab.studies.redis import redis_tables
+from app.lab.studies.sse import sse_tables
+from app.lab.studies.tables import StudyTables
 
 
-@kept
-def studies_beside(analysis: Analysis) -> tuple[StudyBeside, ...]:
-    """The study that the demo repeats first."""
-    return tuple(make(analysis) for make in (beside_sse, beside_edge, beside_libraries, beside_redis))
+@computed_once
+def all_study_tables(analysis: Analysis) -> tuple[StudyTables, ...]:
+    """Return each study with the run's figures in its rows; the study that the demo repeats comes first."""
+    return tuple(make(analysis) for make in (sse_tables, edge_tables, library_tables, redis_tables))

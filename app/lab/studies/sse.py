@@ -1,4 +1,4 @@
-"""The SSE study's two tables, mean delay and CPU by number of clients, with the run's numbers in the same rows."""
+"""The SSE study's two tables, mean delay and CPU by number of clients, with the run's figures in the same rows."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 
 from app.core.wire import TRANSPORTS
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.statistics import mean
+from app.lab.analysis.statistics.quantile import mean
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import TRANSPORT_TITLES, arm_title, clients
 from app.lab.studies.published import FAULTS, REPEATED_STUDY, repeated_study, study_of, value_of
-from app.lab.studies.row import BesideRow, BesideTable, StudyBeside
+from app.lab.studies.tables import StudyRow, StudyTable, StudyTables
 
 OVERALL_NOTE = "All counts: the mean of the counts' means, as the study took it; the run has one where it had the study's counts."
 
 MS_PER_S = 1000.0
 
 
-def beside_sse(analysis: Analysis) -> StudyBeside:
-    """The study whose experiment the demo repeats."""
+def sse_tables(analysis: Analysis) -> StudyTables:
+    """Return the tables of the study whose experiment the demo repeats."""
     study, figures = repeated_study(), study_of(REPEATED_STUDY)
-    return StudyBeside(
+    return StudyTables(
         id=REPEATED_STUDY,
         title=study.title,
         setup=study.setup,
@@ -45,7 +45,7 @@ def beside_sse(analysis: Analysis) -> StudyBeside:
 
 
 Published = dict[tuple[str, str], tuple[float, bool]]
-"""By transport, and by number of clients or "overall": the value, and whether it was derived."""
+"""(transport, number of clients or "overall") -> (value, True if it was derived from the study's text)."""
 
 
 def _scaled(figures: dict[str, dict[str, float | dict[str, float]]], factor: float) -> Published:
@@ -63,7 +63,7 @@ def _table(
     unit: str,
     published: Published,
     figure: Callable[[SummaryRow], float | None],
-) -> BesideTable:
+) -> StudyTable:
     arms = analysis.run.plan.arms
     own = {(row.arm.name, row.clients): figure(row) for row in analysis.summary}
     study_counts = sorted({int(count) for _, count in published if count.isdigit()})
@@ -72,7 +72,7 @@ def _table(
         for count in sorted({*study_counts, *analysis.client_counts})
     ]
     overall = [_mean_of_all([own.get((arm.name, count)) for count in study_counts]) for arm in arms]
-    return BesideTable(
+    return StudyTable(
         title=f"{title} by number of clients",
         published=tuple(TRANSPORT_TITLES[each] for each in TRANSPORTS),
         measured=tuple(arm_title(arm) for arm in arms),
@@ -83,9 +83,9 @@ def _table(
 
 def _row(
     name: str, unit: str, published: Published, count: str, measured: Sequence[float | None]
-) -> BesideRow:
+) -> StudyRow:
     found = [published.get((transport, count)) for transport in TRANSPORTS]
-    return BesideRow(
+    return StudyRow(
         name,
         unit,
         tuple(each[0] if each else None for each in found),
@@ -95,6 +95,6 @@ def _row(
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    """The mean where none is missing: a mean of some of the counts would be another figure."""
+    """Return the mean, or `None` if a value is missing, since a mean of some of the counts is another figure."""
     known = [value for value in values if value is not None]
     return mean(known) if len(known) == len(values) else None

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.lab.analysis.statistics import median, pseudo_median, signed_rank_interval
+from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.statistics.signed_rank import pseudo_median, signed_rank_interval
 from app.tools.bench.session import BURST_HTTP, PACED, BenchCell
 from app.tools.bench.several import SeveralPlan
 

@@ -17,8 +17,8 @@ from itertools import groupby, pairwise
 from math import ceil
 
 from app.core.delivery import Delivery, SampleState
-from app.lab.analysis.metrics import JITTER_GAIN
-from app.lab.analysis.statistics import median, quantile
+from app.lab.analysis.metrics.trial_metrics import JITTER_GAIN
+from app.lab.analysis.statistics.quantile import median, quantile
 from app.tools.calibrate.case import WARMUP, Part
 from app.tools.calibrate.proxy import Passage
 from app.tools.calibrate.rig import Finished

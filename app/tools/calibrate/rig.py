@@ -13,7 +13,7 @@ from app.core.clocksync.sync import ClockSync
 from app.core.plan.scenario import Arm, Plan, TrialSpec, arms_from_names
 from app.core.trial import TrialRecord
 from app.core.wire import TRANSPORTS
-from app.lab.analysis.metrics import TrialMetrics, measure
+from app.lab.analysis.metrics.trial_metrics import TrialMetrics, measure
 from app.lab.run import matching, server_process
 from app.lab.run.api import Operator, Server
 from app.lab.run.client_link import ClientLink

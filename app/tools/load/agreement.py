@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.lab.analysis.statistics import median, pseudo_median
+from app.lab.analysis.statistics.quantile import median
+from app.lab.analysis.statistics.signed_rank import pseudo_median
 from app.tools.load.client_selector import BUILT_IN, LOCUST
 from app.tools.load.trial_line import TrialLine
 

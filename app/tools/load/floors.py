@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.lab.analysis.statistics import median
+from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.words import TRANSPORT_TITLES, number
 from app.tools.load.trial_line import FloorLine
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from app.core.plan.scenario import TrialSpec, arm_plan
 from app.core.trial import CpuUse, Severity, TrialRecord
-from app.lab.analysis.metrics import measure
-from app.lab.analysis.validity import check_trial
+from app.lab.analysis.metrics.trial_metrics import measure
+from app.lab.analysis.validity.checks import check_trial
 from app.lab.run.laboratory import Finished
 from app.lab.run.trial_run import BuiltInClients
 from app.tools.bench.own_redis import RedisHere

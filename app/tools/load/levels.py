@@ -14,8 +14,8 @@ from functools import cached_property
 
 from app.core.client import POLLING
 from app.core.wire import TRANSPORTS
-from app.lab.analysis.metrics import broadcasts_min
-from app.lab.analysis.statistics import median, quantile
+from app.lab.analysis.metrics.trial_metrics import broadcasts_min
+from app.lab.analysis.statistics.quantile import median, quantile
 from app.lab.analysis.words import TRANSPORT_TITLES, number
 from app.tools.load.floors import Floors, floors_of
 from app.tools.load.lanes import Lanes, merged_lanes

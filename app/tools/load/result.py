@@ -15,7 +15,7 @@ from typing import Any
 from app.core.errors import Malformed
 from app.core.trial import Severity
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.statistics import median
+from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.words import count_of, listing
 from app.tools.load import probe_line, trial_line, vps
 from app.tools.load.agreement import Agreement, agreements

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from app.core.plan.scenario import Plan, TrialSpec, trial_s
-from app.lab.analysis.validity import check_trial, is_valid
+from app.lab.analysis.validity.checks import check_trial, is_valid
 from app.lab.run.laboratory import Finished, Laboratory
 from app.lab.run.progress import Progress
 from app.lab.run.runner import Walk

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from app.core.plan.scenario import Arm, Plan
 from app.core.wire import TRANSPORT_SOCKETIO
-from app.lab.analysis.margins import BLOCKS_MIN
+from app.lab.analysis.comparison.margins import BLOCKS_MIN
 from app.lab.analysis.words import TRANSPORT_TITLES
 from app.tools.load.client_selector import LOCUST
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.statistics import Interval, pseudo_median, signed_rank_interval
+from app.lab.analysis.statistics.interval import Interval
+from app.lab.analysis.statistics.signed_rank import pseudo_median, signed_rank_interval
 from app.lab.studies.published import study_of
 from app.lab.studies.redis import STUDY
 from app.tools.load.levels import Level

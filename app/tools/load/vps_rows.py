@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.lab.analysis.statistics import mean, median, quantile
+from app.lab.analysis.statistics.quantile import mean, median, quantile
 from app.tools.load.levels import FIGURES, Level
 from app.tools.load.probe_line import Probed
 from app.tools.load.probing import NO_CACHE

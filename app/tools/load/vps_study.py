@@ -9,7 +9,7 @@ from typing import Any
 from app.lab.analysis.analyse import Analysis
 from app.lab.studies.published import study_of
 from app.lab.studies.redis import COLUMNS, STUDY
-from app.lab.studies.row import BesideRow, BesideTable
+from app.lab.studies.tables import StudyRow, StudyTable
 from app.tools.load.levels import Level
 from app.tools.load.probe_line import ProbeLine
 from app.tools.load.vps_hops import Hop, hops_of
@@ -22,7 +22,7 @@ class Study:
     """Everything that a run of the preset says beside what every load run says."""
 
     hops: tuple[Hop, ...]
-    tables: tuple[BesideTable, ...]
+    tables: tuple[StudyTable, ...]
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -70,14 +70,14 @@ def _table(
     rows: Sequence[Row],
     columns: Sequence[FigureCell],
     note: str,
-) -> BesideTable:
+) -> StudyTable:
     published = study_of(STUDY)[name]
-    return BesideTable(
+    return StudyTable(
         title,
         COLUMNS,
         tuple(each.level.arm for each in columns),
         tuple(
-            BesideRow(
+            StudyRow(
                 words,
                 unit,
                 tuple(None if key is None else published[key][column] for column in COLUMNS),

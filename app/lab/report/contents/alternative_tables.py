@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.lab.analysis.alternative_methods import Beside
-from app.lab.analysis.sentences import difference_title
-from app.lab.analysis.study_method import Stamps
+from app.lab.analysis.alternative_methods import AlternativeMethods
+from app.lab.analysis.comparison.sentences import difference_title
+from app.lab.analysis.comparison.study_method import Stamps
 from app.lab.analysis.words import arm_title, number
 from app.lab.report.document import Table
 from app.lab.report.statements import verdict_words
@@ -37,7 +37,7 @@ METHODS_NOTE = (
 )
 
 
-def study_table(rows: Sequence[Beside]) -> Table:
+def study_table(rows: Sequence[AlternativeMethods]) -> Table:
     """Return the study's conclusion next to the corrected one."""
     headings = (
         *("clients", "one trial, first arm ms", "second arm ms", "the study would say"),
@@ -49,12 +49,12 @@ def study_table(rows: Sequence[Beside]) -> Table:
     return Table(headings[shown], cells, frozenset({3, 7, 8}))
 
 
-def study_note(rows: Sequence[Beside]) -> str:
+def study_note(rows: Sequence[AlternativeMethods]) -> str:
     """Return the note below that table, which says how clocks were treated."""
     return WALL_NOTE if _is_by_wall_clocks(rows) else STUDY_NOTE
 
 
-def methods_table(rows: Sequence[Beside]) -> Table:
+def methods_table(rows: Sequence[AlternativeMethods]) -> Table:
     """Return effect sizes, normality tests, pooled tests and power."""
     headings = (
         *("clients", "pair", "A12", "Cliff", "size", "Shapiro-Wilk W", "p", "Mann-Whitney p", "pooled says"),
@@ -63,11 +63,11 @@ def methods_table(rows: Sequence[Beside]) -> Table:
     return Table(headings, [_methods(each) for each in rows], frozenset({1, 4, 8, 9}))
 
 
-def _is_by_wall_clocks(rows: Sequence[Beside]) -> bool:
+def _is_by_wall_clocks(rows: Sequence[AlternativeMethods]) -> bool:
     return any(each.study is not None and each.study.stamps is Stamps.WALL for each in rows)
 
 
-def _study(row: Beside) -> tuple[str, ...]:
+def _study(row: AlternativeMethods) -> tuple[str, ...]:
     study = row.study
     assert study is not None
     lower = row.comparison.a if study.first.difference_ms > 0 else row.comparison.b
@@ -81,7 +81,7 @@ def _study(row: Beside) -> tuple[str, ...]:
     )
 
 
-def _methods(row: Beside) -> tuple[str, ...]:
+def _methods(row: AlternativeMethods) -> tuple[str, ...]:
     effect, normality, test = row.effect, row.normality, row.pooled.mann_whitney
     comparison = row.comparison
     return (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.characteristics import COUNTED, Characteristic, Figure, of
-from app.lab.analysis.descriptive import FurtherRow
+from app.lab.analysis.descriptive.arm_rows import DescriptiveRow
+from app.lab.analysis.descriptive.figures.catalogue import COUNTED, Characteristic, Figure, figures_of
+from app.lab.analysis.metrics.telemetry import LevelRow
 from app.lab.analysis.summary import SummaryRow
-from app.lab.analysis.telemetry import LevelRow
 from app.lab.analysis.words import arm_title, count_of, number
 from app.lab.report.document import Table
 
@@ -20,7 +20,7 @@ SECONDS_NOTE = (
 )
 
 
-def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> list[tuple[str, Table]]:
+def characteristic_tables(analysis: Analysis, rows: Sequence[DescriptiveRow]) -> list[tuple[str, Table]]:
     """Return name and table of each characteristic: a row per figure, a column per arm and count of clients."""
     pairs = list(zip(analysis.summary, rows, strict=True))
     columns = [f"{arm_title(row.arm)}, {count_of(row.clients, analysis.noun)}" for row in analysis.summary]
@@ -35,7 +35,7 @@ def characteristic_tables(analysis: Analysis, rows: Sequence[FurtherRow]) -> lis
                         *(figure.title, figure.unit),
                         *(_cell(figure, summary, descriptive) for summary, descriptive in pairs),
                     )
-                    for figure in of(characteristic)
+                    for figure in figures_of(characteristic)
                 ],
                 frozenset({0, 1}),
             ),
@@ -49,12 +49,12 @@ def formulas_table() -> Table:
     rows = [
         (figure.title, figure.unit, figure.formula, figure.source)
         for characteristic in Characteristic
-        for figure in of(characteristic)
+        for figure in figures_of(characteristic)
     ]
     return Table(("figure", "unit", "formula", "source"), rows, frozenset({0, 1, 2, 3}))
 
 
-def levels_table(rows: Sequence[FurtherRow]) -> Table:
+def levels_table(rows: Sequence[DescriptiveRow]) -> Table:
     """Return levels per second, like Table I of the edge-device study."""
     headings = (
         *("arm", "clients", "per second", "seconds", "mean", "p50", "p95", "min", "max"),
@@ -78,7 +78,7 @@ def levels_table(rows: Sequence[FurtherRow]) -> Table:
     )
 
 
-def intervals_table(rows: Sequence[FurtherRow]) -> Table:
+def intervals_table(rows: Sequence[DescriptiveRow]) -> Table:
     """Return intervals between arrivals, like Table II of the edge-device study."""
     headings = (
         *("arm", "clients", "intervals", "median s", "p95 s", "max s"),
@@ -109,7 +109,7 @@ def intervals_table(rows: Sequence[FurtherRow]) -> Table:
     )
 
 
-def _cell(figure: Figure, summary: SummaryRow, descriptive: FurtherRow) -> str:
+def _cell(figure: Figure, summary: SummaryRow, descriptive: DescriptiveRow) -> str:
     """Return the text of a figure: counts as whole numbers, others by `number`."""
     if figure.cell is not None:
         return figure.cell(summary, descriptive)

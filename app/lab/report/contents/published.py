@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import number
 from app.lab.report.document import Block, Folded, Heading, Kind, Listing, Numbers, Paragraph, Table
-from app.lab.studies.registry import studies_beside
-from app.lab.studies.row import BesideRow, BesideTable
+from app.lab.studies.registry import all_study_tables
+from app.lab.studies.tables import StudyRow, StudyTable
 
 INTRODUCTION = (
     "Each study's figures as they were published, and this run's own in the same rows where it measured them. They were found "
@@ -25,7 +25,7 @@ WHY = "Why the two may differ"
 def published_blocks(analysis: Analysis) -> Iterator[Block]:
     """Yield the section's blocks, study by study."""
     yield Paragraph(INTRODUCTION)
-    for study in studies_beside(analysis):
+    for study in all_study_tables(analysis):
         yield Heading(study.title)
         yield Paragraph(study.setup, Kind.CAPTION)
         for table in study.tables:
@@ -35,13 +35,13 @@ def published_blocks(analysis: Analysis) -> Iterator[Block]:
         yield Folded(WHY, (Listing(study.differences),))
 
 
-def beside_table(table: BesideTable) -> Table:
+def beside_table(table: StudyTable) -> Table:
     """Return a study's table as texts."""
     headings = ("figure", "unit", *(f"published, {name}" for name in table.published), *table.measured)
     return Table(headings, [_cells(row) for row in table.rows], frozenset({0, 1}))
 
 
-def _cells(row: BesideRow) -> tuple[str, ...]:
+def _cells(row: StudyRow) -> tuple[str, ...]:
     published = [
         _printed(value) + (" *" if place in row.derived else "") for place, value in enumerate(row.published)
     ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.core.trial import Severity
-from app.lab.analysis.alternative_methods import beside
+from app.lab.analysis.alternative_methods import alternative_methods
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.descriptive import further
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.sentences import sentence
+from app.lab.analysis.descriptive.arm_rows import descriptive_rows
 from app.lab.analysis.words import arm_title, is_same_arm, listing
 from app.lab.report.contents.alternative_tables import METHODS_NOTE, methods_table, study_note, study_table
 from app.lab.report.contents.descriptive_tables import (
@@ -212,7 +212,7 @@ def _study(analysis: Analysis) -> Iterator[Block]:
 
 
 def _alternative_methods(analysis: Analysis) -> Iterator[Block]:
-    rows = beside(analysis)
+    rows = alternative_methods(analysis)
     once, methods = study_table(rows), methods_table(rows)
     if not methods.rows:
         return
@@ -237,7 +237,7 @@ def _factors(analysis: Analysis) -> Iterator[Block]:
 
 
 def _characteristics(analysis: Analysis) -> Iterator[Block]:
-    rows = further(analysis)
+    rows = descriptive_rows(analysis)
     for name, table in characteristic_tables(analysis, rows):
         yield Heading(name.capitalize())
         yield Numbers(f"Figures of {name}", table)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from app.core.plan.scenario import arm_plan
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.each_client import ClientFigures, each_client
+from app.lab.analysis.metrics.each_client import ClientFigures, each_client
 from app.lab.report.data.metric_cells import Cell, arrival_cells, metric_cells
 
 CLIENT_COLUMNS: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import objections, setting_differences
-from app.lab.analysis.compare_runs import AcrossRow, across, regressions
+from app.lab.analysis.compare_runs import RunShift, compare_runs, regressions
 from app.lab.report.statements import change_sentence
 
 SCHEMA = 1
@@ -17,7 +17,7 @@ SCHEMA = 1
 def compared_json(analyses: Sequence[Analysis]) -> dict[str, Any]:
     """Return the whole comparison, ready for `json.dumps`. Rows are included even where there are objections."""
     runs = [each.run for each in analyses]
-    rows = across(analyses)
+    rows = compare_runs(analyses)
     return {
         "schema": SCHEMA,
         "runs": [
@@ -34,7 +34,7 @@ def compared_json(analyses: Sequence[Analysis]) -> dict[str, Any]:
     }
 
 
-def _row_json(row: AcrossRow) -> dict[str, Any]:
+def _row_json(row: RunShift) -> dict[str, Any]:
     return {
         **asdict(row),
         "arm": row.arm.name,

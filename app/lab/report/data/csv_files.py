@@ -14,12 +14,12 @@ from typing import TextIO
 
 from app.core.plan.scenario import Plan
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.arrivals import arrival_figures
-from app.lab.analysis.descriptive import from_sent_ms_p50
-from app.lab.analysis.split import Split
-from app.lab.analysis.statistics import median
+from app.lab.analysis.descriptive.arm_rows import from_sent_ms_p50
+from app.lab.analysis.descriptive.timeline import timeline_figures
+from app.lab.analysis.metrics.arrivals import arrival_figures
+from app.lab.analysis.metrics.split import Split
+from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial
-from app.lab.analysis.timeline import trial_course
 from app.lab.analysis.words import pseudonym
 from app.lab.report.data.cells import float_text, text_cell
 from app.lab.report.data.client_rows import CLIENT_COLUMNS, client_rows
@@ -206,7 +206,7 @@ def _figures(trial: AnalysedTrial) -> dict[str, Cell]:
         "involuntary_switches_per_delivery": cpu.involuntary_switches_per_delivery,
         "in_comparison": trial.in_comparison,
         **(_split(trial.split) if trial.split is not None else {}),
-        **(asdict(timeline) if (timeline := trial_course(trial)) is not None else {}),
+        **(asdict(timeline) if (timeline := timeline_figures(trial)) is not None else {}),
     }
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.core.columns import LIFECYCLES, NO_INTEGER, OUTCOMES, STATES
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.columns import Columns, Floats, Integers, Mask, columns_of
-from app.lab.analysis.writes import NOT_WRITTEN, ServerWrites, server_writes
+from app.lab.analysis.metrics.writes import NOT_WRITTEN, ServerWrites, server_writes
 from app.lab.report.data.cells import text_cell
 
 Cell = str | int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.lab.analysis.arrivals import ArrivalFigures
-from app.lab.analysis.metrics import TrialMetrics
+from app.lab.analysis.metrics.arrivals import ArrivalFigures
+from app.lab.analysis.metrics.trial_metrics import TrialMetrics
 
 Cell = str | int | float | None
 

@@ -16,7 +16,7 @@ from app.core.errors import StoreError
 from app.core.plan.scenario import Arm
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.columns import columns_of
-from app.lab.analysis.metrics import is_sample, supported_quantile
+from app.lab.analysis.metrics.trial_metrics import is_sample, supported_quantile
 from app.lab.analysis.summary import AnalysedTrial
 from app.lab.analysis.verdict import RunVerdict
 from app.lab.analysis.words import arm_title, pseudonym

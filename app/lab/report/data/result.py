@@ -15,20 +15,20 @@ from app.core.lifecycle import LifecycleReport
 from app.core.plan.scenario import plan_to_json
 from app.core.trial import TrialWarning
 from app.core.version import VERSION
-from app.lab.analysis.alternative_methods import Beside, beside
+from app.lab.analysis.alternative_methods import AlternativeMethods, alternative_methods
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison
-from app.lab.analysis.cpu import idle_rate
-from app.lab.analysis.descriptive import FurtherRow, further
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison
+from app.lab.analysis.comparison.sentences import sentence
+from app.lab.analysis.descriptive.arm_rows import DescriptiveRow, descriptive_rows
+from app.lab.analysis.descriptive.timeline import timeline_figures
+from app.lab.analysis.descriptive.within_trial_ci import within_trials
+from app.lab.analysis.metrics.cpu import idle_rate
 from app.lab.analysis.summary import AnalysedIdle, AnalysedTrial, SummaryRow
-from app.lab.analysis.timeline import trial_course
 from app.lab.analysis.verdict import run_verdict
-from app.lab.analysis.within_trial_ci import within_trials
 from app.lab.analysis.words import pseudonym
 from app.lab.report.figures.factors import arm_shares, factor_tables
-from app.lab.studies.registry import studies_beside
-from app.lab.studies.row import StudyBeside
+from app.lab.studies.registry import all_study_tables
+from app.lab.studies.tables import StudyTables
 
 SCHEMA = 1
 
@@ -40,7 +40,7 @@ def result_json(analysis: Analysis) -> Json:
     run, within_trial_ci = analysis.run, _within_trial_cis(analysis)
     alternatives = {
         (each.comparison.metric, each.comparison.b.name, each.comparison.clients): methods_json(each)
-        for each in beside(analysis)
+        for each in alternative_methods(analysis)
     }
     return {
         "schema": SCHEMA,
@@ -68,7 +68,7 @@ def result_json(analysis: Analysis) -> Json:
         "idle": [_idle(each) for each in analysis.idle],
         "summary": [
             {**_summary(row), "further": descriptive_json(figures)}
-            for row, figures in zip(analysis.summary, further(analysis), strict=True)
+            for row, figures in zip(analysis.summary, descriptive_rows(analysis), strict=True)
         ],
         "factors": factors_json(analysis),
         "published": published_json(analysis),
@@ -122,7 +122,7 @@ def _trial(trial: AnalysedTrial) -> Json:
         "client_loop_lag_ms_p99": trial.record.client_loop_lag_ms_p99,
         "jitter_ms": metrics.jitter_ms,
         "cpu": asdict(cpu),
-        "course": asdict(timeline) if (timeline := trial_course(trial)) is not None else None,
+        "course": asdict(timeline) if (timeline := timeline_figures(trial)) is not None else None,
         "cpu_seconds": [asdict(each) for each in trial.record.course.cpu_seconds]
         if trial.record.course is not None
         else None,
@@ -214,7 +214,7 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def methods_json(row: Beside) -> dict[str, Any]:
+def methods_json(row: AlternativeMethods) -> dict[str, Any]:
     """Return results of alternative methods for one comparison; `study.blocks` has what each block alone would have given."""
     study = row.study
     return {
@@ -227,7 +227,7 @@ def methods_json(row: Beside) -> dict[str, Any]:
     }
 
 
-def descriptive_json(row: FurtherRow) -> dict[str, Any]:
+def descriptive_json(row: DescriptiveRow) -> dict[str, Any]:
     """Return the descriptive figures that belong to one row of the summary."""
     values = asdict(row)
     del values["arm"], values["clients"]
@@ -251,10 +251,10 @@ def factors_json(analysis: Analysis) -> list[dict[str, Any]]:
 
 def published_json(analysis: Analysis) -> list[dict[str, Any]]:
     """Return every study's figures next to this run's. `derived` lists indices into `published`."""
-    return [_study_json(study) for study in studies_beside(analysis)]
+    return [_study_json(study) for study in all_study_tables(analysis)]
 
 
-def _study_json(study: StudyBeside) -> dict[str, Any]:
+def _study_json(study: StudyTables) -> dict[str, Any]:
     values = asdict(study)
     for table in values["tables"]:
         for row in table["rows"]:

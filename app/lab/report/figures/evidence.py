@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison
-from app.lab.analysis.sentences import difference_title
+from app.lab.analysis.comparison.compare_arms import Comparison
+from app.lab.analysis.comparison.sentences import difference_title
 from app.lab.analysis.summary import CURVE_POINTS_MAX
 from app.lab.analysis.words import METRIC_WORDS, arm_title, clients, interval, number
 from app.lab.report.document import Drawing, Figure, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.factors import (
+from app.lab.analysis.comparison.factors import (
     Contribution,
     Effect,
     FactorTable,

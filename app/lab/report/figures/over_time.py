@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.over_time import STRETCHES_MAX, Stretch, over_time
+from app.lab.analysis.descriptive.over_time import STRETCHES_MAX, Stretch, over_time
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend

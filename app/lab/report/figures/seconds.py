@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.seconds import SecondsRow, seconds
-from app.lab.analysis.telemetry import Series
+from app.lab.analysis.descriptive.seconds import SecondsRow, seconds
+from app.lab.analysis.metrics.telemetry import Series
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
 from app.lab.report.figures.series import series_of_arms

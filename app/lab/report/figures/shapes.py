@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.positions import PositionFigures
-from app.lab.analysis.shapes import HALF, ClientBox, Nine, boxes, places, tails
-from app.lab.analysis.statistics import median
+from app.lab.analysis.descriptive.shapes import HALF, ClientBox, Nine, boxes, places, tails
+from app.lab.analysis.metrics.positions import PositionFigures
+from app.lab.analysis.statistics.quantile import median
 from app.lab.analysis.words import arm_title, clients, number
 from app.lab.report.document import Drawing, Figure, Table
 from app.lab.report.figures.series import category_shift, rows_at, rows_legend

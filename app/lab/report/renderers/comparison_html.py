@@ -18,7 +18,7 @@ from app.i18n import Words
 from app.lab.analysis import words
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import SettingDifference, Weight, objections, setting_differences
-from app.lab.analysis.compare_runs import AcrossRow, Change, across, regressions
+from app.lab.analysis.compare_runs import Change, RunShift, compare_runs, regressions
 from app.lab.report.statements import change_word, subject
 from app.paths import TEMPLATES
 
@@ -43,7 +43,7 @@ def compared_page(analyses: Sequence[Analysis], language: str) -> str:
     page = _Page(Words(language, PART))
     runs = [each.run for each in analyses]
     differences = setting_differences(runs)
-    found = across(analyses)
+    found = compare_runs(analyses)
     worse = regressions(found)
     return (
         _environment()
@@ -114,7 +114,7 @@ class _Page:
         """Return a row of the table of settings: name, a value for each run, and the consequence of the difference."""
         return (each.name, *map(self.value, each.values), self.say(f"weight.{each.weight.value}"))
 
-    def row(self, row: AcrossRow) -> tuple[str, ...]:
+    def row(self, row: RunShift) -> tuple[str, ...]:
         """Return a row of the table of figures."""
         equivalent = "-" if row.margin is None else self.say("yes" if row.equivalent else "no")
         return (
@@ -130,7 +130,7 @@ class _Page:
             equivalent,
         )
 
-    def regression(self, row: AcrossRow) -> str:
+    def regression(self, row: RunShift) -> str:
         """Return a sentence on a figure that got worse."""
         return self.say(
             "regression",
@@ -142,7 +142,7 @@ class _Page:
             run=row.run,
         )
 
-    def verdict(self, rows: Sequence[AcrossRow]) -> str:
+    def verdict(self, rows: Sequence[RunShift]) -> str:
         """Return the sentence for a comparison without regressions."""
         own = [each for each in rows if each.less is None]
         undecided = [each for each in own if each.change is Change.UNDECIDED and not each.equivalent]

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.comparable import SettingDifference, Weight, objections, setting_differences
-from app.lab.analysis.compare_runs import AcrossRow, Change, across, regressions
+from app.lab.analysis.compare_runs import Change, RunShift, compare_runs, regressions
 from app.lab.analysis.words import METRIC_WORDS, count_of, interval, number
 from app.lab.report.renderers.console.page import plain
 from app.lab.report.statements import change_sentence, change_word, subject
@@ -33,7 +33,7 @@ def print_compared(analyses: Sequence[Analysis], console: Console, *, anyway: bo
         _say(console, f"{'Not comparable' if not anyway else 'NOT COMPARABLE, shown anyway'}: {sentence}")
     if objections(runs) and not anyway:
         return
-    rows = across(analyses)
+    rows = compare_runs(analyses)
     for run in runs[1:]:
         _say(console, "")
         _say(console, f"{run.id} minus {base}, medians of trial figures", style="bold")
@@ -67,7 +67,7 @@ def _print_settings(found: Sequence[SettingDifference], names: Sequence[str], co
     console.print(table)
 
 
-def _table(rows: Sequence[AcrossRow]) -> Table:
+def _table(rows: Sequence[RunShift]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     headings = (
         "metric",

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from app.core.trial import RunRecord
 from app.i18n import LANGUAGES
-from app.lab.analysis.display import DisplayRow, display_rows
-from app.lab.analysis.live import LiveRow
+from app.lab.analysis.descriptive.display import DisplayRow, display_rows
+from app.lab.analysis.descriptive.live import LiveRow
 from app.lab.analysis.words import TRANSPORT_TITLES, count_of, number, states
 from app.lab.report.renderers.console.page import Page, plain
 from app.lab.report.translation import translator

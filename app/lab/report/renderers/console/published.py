@@ -9,15 +9,15 @@ from app.lab.analysis.analyse import Analysis
 from app.lab.report.contents.published import beside_table
 from app.lab.report.renderers.console.page import Page
 from app.lab.report.translation import translator
-from app.lab.studies.registry import studies_beside
-from app.lab.studies.row import BesideRow, BesideTable
+from app.lab.studies.registry import all_study_tables
+from app.lab.studies.tables import StudyRow, StudyTable
 
 
 def print_published(analysis: Analysis, console: Console, *, language: str = LANGUAGES[0]) -> None:
     """Print each study's tables, of this run only the largest count of clients: a terminal has no room for more."""
     page = Page(console, translator(language))
     arms = len(analysis.run.plan.arms)
-    for study in studies_beside(analysis):
+    for study in all_study_tables(analysis):
         page.say("")
         page.say(study.title, style="bold")
         for table in study.tables:
@@ -30,14 +30,14 @@ def print_published(analysis: Analysis, console: Console, *, language: str = LAN
             page.say(sentence)
 
 
-def _largest_only(table: BesideTable, arms: int) -> BesideTable:
+def _largest_only(table: StudyTable, arms: int) -> StudyTable:
     """Return the table with the measured columns of the largest count: columns are sorted by count, then by arm."""
-    return BesideTable(
+    return StudyTable(
         table.title,
         table.published,
         table.measured[-arms:],
         tuple(
-            BesideRow(row.figure, row.unit, row.published, row.measured[-arms:], row.derived)
+            StudyRow(row.figure, row.unit, row.published, row.measured[-arms:], row.derived)
             for row in table.rows
         ),
         table.note,

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from app.core.trial import Severity
 from app.i18n import LANGUAGES
-from app.lab.analysis.alternative_methods import once_sentences
+from app.lab.analysis.alternative_methods import single_trial_sentences
 from app.lab.analysis.analyse import Analysis
-from app.lab.analysis.comparison import Comparison, Verdict
-from app.lab.analysis.sentences import sentence
+from app.lab.analysis.comparison.compare_arms import Comparison, Verdict
+from app.lab.analysis.comparison.sentences import sentence
 from app.lab.analysis.summary import SummaryRow
 from app.lab.analysis.words import METRIC_WORDS, arm_title, interval, number
 from app.lab.report.renderers.console.page import Page
@@ -52,7 +52,7 @@ def print_result(analysis: Analysis, console: Console, *, language: str = LANGUA
     for comparison in analysis.verdicts:
         verdict = sentence(comparison, noun=analysis.noun)
         page.say(verdict, style="bold", one_line=not console.is_terminal)
-    for once in once_sentences(analysis):
+    for once in single_trial_sentences(analysis):
         page.say(once)
     _print_warnings(page, analysis)
 

@@ -1,0 +1,49 @@
+"""Checks of the machine: other load during the trial, and the resolution of its CPU time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.core.trial import CpuUse, TrialRecord, TrialWarning
+from app.lab.analysis.validity.trial_warnings import note, void
+from app.lab.analysis.words import number
+
+OTHER_LOAD_CORES_NOTE = 0.02
+OTHER_LOAD_MACHINE_VOID = 0.5
+"""Share of the machine: on two cores a whole core, so that server and clients share the other one. The effect of less
+load shows in the lag of source and clients, and is much the same for all arms of a block."""
+
+CPU_TICK_S = 0.01
+"""Resolution of the machine's busy time on each core: a trial of a second cannot resolve 2 % of a core."""
+
+
+def machine_warnings(record: TrialRecord) -> Iterator[TrialWarning]:
+    """Check other load on the machine and the resolution of CPU time."""
+    use, other_s = record.cpu, other_load_s(record)
+    if use is None or use.wall_s <= 0:
+        return
+    if not use.total_is_ns:
+        yield note(
+            "cpu_coarse",
+            "CPU time was counted in ticks of 10 ms, which cannot resolve single notifications.",
+            "Compare CPU on Linux, where each process has a nanosecond clock.",
+        )
+    if other_s is None or other_s <= OTHER_LOAD_CORES_NOTE * use.wall_s + CPU_TICK_S * use.cores:
+        return
+    make = void if other_s > OTHER_LOAD_MACHINE_VOID * use.wall_s * use.cores else note
+    yield make(
+        "machine_busy", _busy_text(use, other_s), "Close other programs, or use a machine that is idle."
+    )
+
+
+def other_load_s(record: TrialRecord) -> float | None:
+    """Return the CPU seconds of everything but the server and the clients; `None` where not recorded."""
+    if record.cpu is None or record.client_cpu_s is None:
+        return None
+    return record.cpu.machine_busy_s - record.cpu.total_s - record.client_cpu_s
+
+
+def _busy_text(use: CpuUse, other_s: float) -> str:
+    return (
+        f"Other programs used {number(100 * other_s / use.wall_s)} % of a core ({use.cores} cores) meanwhile."
+    )
