@@ -57,7 +57,7 @@ def bucket_ms(response_time_ms: float) -> float:
     return bucket_us(round(response_time_ms * 1000)) / 1000
 
 
-class _Plain:
+class _PlainTest:
     """A running test in this process."""
 
     def __init__(self, environment: Environment) -> None:
@@ -65,7 +65,7 @@ class _Plain:
         self._stamping = keep_stamping()
         self._greenlets: list[Greenlet] = []
         self._clock: ServerClock | None = None
-        self._session = Session(on_notification=self._tell)
+        self._session = Session(on_notification=self._report)
         self._session.begin(environment.host or "http://127.0.0.1:8080", [])
 
     def start(self) -> None:
@@ -94,7 +94,7 @@ class _Plain:
         if runner is not None and options is not None and options.headless:
             gevent.spawn(runner.quit)
 
-    def _tell(
+    def _report(
         self,
         member: Member,
         transport: str,
@@ -102,7 +102,7 @@ class _Plain:
         notification: Mapping[str, Any],
         kernel_ns: int | None,
     ) -> None:
-        self._tell_gap(member, transport, notification)
+        self._report_gap(member, transport, notification)
         offset = notification.get("offset")
         if isinstance(offset, int) and offset <= member.replay_until:
             return  # A replay waited for the user's reconnect, which is no delivery delay.
@@ -114,7 +114,7 @@ class _Plain:
             self._fire(transport, "delay, kernel", (self._clock.server_us(received_us) - due_us) / 1000)
         self._fire(transport, "delay, handler", (self._clock.server_us(read_ns / 1000) - due_us) / 1000)
 
-    def _tell_gap(self, member: Member, transport: str, notification: Mapping[str, Any]) -> None:
+    def _report_gap(self, member: Member, transport: str, notification: Mapping[str, Any]) -> None:
         """Report gaps and duplicates. These users subscribe to all topics, so offsets must be consecutive."""
         try:
             missing = member.gaps.missing(str(notification.get("id")))
@@ -141,12 +141,12 @@ class _Plain:
             gevent.sleep(KERNEL_CLOCK_PERIOD_S)
 
 
-_running: _Plain | None = None
+_running: _PlainTest | None = None
 
 
 def _start(environment: Environment, **_more: object) -> None:
     global _running
-    _running = _Plain(environment)
+    _running = _PlainTest(environment)
     _running.start()
 
 

@@ -70,7 +70,7 @@ class ParticipantPool:
 
     def chosen(self, block: BlockSpec) -> tuple[int, ...]:
         """Who takes part in a block; a repeated one has those of the block that it stands for."""
-        return self._rotation.chosen(block.stands_for, block.clients, self.present)
+        return self._rotation.chosen(block.replaces, block.clients, self.present)
 
     def look(self, room: Room) -> Iterator[str]:
         """Take in who left, who was removed and who is back; sentences about it."""
