@@ -13,7 +13,7 @@ from typing import Any
 from app.core.broker_url import parse_broker_url
 from app.core.errors import SettingError
 from app.core.forwarded import parse_network
-from app.core.our_host import is_localhost
+from app.core.host_check import is_localhost
 from app.core.prefix import clean_prefix
 
 PREFIX = "SIAR_"
@@ -83,8 +83,8 @@ class Settings:
     parent_pipe_fd: int | None = None
     """A pipe whose end of file means that the parent process is gone; set by the parent process."""
     broker: str = "memory://"
-    """Where order and history are kept: `memory://`, a durable file (`sqlite:///history.db`), or a Redis that several
-    servers share (`redis://127.0.0.1:6379`)."""
+    """URL of the order and history of notifications: `memory://`, a durable file (`sqlite:///history.db`), or a Redis
+    that several servers share (`redis://127.0.0.1:6379`)."""
     broker_ca: str = ""
     """PEM file of the certificate authority for a `rediss://` broker. Empty: the system's trust store."""
     workers: int = 1
@@ -96,7 +96,7 @@ class Settings:
     history_age_s: int = 24 * 3600
     """Age at which a notification is dropped from history: a phone that returns after a day wants today's."""
     history_cache_ttl_s: float = 0
-    """How long Redis may cache an answer to a request for history; the next publish invalidates it earlier.
+    """Time for which Redis may cache an answer to a request for history; the next publish invalidates it earlier.
     0: no cache, because every server holds the history in its memory."""
     heartbeat_s: float = 15.0
     """Interval after which an idle event stream gets a comment; below the 30-60 s after which proxies close it."""
@@ -110,8 +110,8 @@ class Settings:
     green_threads: str = "eventlet"
     """Green-thread library of gunicorn's worker: `eventlet`, or `gevent` in case eventlet is discontinued."""
     fanout: str = "direct"
-    """How bytes reach the clients. `direct`: our code writes to sockets that it detached from the WSGI server. `stock`: a
-    queue and a green thread per client, as libraries do it, to measure what that costs."""
+    """Mode of fan-out. `direct`: our code writes to sockets that it detached from the WSGI server. `stock`: a queue and a
+    green thread per client, as libraries do it, to measure what that costs."""
     io_uring: bool = True
     """Submit a broadcast's writes to many connections in one `io_uring` call where the kernel permits it (Linux 5.18; most
     containers do not). Otherwise, and with `0`, each connection gets its own `send`."""

@@ -1,4 +1,4 @@
-"""A user's connection over TLS: to be read and written like a socket, with the kernel's stamp of each read."""
+"""TLS connection of a user with the interface of a socket, which keeps the kernel's receive stamp of each read."""
 
 from __future__ import annotations
 
@@ -12,52 +12,55 @@ READ_BYTES = 65_536
 
 
 @functools.cache
-def trust() -> ssl.SSLContext:
-    """Whom the system trusts, or the file that `SSL_CERT_FILE` names (`./siar load --ca`). Read once: it takes a while."""
+def tls_context() -> ssl.SSLContext:
+    """Return the context with the system's trust store, or with `SSL_CERT_FILE` (`./siar load --ca`).
+
+    It is cached, because loading it is slow.
+    """
     return ssl.create_default_context()
 
 
 class EncryptedSocket:
-    """As much of a socket as users need. What it raises is `OSError`."""
+    """The part of a socket's interface that users need. Methods raise `OSError`."""
 
     def __init__(self, sock: Any, host: str) -> None:
-        """`sock` is connected. Comes back when the server has shown who it is."""
+        """Run the handshake on the connected `sock` until the server's certificate is verified."""
         self._sock = sock
-        self._encryption = Encryption(host, trust())
+        self._encryption = Encryption(host, tls_context())
         while True:
-            self._answer()
+            self._flush()
             if self._encryption.is_open:
                 return
             data = sock.recv(READ_BYTES)
             if not data:
                 raise ConnectionError("it closed the connection before TLS was agreed on")
-            # A server of HTTP says nothing before it is asked: there is nothing in it yet.
+            # The result is empty: an HTTP server sends nothing before a request.
             self._encryption.receive_data(data)
 
     def recvmsg(self, size: int, ancillary_size: int = 0) -> tuple[bytes, Any, int, Any]:
-        """The next bytes that mean something, with the stamp of the read that completed them; none at the end."""
-        meant: bytes = b""
-        beside: tuple[Any, int, Any] = ([], 0, None)
-        while not meant and not self._encryption.ended:
-            data, *beside = self._sock.recvmsg(size, ancillary_size)
+        """Return the next decrypted bytes with the stamp of the read that completed them; no bytes at the end."""
+        decrypted: bytes = b""
+        metadata: tuple[Any, int, Any] = ([], 0, None)
+        while not decrypted and not self._encryption.ended:
+            data, *metadata = self._sock.recvmsg(size, ancillary_size)
             if not data:
                 break
-            meant = self._encryption.receive_data(data)
-            self._answer()
-        return meant, *beside
+            decrypted = self._encryption.receive_data(data)
+            self._flush()
+        return decrypted, *metadata
 
     def recv(self, size: int) -> bytes:
-        """The same without the stamp."""
+        """Return the next decrypted bytes; no bytes at the end."""
         return self.recvmsg(size)[0]
 
     def sendall(self, data: bytes) -> None:
-        """Send."""
+        """Encrypt and send all of `data`."""
         self._sock.sendall(self._encryption.encrypt(data))
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the socket."""
         self._sock.close()
 
-    def _answer(self) -> None:
+    def _flush(self) -> None:
         if data := self._encryption.to_send():
             self._sock.sendall(data)

@@ -1,18 +1,18 @@
-"""The generator of `./siar load`: Locust as a library, told by JSON lines what to do: `python -P -m loadtests.generator`.
+"""Load generator of `./siar load`: Locust as a library, controlled by JSON lines: `python -P -m loadtests.generator`.
 
-Commands come on standard input, answers go to standard output; it ends with its input. While a trial runs nothing is
-written but the one line that says that it is complete.
+It reads commands from standard input, writes answers to standard output, and ends with its input. During a trial it
+writes only the one line that reports its completion.
 
     {"do": "connect", "transport", "url", "clients": [...], "topics": [...], "fanout", "spawn_rate", "timeout_s"}
-                                      {"is": "ready", "connected", "attempts", "failures", "connect_us"}: all are in,
-                                      or the time is over
+                                      {"is": "ready", "connected", "attempts", "failures", "connect_us"}: all users are
+                                      accepted, or the time is over
     {"do": "expect", "run", "trial", "count"[, "first_offset"]}      {"is": "complete"}, once everyone connected has all
     {"do": "collect"}                 {"is": "collected", columns of `recording.py`, "expected", "connected", "lag_ms_p99",
                                       "cpu_s", "disconnects", "broken_before", "malformed", "attempts",
                                       "failures", "connect_us"}
     {"do": "disconnect"}              {"is": "disconnected"}
 
-More processes than one are so many of these, each with its share of the users: columns put together lose nothing.
+Several processes are several generators, each with a share of the users; their columns can be concatenated.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from loadtests.stamps import keep_stamping, kernel_offset_ns
 from loadtests.users import USERS, PushUser
 
 KERNEL_CLOCK_PERIOD_S = 1.0
-"""How often the offset between CLOCK_REALTIME, which stamps in the kernel, and CLOCK_MONOTONIC is read again."""
+"""Interval at which the offset between CLOCK_REALTIME, the clock of kernel stamps, and CLOCK_MONOTONIC is read again."""
 
 
 class Generator:
-    """Takes commands and gives answers."""
+    """Executes commands and writes answers."""
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
         self._write = write
@@ -58,7 +58,7 @@ class Generator:
         gevent.spawn(self._read_kernel_clock)
 
     def command(self, line: bytes) -> None:
-        """Carry out one command. A malformed one is a bug of the caller's and ends the process."""
+        """Execute one command. A malformed one is a bug of the caller and ends the process."""
         command = json.loads(line)
         getattr(self, f"do_{command.pop('do')}")(**command)
 
@@ -72,7 +72,7 @@ class Generator:
         spawn_rate: float,
         timeout_s: float,
     ) -> None:
-        """Let Locust start one user for each client."""
+        """Let Locust start one user per client."""
         self._stop_users()
         self.session.begin(url, list(clients), topics=tuple(topics), fanout=fanout)
         if not clients:
@@ -83,15 +83,15 @@ class Generator:
         self._runner.start(len(clients), spawn_rate, user_classes=[USERS[transport]])
 
     def do_expect(self, run: str | None, trial: int, count: int, first_offset: int = 0) -> None:
-        """A trial is about to begin."""
+        """Prepare for the arrivals of a trial."""
         gc.collect()
-        gc.disable()  # A collection would hold the loop for milliseconds; a trial's objects are few.
+        gc.disable()  # A collection would block the event loop for milliseconds; a trial makes few objects.
         self._expected = self.session.expect(Expectation(run, trial, count, first_offset))
         self._lag.begin()
         self._cpu_start_ns = time.process_time_ns()
 
     def do_collect(self) -> None:
-        """The trial is over: hand over what arrived."""
+        """Write the arrivals and counters of the trial."""
         cpu_s = (time.process_time_ns() - self._cpu_start_ns) / 1e9
         lag_ms = self._lag.ms_p99()
         gc.enable()
@@ -111,7 +111,7 @@ class Generator:
         )
 
     def do_disconnect(self) -> None:
-        """Let the users go."""
+        """Stop all users."""
         self._stop_users()
         self._write({"is": "disconnected"})
 
@@ -121,7 +121,7 @@ class Generator:
         self.session.members = []
 
     def _settle(self) -> None:
-        """All are in, or it was waited long enough; said once."""
+        """Report once that all users are accepted, or that the time is over."""
         self.session.on_settled = lambda: None
         if self._deadline is not None and self._deadline is not gevent.getcurrent():
             self._deadline.kill(block=False)
@@ -143,16 +143,16 @@ class Generator:
 
 
 def raise_open_files() -> None:
-    """A socket for each user: as many descriptors as this user may have."""
+    """Raise the limit of open files to its maximum, because each user needs a socket."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def main() -> None:
-    """Serve commands until the input ends."""
+    """Execute commands until the input ends."""
     raise_open_files()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The runner handles Ctrl-C.
     logging.getLogger("locust").setLevel(logging.ERROR)
     stamping = keep_stamping()
     output = sys.stdout.fileno()
@@ -167,7 +167,7 @@ def main() -> None:
         for line in commands:
             generator.command(line)
     stamping.close()
-    os._exit(0)  # Thousands of greenlets need not be unwound one by one.
+    os._exit(0)  # Skips unwinding thousands of greenlets.
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Locust by itself: delays for its own pages, gaps by position, and a publisher where nobody else publishes.
+"""Use of Locust by itself: delays for its pages, gaps and duplicates, and an optional publisher.
 
-Each notification becomes a `request` event here, which costs more than receiving it: up to some hundreds of users per
-process. `./siar load` records columns instead and fires none.
+Each notification fires a `request` event, which costs more than receiving it, so a process can handle some hundreds of
+users. `./siar load` records columns instead and fires no events.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from loadtests.stamps import keep_stamping, kernel_offset_ns
 from loadtests.users import PushUser
 
 REFUSED = 2
-"""Exit code of Locust where the server does not take the operator's token."""
+"""Exit code of Locust if the server refuses the operator's token."""
 
 KERNEL_CLOCK_PERIOD_S = 1.0
 
@@ -33,16 +33,16 @@ _log = logging.getLogger(__name__)
 
 
 class GapSeen(Exception):
-    """Notifications that never came."""
+    """Some notifications are missing."""
 
 
 class DuplicateSeen(Exception):
-    """A notification that came again."""
+    """A notification arrived a second time."""
 
 
 def set_up() -> None:
-    """Register everything with Locust: in a master, in a worker, and where there is neither."""
-    # Locust's own hook for this; that it wants whole milliseconds is in its annotation only.
+    """Register all listeners with Locust, in a master, in a worker and in a single process."""
+    # Locust provides this hook; only its annotation demands whole milliseconds.
     stats.bucket_response_time = bucket_ms  # type: ignore[assignment]
     for event, listener in (
         (events.init_command_line_parser, _add_arguments),
@@ -53,23 +53,23 @@ def set_up() -> None:
 
 
 def bucket_ms(response_time_ms: float) -> float:
-    """What Locust counts a time as: three significant digits, where its own rounding keeps two."""
+    """Round a time for Locust's statistics to three significant digits; its own rounding keeps two."""
     return bucket_us(round(response_time_ms * 1000)) / 1000
 
 
-class _Plain:
-    """One test under way in this process."""
+class _PlainTest:
+    """A running test in this process."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._stamping = keep_stamping()
         self._greenlets: list[Greenlet] = []
         self._clock: ServerClock | None = None
-        self._session = Session(on_notification=self._tell)
+        self._session = Session(on_notification=self._report)
         self._session.begin(environment.host or "http://127.0.0.1:8080", [])
 
     def start(self) -> None:
-        """Users are about to come here, or a publisher is wanted."""
+        """Prepare the session and the server's clock, and start a publisher if one was requested."""
         host = self._session.url
         self._clock = ServerClock.ask(*self._session.address, is_encrypted=self._session.is_encrypted)
         if self._clock is None:
@@ -83,18 +83,18 @@ class _Plain:
             self._greenlets.append(gevent.spawn(publish, host, token, rate_hz, self._clock, self._give_up))
 
     def stop(self) -> None:
-        """The test is over."""
+        """End the test's greenlets."""
         gevent.killall(self._greenlets, block=False)
         self._stamping.close()
 
     def _give_up(self) -> None:
-        """Without a publisher there is nothing to measure: a run without a web page ends, with an error."""
+        """Set an error exit code, and end a headless run, which has nothing to measure without a publisher."""
         self._environment.process_exit_code = REFUSED
         options, runner = self._environment.parsed_options, self._environment.runner
         if runner is not None and options is not None and options.headless:
             gevent.spawn(runner.quit)
 
-    def _tell(
+    def _report(
         self,
         member: Member,
         transport: str,
@@ -102,10 +102,10 @@ class _Plain:
         notification: Mapping[str, Any],
         kernel_ns: int | None,
     ) -> None:
-        self._tell_gap(member, transport, notification)
+        self._report_gap(member, transport, notification)
         offset = notification.get("offset")
         if isinstance(offset, int) and offset <= member.replay_until:
-            return  # It waited for the user to come back, which is no delay of a delivery.
+            return  # A replay waited for the user's reconnect, which is no delivery delay.
         due_us = notification.get("due_us")
         if self._clock is None or not isinstance(due_us, int):
             return
@@ -114,10 +114,10 @@ class _Plain:
             self._fire(transport, "delay, kernel", (self._clock.server_us(received_us) - due_us) / 1000)
         self._fire(transport, "delay, handler", (self._clock.server_us(read_ns / 1000) - due_us) / 1000)
 
-    def _tell_gap(self, member: Member, transport: str, notification: Mapping[str, Any]) -> None:
-        """These users ask for all topics, so that nothing may be missing between two."""
+    def _report_gap(self, member: Member, transport: str, notification: Mapping[str, Any]) -> None:
+        """Report gaps and duplicates. These users subscribe to all topics, so offsets must be consecutive."""
         try:
-            missing = member.order.missing(str(notification.get("id")))
+            missing = member.gaps.missing(str(notification.get("id")))
         except MalformedPosition:
             return
         if missing is None:
@@ -141,12 +141,12 @@ class _Plain:
             gevent.sleep(KERNEL_CLOCK_PERIOD_S)
 
 
-_running: _Plain | None = None
+_running: _PlainTest | None = None
 
 
 def _start(environment: Environment, **_more: object) -> None:
     global _running
-    _running = _Plain(environment)
+    _running = _PlainTest(environment)
     _running.start()
 
 

@@ -1,6 +1,7 @@
-"""A publisher for Locust by itself: one notification at each due time, on a schedule that is fixed beforehand.
+"""Publisher for Locust by itself: one notification at each due time of a fixed schedule.
 
-An open model: when the server is slow to answer, the next one is due all the same, and its delay counts from then.
+It is an open model: if the server answers slowly, the next notification is due nevertheless, and its delay counts from
+the due time.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ TIMEOUT_S = 30.0
 def publish(
     host: str, token: str, rate_hz: float, clock: ServerClock | None, on_refused: Callable[[], None]
 ) -> None:
-    """Publish until killed, or until the server refuses the token: then say so and call `on_refused`."""
+    """Publish until killed, or until the server refuses the token, which is logged and reported to `on_refused`."""
     begin_ns = time.monotonic_ns()
     number = 0
     with requests.Session() as session:
         session.trust_env = False
-        session.verify = os.environ.get("SSL_CERT_FILE") or True  # trust_env would have looked at it too.
+        session.verify = os.environ.get("SSL_CERT_FILE") or True  # Otherwise ignored without trust_env.
         session.headers["Authorization"] = f"Bearer {token}"
         while True:
             due_ns = begin_ns + round(number * 1_000_000_000 / rate_hz)
@@ -40,14 +41,14 @@ def publish(
 
 
 def _publish_one(session: requests.Session, host: str, number: int, due_us: float | None) -> bool:
-    """One notification; whether it makes sense to go on."""
+    """Publish one notification; return False if the server refuses the token."""
     body: dict[str, Any] = {"title": "Siar load", "body": f"Number {number}."}
     if due_us is not None:
         body["due_us"] = int(due_us)
     try:
         response = session.post(f"{host}/api/notifications", json=body, timeout=TIMEOUT_S)
         if response.status_code == 400 and "due_us" in body:
-            # By this clock it is due in the server's future: a little wrong is enough. It counts from its sending then.
+            # A small clock error puts the due time into the server's future. Without it the delay counts from sending.
             del body["due_us"]
             response = session.post(f"{host}/api/notifications", json=body, timeout=TIMEOUT_S)
     except OSError as error:

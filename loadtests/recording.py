@@ -1,4 +1,4 @@
-"""What arrived, in columns: five numbers for each notification at each user, and no object."""
+"""Recording of arrivals in columns, without an object per arrival."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 REPLAYED = 1
 SHARED = 2
-"""Bits of `flags`. Shared: one read held several messages, so that the kernel's stamp is not this one's own."""
+"""Bits of `flags`. Shared: one read returned several messages, so the kernel's stamp does not belong to this one alone."""
 
 
 def _column(kind: str) -> array[int]:
@@ -17,19 +17,19 @@ def _column(kind: str) -> array[int]:
 
 @dataclass(slots=True)
 class Recording:
-    """One trial's arrivals in this process, in the order in which they were read."""
+    """Arrivals of one trial in this process, in the order in which they were read."""
 
     client: array[int] = field(default_factory=lambda: _column("I"))
     seq: array[int] = field(default_factory=lambda: _column("I"))
     offset: array[int] = field(default_factory=lambda: _column("q"))
     read_ns: array[int] = field(default_factory=lambda: _column("q"))
-    """CLOCK_MONOTONIC, right behind the read."""
+    """Stamp on CLOCK_MONOTONIC, right after the read."""
     kernel_ns: array[int] = field(default_factory=lambda: _column("q"))
-    """The kernel's stamp on the same clock; 0 where there is none."""
+    """The kernel's receive stamp on the same clock; 0 without one."""
     flags: array[int] = field(default_factory=lambda: _column("B"))
 
     def add(self, client: int, seq: int, offset: int, read_ns: int, kernel_ns: int, flags: int) -> None:
-        """One arrival."""
+        """Append one arrival."""
         self.client.append(client)
         self.seq.append(seq)
         self.offset.append(offset)
@@ -38,7 +38,7 @@ class Recording:
         self.flags.append(flags)
 
     def columns(self) -> dict[str, str]:
-        """The columns by name, each as the machine has it, in base64: for a process on the same machine."""
+        """Encode the columns by name, in base64 and the machine's byte order, for a process on the same machine."""
         return {
             name: base64.b64encode(getattr(self, name).tobytes()).decode()
             for name in ("client", "seq", "offset", "read_ns", "kernel_ns", "flags")

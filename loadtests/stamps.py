@@ -1,7 +1,7 @@
-"""A socket whose reads tell when the kernel received, and what turns that into the monotonic clock.
+"""Sockets with the kernel's receive stamps, and the offset from those stamps to the monotonic clock.
 
-Three lanes (`docs/load.md`): *kernel*, when the notification was there; *handler*, when this process came to
-read it; *self*, handler minus kernel, which is what the generator itself added.
+`docs/load.md` separates three delays: *kernel*, until the notification arrived at this machine; *handler*, until this
+process had read it; *self*, handler minus kernel, which the generator itself added.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ READ_BYTES = 65_536
 
 
 def dial(host: str, port: int, *, is_encrypted: bool = False) -> Any:
-    """A connected socket of gevent's that stamps, or what does as one over TLS. Raises `OSError`."""
+    """Connect a gevent socket with receive stamps, or an `EncryptedSocket` on one. Raises `OSError`."""
     sock = socket.socket(_family(host), socket_names.SOCK_STREAM)
     try:
         sock.setsockopt(socket_names.IPPROTO_TCP, socket_names.TCP_NODELAY, 1)
@@ -32,7 +32,7 @@ def dial(host: str, port: int, *, is_encrypted: bool = False) -> Any:
 
 
 def kernel_offset_ns() -> int:
-    """CLOCK_MONOTONIC - CLOCK_REALTIME: the narrowest of five readings, as a switch away in between would widen it."""
+    """Return CLOCK_MONOTONIC - CLOCK_REALTIME from the narrowest of five readings; a context switch widens a reading."""
     best_width_ns, best_ns = None, 0
     for _ in range(5):
         before_ns = time.monotonic_ns()
@@ -45,7 +45,7 @@ def kernel_offset_ns() -> int:
 
 
 def keep_stamping() -> Any:
-    """A socket that asks for stamps and is kept for the run: the kernel is then switched on before the first read."""
+    """Open a socket with stamps, to be kept for the run: the kernel stamps packets only while such a socket exists."""
     sock = socket_names.socket(socket_names.AF_INET, socket_names.SOCK_DGRAM)
     kernel_stamps.enable(sock)
     return sock

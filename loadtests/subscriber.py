@@ -1,4 +1,4 @@
-"""One connection of one user: dial, handshake, then read until it ends. No thread, no queue, one greenlet."""
+"""One connection of one user in one greenlet: dial, handshake, then read until it ends."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from app.core.client import PROTOCOLS, ClientProtocol
 from app.core.client.base import ENDED, TORN
 from app.core.errors import MalformedFrame, MalformedPosition
 from app.core.position import parse_position
-from loadtests.patience import patient
-from loadtests.session import NOTHING, Heard, Member, Session
+from loadtests.reading import waiting_recvmsg
+from loadtests.session import NOTHING, DecodedPiece, Member, Session
 from loadtests.stamps import READ_BYTES, dial
 
 HANDSHAKE_S_MAX = 30.0
-"""A handshake without an end by then has failed."""
+"""Time limit of a handshake."""
 
 
 class Lost(Exception):
-    """The connection is gone, or never was; says why."""
+    """The connection broke, or could not be opened; the message has the reason."""
 
 
 class Subscriber:
-    """A user's present connection."""
+    """Present connection of a user."""
 
     def __init__(self, session: Session, member: Member, transport: str) -> None:
         self._session, self._member, self._transport = session, member, transport
@@ -34,7 +34,10 @@ class Subscriber:
         self._sock: Any = None
 
     def open(self) -> int:
-        """Dial and be let in; how many microseconds that took. Raises `Lost`, which is counted as a failed attempt."""
+        """Dial and wait for acceptance; return the time it took, microseconds.
+
+        Raises `Lost`, which is counted as a failed attempt.
+        """
         self._session.attempts += 1
         begun_ns = time.monotonic_ns()
         try:
@@ -56,12 +59,12 @@ class Subscriber:
         except OSError as error:
             raise Lost(_reason(error)) from error
         finally:
-            # Also when the user is stopped: then it is no loss, and nobody counts it.
+            # This runs also if the user is stopped, which is not counted as a loss.
             self._member.live = False
             self.close()
 
     def close(self) -> None:
-        """Let the socket go."""
+        """Close the socket."""
         if self._sock is not None:
             with contextlib.suppress(OSError):
                 self._sock.close()
@@ -77,63 +80,64 @@ class Subscriber:
             if not data:
                 raise Lost("it closed the connection before the handshake was over")
             notifications = protocol.receive_data(data)
-            self._answer()
+            self._flush()
             if (position := protocol.position) is not None:
                 connect_us = (read_ns - begun_ns) // 1000
-                session.let_in(self._member, position, parse_position(position).offset, connect_us=connect_us)
-                if notifications:  # A resume brings them with the handshake; they have no stamp of their own.
-                    self._tell(notifications, read_ns, None)
-                    session.keep(self._member, session.heard(notifications), read_ns, None)
+                offset = parse_position(position).offset
+                session.accepted(self._member, position, offset, connect_us=connect_us)
+                if notifications:  # A resume brings them with the handshake, without a stamp of their own.
+                    self._report(notifications, read_ns, None)
+                    session.keep(self._member, session.piece_of(notifications), read_ns, None)
                 return connect_us
 
     def _read(self) -> None:
-        """The hot loop: a microsecond here is three milliseconds with three thousand users."""
+        """Read until the connection ends. A microsecond in this loop is three milliseconds with three thousand users."""
         session, member, protocol = self._session, self._member, self._protocol
         now_ns = time.monotonic_ns
         is_idle = protocol.is_idle
-        with patient(self._sock) as recvmsg:
+        with waiting_recvmsg(self._sock) as recvmsg:
             while True:
                 data, ancillary, _flags, _address = recvmsg(READ_BYTES, kernel_stamps.ROOM_BYTES)
                 read_ns = now_ns()
                 if not data:
                     raise Lost(TORN)
-                heard = session.known.get(data) if is_idle else None
-                if heard is None:
-                    heard = self._decode(data, read_ns, ancillary, was_at_rest=is_idle)
+                piece = session.known.get(data) if is_idle else None
+                if piece is None:
+                    piece = self._decode(data, read_ns, ancillary, was_idle=is_idle)
                     is_idle = protocol.is_idle
-                if heard.notifications:
-                    session.keep(member, heard, read_ns, kernel_stamps.stamp_ns(ancillary))
+                if piece.notifications:
+                    session.keep(member, piece, read_ns, kernel_stamps.stamp_ns(ancillary))
 
-    def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_at_rest: bool) -> Heard:
+    def _decode(self, data: bytes, read_ns: int, ancillary: Any, *, was_idle: bool) -> DecodedPiece:
         protocol, session = self._protocol, self._session
         notifications = protocol.receive_data(data)
-        is_plain = not protocol.outgoing
-        self._answer()
+        needs_no_answer = not protocol.outgoing
+        self._flush()
         if protocol.ended:
             raise Lost(ENDED)
         if session.on_notification is not None:
-            self._tell(notifications, read_ns, kernel_stamps.stamp_ns(ancillary))
-            return session.heard(notifications)  # Nothing is remembered: each one is to be seen.
-        heard = session.heard(notifications) if notifications else NOTHING
-        if was_at_rest and is_plain and protocol.is_idle:
-            session.remember(data, heard)
-        return heard
+            self._report(notifications, read_ns, kernel_stamps.stamp_ns(ancillary))
+            return session.piece_of(notifications)  # Not cached, because each notification must be reported.
+        piece = session.piece_of(notifications) if notifications else NOTHING
+        if was_idle and needs_no_answer and protocol.is_idle:
+            session.remember(data, piece)
+        return piece
 
-    def _tell(self, notifications: list[dict[str, Any]], read_ns: int, stamp_ns: int | None) -> None:
-        """Each one to who wants to see them: replays too, or the next one would look as if some were missing."""
+    def _report(self, notifications: list[dict[str, Any]], read_ns: int, stamp_ns: int | None) -> None:
+        """Pass notifications to `on_notification`, replays included, since they would otherwise count as missing."""
         session = self._session
         if session.on_notification is not None:
             for each in notifications:
                 session.on_notification(self._member, self._transport, read_ns, each, stamp_ns)
 
-    def _answer(self) -> None:
+    def _flush(self) -> None:
         if self._protocol.outgoing:
             self._sock.sendall(bytes(self._protocol.outgoing))
             self._protocol.outgoing.clear()
 
 
 def _reason(error: BaseException) -> str:
-    """Few different ones, since they are counted: an address or a port in them would make each its own."""
+    """Return a reason without address or port, so that equal reasons are counted together."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

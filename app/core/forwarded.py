@@ -74,7 +74,7 @@ class Proxies:
 
     def trusts(self, address: str) -> bool:
         """Return True if `address` belongs to a trusted proxy."""
-        return self._has(parse_address(address))
+        return self._is_trusted(parse_address(address))
 
     def client(self, peer: str, forwarded_for: str) -> str:
         """Return the client's address: the rightmost one in the chain that is not a trusted proxy.
@@ -118,7 +118,7 @@ class Proxies:
         scheme = last_scheme(element.get("proto", ""))
         return OriginalRequest(client, scheme=scheme, host=element.get("host", ""), is_by_proxy=True)
 
-    def _has(self, address: Address | None) -> bool:
+    def _is_trusted(self, address: Address | None) -> bool:
         return address is not None and any(address in network for network in self._networks)
 
 

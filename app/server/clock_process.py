@@ -44,8 +44,8 @@ from websockets.typing import Subprotocol
 
 from app import clock
 from app.core.forwarded import exempt_from_limits
+from app.core.host_check import is_our_host
 from app.core.network_of import network_of
-from app.core.our_host import is_our_host
 from app.core.units import ServerUs
 
 CONNECTIONS_MAX = 4_096

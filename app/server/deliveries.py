@@ -24,7 +24,7 @@ from app.core.errors import SiarError
 from app.core.units import ServerUs
 from app.i18n import refusal
 from app.server.wsgi.offload import blocking
-from app.store.own import make_folder
+from app.store.run_folder import make_folder
 
 logger = logging.getLogger("siar.deliveries")
 

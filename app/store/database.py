@@ -78,14 +78,14 @@ def read_consistently(path: Path, read: Callable[[], T]) -> T:
     Raises `Conflict` after `READS_MAX` disturbed attempts, and any error of an undisturbed `read`.
     """
     for _ in range(READS_MAX):
-        is_locked, before = wal_of(path).exists(), _mark(path)
+        is_locked, before = wal_of(path).exists(), _fingerprint(path)
         try:
             found = read()
         except (sqlite3.Error, StoreError):
-            if is_locked or _mark(path) in (before, None):
+            if is_locked or _fingerprint(path) in (before, None):
                 raise
             continue
-        if is_locked or _mark(path) in (before, None):
+        if is_locked or _fingerprint(path) in (before, None):
             return found
     raise Conflict(refusal("run_being_written"))
 
@@ -112,7 +112,7 @@ def wal_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
+def _fingerprint(path: Path) -> tuple[int, int] | None:
     """Return a value that changes with the content; `None` if the run was moved away.
 
     The modification time is not used, because `store/archive/trash.py` sets it back.

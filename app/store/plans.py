@@ -1,4 +1,4 @@
-"""The plans that Siar brings along, and plans from files."""
+"""The demo's plan, plans from TOML files or page fields, and checks of arms' factors."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from app.i18n import refusal
 PLAN_BYTES_MAX = 65_536
 
 PHONE_NOTIFICATIONS_MAX = 1_400
-"""Of a trial, warm-up included: a phone posts when the trial is over, and what waits until then must fit its outbox.
+"""Most notifications of a trial, warm-up included: a phone posts after the trial, so all must fit into its outbox.
 
-That holds 2,000 (`static/js/outbox.js`); 500 may be duplicates (`static/js/trial_session.js`), and the rest is for how
-the phone behaved, for its clock's probes, and for what is left of the trial before.
+The outbox holds 2,000 (`static/js/outbox.js`). 500 may be duplicates (`static/js/trial_session.js`); the rest is for
+the lifecycle report, the probes of its clock, and leftovers of the previous trial.
 """
 
 _DEMO_CLIENT_COUNTS = (1, 3, 6)
-"""The published study's."""
+"""Client counts of the published study."""
 
 
 def demo_plan(*, seed: int, quick: bool = False, arms: Sequence[str] = TRANSPORTS) -> Plan:
-    """The plan of `./siar demo`: about 70 s, or under 20 s with `quick`, after set-up.
+    """Return the plan of `./siar demo`, which takes about 70 s, or under 20 s with `quick`, after set-up.
 
-    8 blocks: with 5 an exact two-sided test cannot go below 0.06, and 8 are the least with which the three client
-    counts can pass together (measurement.md sections 4 and 5). 100 notifications at 100/s: a trial of one second,
-    whose CPU is some 30 ms against a nanosecond clock, and a median that stands. 512 bytes: a title, a sentence and
-    a link. `quick` sends 50 at the same rate, because CPU per notification depends on the rate.
+    - 8 blocks: with 5 an exact two-sided test cannot go below 0.06, and 8 are the least with which the three client
+      counts can pass together (measurement.md sections 4 and 5).
+    - 100 notifications at 100/s: a trial of one second, with about 30 ms of CPU on a nanosecond clock and a stable
+      median. `quick` sends 50 at the same rate, because CPU per notification depends on the rate.
+    - 512 bytes: a title, a sentence and a link.
     """
     return Plan(
         arms=arms_from_names(list(arms)),
@@ -55,15 +56,15 @@ def demo_plan(*, seed: int, quick: bool = False, arms: Sequence[str] = TRANSPORT
 
 
 def load_plan(path: Path, *, seed: int | None = None) -> Plan:
-    """A plan from a TOML file. Raises `Malformed` in a sentence that names the file.
+    """Read a plan from a TOML file. Raises `Malformed` with a sentence that names the file.
 
-    The keys are the fields of `Plan`. What a file leaves out is as in the demo, except that there is no default for
-    `arms`: each is a transport's name or a table with `name`, `transport` and further factors. `seed` overrides.
+    The keys are the fields of `Plan`; missing ones are as in the demo, except `arms`, which is required. An arm is a
+    transport's name or a table with `name`, `transport` and further factors. `seed` overrides the file's seed.
     """
     try:
         if path.stat().st_size > PLAN_BYTES_MAX:
             raise Malformed(f"{path} is longer than {PLAN_BYTES_MAX} bytes: this is no plan.")
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows' editors begin it with a BOM.
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Editors on Windows may write a BOM.
     except OSError as error:
         raise Malformed(f"The plan {path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -75,7 +76,7 @@ def load_plan(path: Path, *, seed: int | None = None) -> Plan:
 
 
 def plan_of_values(content: dict[str, Any], *, seed: int | None) -> Plan:
-    """A plan from plain values, as a file or a page gives them. Raises `Malformed`."""
+    """Build a plan from plain values of a file or a page; missing ones are as in the demo. Raises `Malformed`."""
     defaults = demo_plan(seed=0)
     values: dict[str, Any] = {
         "client_counts": list(defaults.client_counts),
@@ -113,15 +114,15 @@ def _arm(given: Any) -> Arm:
         return Arm(given, given)
     if not isinstance(given, dict) or not isinstance(given.get("transport"), str):
         raise Malformed(refusal("arm_malformed"))
-    # As a file writes them, beside the name, or as a stored plan does, in a table of their own.
-    own = given.get("factors", {})
-    beside = {key: value for key, value in given.items() if key not in ("name", "transport", "factors")}
-    if not isinstance(own, dict):
+    # A stored plan has the factors in a table of their own, a file next to the arm's name.
+    nested = given.get("factors", {})
+    flat = {key: value for key, value in given.items() if key not in ("name", "transport", "factors")}
+    if not isinstance(nested, dict):
         raise Malformed(refusal("factors_malformed"))
-    factors = {**own, **beside}
+    factors = {**nested, **flat}
     for key, value in factors.items():
         if key not in _FACTORS:
-            # Recorded but without effect it would be a false record: two equal arms under different names.
+            # A factor that is recorded without effect would be a false record: two equal arms under different names.
             raise _unknown_factor(key)
         _FACTORS[key](value)
     name = given.get("name", given["transport"])
@@ -131,7 +132,7 @@ def _arm(given: Any) -> Arm:
 
 
 def _check_via(value: Any) -> None:
-    """The base URL of a TCP proxy in front of the server."""
+    """Check `via`, the base URL of a TCP proxy in front of the server."""
     try:
         parts = urlsplit(value if isinstance(value, str) else "")
         good = parts.scheme == "http" and bool(parts.hostname) and parts.port is not None
@@ -142,13 +143,13 @@ def _check_via(value: Any) -> None:
 
 
 def _check_fanout(value: Any) -> None:
-    """How the server writes to the arm's clients."""
+    """Check `fanout`, the way in which the server writes to the arm's clients."""
     if value not in ("direct", "stock"):
         raise Malformed(refusal("factor_fanout", value=_shown(value)))
 
 
 def _check_broker(value: Any) -> None:
-    """Where the arm's server has order and history: each broker gets a server of its own."""
+    """Check `broker`, the URL of the order and history of the arm's server; each broker gets its own server."""
     try:
         url = parse_broker_url(value if isinstance(value, str) else "")
     except SettingError as error:
@@ -158,31 +159,31 @@ def _check_broker(value: Any) -> None:
 
 
 def _check_radio(value: Any) -> None:
-    """Whether a phone keeps its radio awake by a small packet each 100 ms."""
+    """Check `radio`: a phone with "warm" keeps its radio awake with a small packet every 100 ms."""
     if value not in ("warm", "idle"):
         raise Malformed(refusal("factor_radio", value=_shown(value)))
 
 
 def _check_polling(value: Any) -> None:
-    """Whether a page's Socket.IO begins with long-polling, as it does by default."""
+    """Check `polling`: a page's Socket.IO begins with long-polling, as the library does by default."""
     if not isinstance(value, bool):
         raise Malformed(refusal("factor_polling", value=_shown(value)))
 
 
 def _check_compression(value: Any) -> None:
-    """Whether the server compresses what it sends to the arm's phones."""
+    """Check `compression`: the server compresses what it sends to the arm's phones."""
     if not isinstance(value, bool):
         raise Malformed(refusal("factor_compression", value=_shown(value)))
 
 
 def _check_payload(value: Any) -> None:
-    """Length of the arm's notifications on the wire."""
+    """Check `payload_bytes`, the length of the arm's notifications on the wire."""
     if not isinstance(value, int) or isinstance(value, bool) or not 256 <= value <= 16_384:
         raise Malformed(refusal("factor_payload", value=_shown(value)))
 
 
 def _check_gap(value: Any) -> None:
-    """Time between the arm's notifications."""
+    """Check `gap_s`, the time between the arm's notifications."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0.001 <= value <= 60:
         raise Malformed(refusal("factor_gap", value=_shown(value)))
 
@@ -197,19 +198,20 @@ _FACTORS: dict[str, Callable[[Any], None]] = {
     "payload_bytes": _check_payload,
     "gap_s": _check_gap,
 }
-"""What can be set for an arm beside its transport, each with its check."""
+"""Factors that can be set for an arm in addition to its transport, with their checks."""
 
-_OF_PHONES = ("radio", "polling", "compression")
-_OF_BUILT_IN = ("via", "fanout", "broker")
+_PHONE_FACTORS = ("radio", "polling", "compression")
+_BUILT_IN_FACTORS = ("via", "fanout", "broker")
 
 
 def check_for_phones(plan: Plan) -> None:
-    """Whether phones can run the plan. Raises `Malformed`: a factor without effect would be a false record.
+    """Check that phones can run the plan. Raises `Malformed`.
 
-    A trial longer than a phone can hold would lose its beginning, on every phone alike. One behind a longer idle window
-    than the source waits would be refused when the phones have gathered.
+    - A factor without effect on phones would be a false record.
+    - A trial with more notifications than a phone can hold would lose its beginning on every phone.
+    - A trial after a longer idle window than the source waits would be refused only after the phones have gathered.
     """
-    _check_factors(plan, refused=_OF_BUILT_IN, useless="factor_useless_phones")
+    _check_factors(plan, refused=_BUILT_IN_FACTORS, useless="factor_useless_phones")
     if any(arm.factors.get("polling") and arm.transport != TRANSPORT_SOCKETIO for arm in plan.arms):
         raise Malformed(refusal("polling_without_socketio"))
     if plan.environment != "lan":
@@ -223,19 +225,19 @@ def check_for_phones(plan: Plan) -> None:
 
 
 def idle_lead_s(plan: Plan) -> float:
-    """How far ahead phones' trial behind an idle window is ordered: they are told once, and then ask nothing."""
+    """Return how far ahead a trial after an idle window is announced to phones, which do not poll in the meantime."""
     return 2 * plan.settle_s + plan.idle_s
 
 
 def check_for_built_in(plan: Plan) -> None:
-    """Whether built-in clients can run the plan. Raises `Malformed`."""
-    _check_factors(plan, refused=_OF_PHONES, useless="factor_useless_clients")
+    """Check that built-in clients can run the plan. Raises `Malformed`."""
+    _check_factors(plan, refused=_PHONE_FACTORS, useless="factor_useless_clients")
     if plan.environment != "loopback":
         raise Malformed(refusal("clients_need_loopback"))
 
 
 def _check_factors(plan: Plan, *, refused: Sequence[str], useless: str) -> None:
-    """Raises `Malformed`, with the code `useless` for a factor that does nothing with these clients."""
+    """Check all arms' factors. Raises `Malformed`, with the code `useless` for a factor that is in `refused`."""
     for arm in plan.arms:
         for name, value in arm.factors.items():
             if name in refused:
@@ -246,7 +248,7 @@ def _check_factors(plan: Plan, *, refused: Sequence[str], useless: str) -> None:
 
 
 def _check_types(values: dict[str, Any]) -> None:
-    """TOML knows what is a number; a plan must not take text or true for one."""
+    """Check the types of a plan's values: TOML distinguishes numbers, and a plan must not accept text or true for one."""
     whole = {"blocks", "notifications", "warmup_notifications", "payload_bytes", "seed", "extra_blocks_max"}
     numbers = {"rate_hz", "idle_s", "settle_s", "drain_s"}
     for key, value in values.items():
@@ -271,5 +273,5 @@ def _unknown_factor(name: str) -> Malformed:
 
 
 def _shown(value: object) -> str:
-    """A value as it was written, bounded: a page may have sent it."""
+    """Return a value as it was written, cut to a limit, since a page may have sent it."""
     return repr(value)[:64]

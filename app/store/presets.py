@@ -1,4 +1,4 @@
-"""Experiments that are ready to start: each a plan for so many phones, within twelve minutes."""
+"""Preset experiments: plans for a given number of phones that take at most twelve minutes."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from app.store.plans import check_for_phones, plan_of_values
 PHONES_MAX = 200
 
 BUILT_IN_OVERHEAD_S = 0.3
-"""Between two trials of built-in clients, a hundred of them: connecting, and reading the record."""
+"""Time between two trials of a hundred built-in clients: connecting, and reading the record."""
 
 _STUDY_COUNTS = (1, 3, 6)
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A plan by name."""
+    """A named plan for any number of phones."""
 
     id: str
     make: Callable[[int], Plan]
-    """The plan for so many phones, or for built-in clients whatever the number; seed 0."""
+    """Function from the number of phones to the plan, with seed 0; a plan for built-in clients ignores the number."""
     built_in: bool = False
-    """Whether built-in clients take the place of phones."""
+    """True: the plan is for built-in clients instead of phones."""
 
     @property
     def title_key(self) -> str:
-        """Where the pages' catalogues have its name."""
+        """Key of its name in the pages' catalogues."""
         return f"preset_{self.id}_title"
 
     @property
     def text_key(self) -> str:
-        """Where they say what it is for."""
+        """Key of its description in the pages' catalogues."""
         return f"preset_{self.id}_text"
 
 
 def preset(name: str) -> Preset:
-    """A preset by its id. Raises `Malformed` with those that there are."""
+    """Return a preset by its id. Raises `Malformed` with a list of the existing ids."""
     for each in PRESETS:
         if each.id == name:
             return each
@@ -51,16 +51,17 @@ def preset(name: str) -> Preset:
 
 
 def preset_plan(name: str, *, phones: int, seed: int) -> Plan:
-    """The preset's plan for so many phones. Raises `Malformed`."""
+    """Return a preset's plan for a number of phones. Raises `Malformed`."""
     if not 1 <= phones <= PHONES_MAX:
         raise Malformed(refusal("phones_out_of_range", count=PHONES_MAX))
     return replace(preset(name).make(phones), seed=seed)
 
 
 def plan_by_fields(content: dict[str, Any], *, phones: int | None, seed: int) -> Plan:
-    """A plan from what a page's fields say; the rest is as in the classroom, or as in the demo. Raises `Malformed`.
+    """Build a plan from a page's fields. Raises `Malformed`.
 
-    `phones`: how many there are, `None` for built-in clients.
+    `phones` is their number, `None` for built-in clients. Missing fields are as in the classroom plan for phones, and
+    as in the demo for built-in clients.
     """
     if phones is None:
         return plan_of_values({**content, "environment": "loopback"}, seed=seed)
@@ -74,7 +75,7 @@ def plan_by_fields(content: dict[str, Any], *, phones: int | None, seed: int) ->
 
 
 def length_s(plan: Plan, *, built_in: bool = False) -> float:
-    """About how long the plan takes when no block has to be repeated."""
+    """Estimate the length of a run without repeated blocks, seconds."""
     if not built_in:
         return classroom.length_s(plan)
     idle_s = plan.idle_s + plan.settle_s if plan.idle_s > 0 else 0.0
@@ -85,19 +86,19 @@ def length_s(plan: Plan, *, built_in: bool = False) -> float:
 
 
 def _classroom(phones: int) -> Plan:
-    """SSE against Socket.IO with one phone, about half and all: as many notifications as twelve minutes hold."""
+    """Compare SSE and Socket.IO with one phone, about half and all, with the most notifications that fit."""
     return classroom.classroom_plan(phones, seed=0)
 
 
 def _study(phones: int) -> Plan:
-    """The published study's question: one, three and six phones, as far as there are so many."""
+    """Repeat the published study with one, three and six phones, as far as that many are present."""
     counts = tuple(count for count in _STUDY_COUNTS if count <= phones)
     plan = _phone_plan("study", arms_from_names(list(TRANSPORTS)), counts)
     return classroom.with_repeats(replace(plan, notifications=20, rate_hz=5.0))
 
 
 def _radio_asleep(phones: int) -> Plan:
-    """What a phone's sleeping radio costs: 5 s between notifications, with and without something that keeps it awake."""
+    """Measure the delay of a phone's sleeping radio: 5 s between notifications, with the radio kept awake and without."""
     arms = tuple(
         Arm(f"{transport}, radio {radio}", transport, {"radio": radio})
         for transport in TRANSPORTS
@@ -115,7 +116,7 @@ def _radio_asleep(phones: int) -> Plan:
 
 
 def _big_payload(phones: int) -> Plan:
-    """A notification of a few lines against one of 16 KB, over each transport."""
+    """Compare a notification of a few lines and one of 16 KB, over each transport."""
     arms = tuple(
         Arm(f"{transport}, {payload_bytes} bytes", transport, {"payload_bytes": payload_bytes})
         for transport in TRANSPORTS
@@ -125,7 +126,7 @@ def _big_payload(phones: int) -> Plan:
 
 
 def _hundred_clients(_phones: int) -> Plan:
-    """What a hundred clients cost the server: built-in ones on its own machine, no phone needed."""
+    """Measure the server's CPU use for up to a hundred built-in clients on its own machine."""
     return Plan(
         arms=arms_from_names(list(TRANSPORTS)),
         client_counts=(1, 10, 100),

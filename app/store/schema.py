@@ -243,15 +243,20 @@ INDEXES = (
 
 def statements(version: int = VERSION) -> list[str]:
     """Return the statements that create the schema of a version in an empty database."""
-    return [f"PRAGMA application_id = {APPLICATION_ID}", *_step(0, version), *INDEXES, _is(version)]
+    return [
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        *_changes(0, version),
+        *INDEXES,
+        _set_version(version),
+    ]
 
 
 def upgrade(version: int) -> list[str]:
     """Return the statements that upgrade an older database to the newest version; existing rows do not change."""
-    return [*_step(version, VERSION), _is(VERSION)] if version < VERSION else []
+    return [*_changes(version, VERSION), _set_version(VERSION)] if version < VERSION else []
 
 
-def _step(older: int, newer: int) -> list[str]:
+def _changes(older: int, newer: int) -> list[str]:
     """Return the statements for tables added between two versions, their triggers, and columns added to older tables."""
     names = [name for name in TABLES if older < SINCE.get(name, 1) <= newer]
     # The text equals the result of ALTER TABLE, so that upgraded and new files have the same schema.
@@ -281,5 +286,5 @@ def _added(table: str, older: int, newer: int) -> list[str]:
     return [column for column, since in ADDED.get(table, {}).items() if older < since <= newer]
 
 
-def _is(version: int) -> str:
+def _set_version(version: int) -> str:
     return f"PRAGMA user_version = {version}"

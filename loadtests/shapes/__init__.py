@@ -1,1 +1,1 @@
-"""Load shapes for Locust by itself: name one beside the locustfile. `./siar load --shape` has its own stages."""
+"""Load shapes for Locust by itself, named next to the locustfile. `./siar load --shape` has its own stages."""

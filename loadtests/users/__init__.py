@@ -1,4 +1,4 @@
-"""Users by transport: each is a file, found by the name that a plan has for it."""
+"""Locust users by transport, each in its own file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of all transports do: connect, listen, come back after a loss."""
+"""Base of all users: connect, receive, and reconnect after a loss."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from loadtests.session import Session
 from loadtests.subscriber import Lost, Subscriber
 
 RECONNECT_S = 0.2
-"""How long a user that lost its connection waits before it comes back, as built-in clients do."""
+"""Time that a user waits after a lost connection before it reconnects, the same as for built-in clients."""
 
 REFUSED_S = (0.5, 1.5)
-"""How long one waits whose handshake failed: apart from each other, or a busy server gets them all again at once."""
+"""Range of the random wait after a failed handshake, so that users do not return to a busy server all at once."""
 
 
 class PushUser(User):
-    """A user that holds one connection and receives. Locust starts and stops it."""
+    """User that holds one connection and receives. Locust starts and stops it."""
 
     abstract = True
     wait_time = constant(0)
     transport: ClassVar[str]
     session: ClassVar[Session]
-    """Set by whoever starts Locust, before the first user."""
+    """Shared session, set before Locust starts the first user."""
 
     def on_start(self) -> None:
-        """Take a number."""
+        """Join the session."""
         self.member = self.session.join()
 
     @task
     def listen(self) -> None:
-        """For as long as the user lives."""
+        """Hold one connection after another for as long as the user lives."""
         while True:
             subscriber = Subscriber(self.session, self.member, self.transport)
             try:
@@ -42,7 +42,7 @@ class PushUser(User):
                 subscriber.close()
 
     def _hold(self, subscriber: Subscriber) -> float:
-        """One connection from beginning to end; how many seconds to wait before the next."""
+        """Run one connection to its end; return the time to wait before the next, seconds."""
         try:
             connect_us = subscriber.open()
         except Lost as error:
@@ -57,7 +57,7 @@ class PushUser(User):
         return RECONNECT_S
 
     def _report(self, name: str, duration_ms: float, error: Lost | None) -> None:
-        """To Locust, whose events are for connects and errors, and never for a notification."""
+        """Fire Locust's event for a connect or an error; notifications fire none."""
         self.environment.events.request.fire(
             request_type=self.transport,
             name=name,

@@ -1,4 +1,4 @@
-"""A user of `/socket.io/` by long-polling: one HTTP request after the other on a connection that is kept.
+"""User of `/socket.io/` by long-polling: sequential HTTP requests on one kept-alive connection.
 
 With Locust by itself: `locust -f loadtests/locustfile.py,loadtests/users/polling.py SocketIoPollingUser`.
 """
@@ -8,6 +8,6 @@ from loadtests.users.base import PushUser
 
 
 class SocketIoPollingUser(PushUser):
-    """Socket.IO 5 that never becomes a WebSocket."""
+    """User of Socket.IO 5 without an upgrade to WebSocket."""
 
     transport = POLLING

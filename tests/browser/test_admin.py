@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from app.store.own import MARK_FILE, make_folder
+from app.store.run_folder import MARK_FILE, make_folder
 from tests.browser.cdp import Browser, Page
 from tests.browser.devices import DESK, PIXEL, new_device, overflow_px
 from tests.browser.test_page import start

@@ -14,7 +14,7 @@ import pytest
 
 from app.store.archive.sizes import folder_bytes
 from app.store.archive.trash import DAY_S
-from app.store.own import MARK_FILE, make_folder
+from app.store.run_folder import MARK_FILE, make_folder
 from tests.support.patience import PATIENCE_S
 from tests.support.server import ROOT, RunningServer, free_port, running_server
 from tests.support.stored_run import store_run

@@ -23,7 +23,7 @@ from websockets.sync.client import connect
 
 from app import clock
 from app.server.wsgi.supervisor import Supervisor
-from app.store.own import MARK_FILE, make_folder
+from app.store.run_folder import MARK_FILE, make_folder
 from tests.support.followers import wait_for
 from tests.support.orphans import end_with_us
 from tests.support.patience import PATIENCE_S

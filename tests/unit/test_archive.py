@@ -25,7 +25,7 @@ from app.store.archive.folders import folder_of, read_file, replace_file
 from app.store.archive.run_index import RunIndex
 from app.store.archive.summary import TEXT_CHARS_MAX
 from app.store.archive.trash import DAY_S, KEPT_DAYS, Trash
-from app.store.own import make_folder
+from app.store.run_folder import make_folder
 from app.store.store import RunHead, Store
 from tests.support.stored_run import DEVICES, LAN_ADDRESS, NAMES, store_run
 from tests.unit.support_run import a_plan

@@ -18,7 +18,7 @@ from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.store.archive import retention
 from app.store.archive.forget import CLIENT_TABLES, forget_device, removed_count
-from app.store.archive.trash import THROWN, THROWN_FILE
+from app.store.archive.trash import TRASH_MARK, TRASH_MARK_FILE
 from app.store.device_rows import DeletedRows, delete_device_rows
 from app.store.store import FILE_NAME, ClientBatch, RunHead, Store
 from tests.support import records
@@ -174,7 +174,7 @@ def test_a_stranger_changes_nothing(tmp_path: Path) -> None:
 def test_who_has_itself_deleted_makes_no_run_younger(tmp_path: Path, device: str) -> None:
     """Or the names of all others, and what is in the trash, would be kept for another month or week."""
     kept, thrown = an_experiment(tmp_path), an_experiment(tmp_path / ".trash", "thrown")
-    (thrown / THROWN_FILE).write_bytes(THROWN)
+    (thrown / TRASH_MARK_FILE).write_bytes(TRASH_MARK)
     for folder in (kept, thrown):
         make_old(folder, days=31)
 

@@ -35,7 +35,7 @@ def a_session(clients: int = 2, *, count: int = 2) -> tuple[Session, Told]:
     session = Session(on_complete=complete)
     session.begin("http://127.0.0.1:1", list(range(clients)))
     for _ in range(clients):
-        session.let_in(session.join(), "epoch.99", 99, connect_us=500)
+        session.accepted(session.join(), "epoch.99", 99, connect_us=500)
     session.expect(Expectation("r", 4, count))
     return session, complete
 
@@ -53,10 +53,10 @@ def test_a_session_is_settled_once_all_that_were_wanted_are_in_and_not_before() 
     session.begin("http://127.0.0.1:1", [0, 1])
     session.on_settled = settled
     first = session.join()
-    session.let_in(first, "epoch.0", 0, connect_us=1)
+    session.accepted(first, "epoch.0", 0, connect_us=1)
     before = settled.times
 
-    session.let_in(session.join(), "epoch.0", 0, connect_us=1)
+    session.accepted(session.join(), "epoch.0", 0, connect_us=1)
 
     assert (before, settled.times) == (0, 1)
 
@@ -64,13 +64,13 @@ def test_a_session_is_settled_once_all_that_were_wanted_are_in_and_not_before() 
 def test_a_trial_is_complete_when_everyone_has_everything_and_duplicates_do_not_count() -> None:
     session, complete = a_session()
     first, second = session.members
-    everything = session.heard([notification(0), notification(1)])
+    everything = session.piece_of([notification(0), notification(1)])
 
-    session.keep(first, session.heard([notification(0)]), 10, 5)
-    session.keep(first, session.heard([notification(0)]), 11, 6)
+    session.keep(first, session.piece_of([notification(0)]), 10, 5)
+    session.keep(first, session.piece_of([notification(0)]), 11, 6)
     session.keep(second, everything, 12, 7)
     before = complete.times
-    session.keep(first, session.heard([notification(1)]), 13, 8)
+    session.keep(first, session.piece_of([notification(1)]), 13, 8)
 
     assert (before, complete.times) == (0, 1)
     assert list(session.recording.seq) == [0, 0, 0, 1, 1]  # a duplicate is a row, too
@@ -79,7 +79,7 @@ def test_a_trial_is_complete_when_everyone_has_everything_and_duplicates_do_not_
 def test_what_belongs_to_another_trial_is_passed_by() -> None:
     session, _complete = a_session()
 
-    heard = session.heard(
+    heard = session.piece_of(
         [notification(0, trial=3), notification(0, run="other"), {"offset": 5, "id": "e.5"}]
     )
 
@@ -91,8 +91,8 @@ def test_a_read_with_several_notifications_says_that_its_stamp_is_shared() -> No
     session, _complete = a_session()
     member = session.members[0]
 
-    session.keep(member, session.heard([notification(0), notification(1, trial=3)]), 10, 5)
-    session.keep(member, session.heard([notification(1)]), 12, 7)
+    session.keep(member, session.piece_of([notification(0), notification(1, trial=3)]), 10, 5)
+    session.keep(member, session.piece_of([notification(1)]), 12, 7)
 
     assert [flags & SHARED for flags in session.recording.flags] == [SHARED, 0]
 
@@ -100,10 +100,10 @@ def test_a_read_with_several_notifications_says_that_its_stamp_is_shared() -> No
 def test_what_is_older_than_a_new_connection_is_a_replay() -> None:
     session, _complete = a_session()
     member = session.members[0]
-    session.keep(member, session.heard([notification(0, offset=100)]), 10, 5)
+    session.keep(member, session.piece_of([notification(0, offset=100)]), 10, 5)
 
-    session.let_in(member, "epoch.101", 101, connect_us=1)  # it came back, and one was published meanwhile
-    session.keep(member, session.heard([notification(1, offset=101)]), 12, None)
+    session.accepted(member, "epoch.101", 101, connect_us=1)  # it came back, and one was published meanwhile
+    session.keep(member, session.piece_of([notification(1, offset=101)]), 12, None)
 
     assert [flags & REPLAYED for flags in session.recording.flags] == [0, REPLAYED]
     assert session.subscription(member).last_event_id == "epoch.101"
@@ -113,8 +113,8 @@ def test_the_kernels_stamp_is_put_on_the_monotonic_clock_and_0_means_none() -> N
     session, _complete = a_session()
     session.kernel_offset_ns = 1000
 
-    session.keep(session.members[0], session.heard([notification(0)]), 10, 5)
-    session.keep(session.members[0], session.heard([notification(1)]), 11, None)
+    session.keep(session.members[0], session.piece_of([notification(0)]), 10, 5)
+    session.keep(session.members[0], session.piece_of([notification(1)]), 11, None)
 
     assert list(session.recording.kernel_ns) == [1005, 0]
 
@@ -123,7 +123,7 @@ def test_a_neutral_source_is_counted_by_offset_from_the_first_one() -> None:
     session, _complete = a_session()
     session.expect(Expectation(None, 0, 2, first_offset=6))
 
-    heard = session.heard(
+    heard = session.piece_of(
         [{"offset": 5, "id": "f.5"}, {"offset": 6, "id": "f.6"}, {"offset": 7, "id": "f.7"}]
     )
 
@@ -136,7 +136,7 @@ def test_only_those_that_are_connected_are_waited_for() -> None:
 
     waited_for = session.expect(Expectation("r", 4, 1))
     for member in session.members[:2]:
-        session.keep(member, session.heard([notification(0)]), 1, 1)
+        session.keep(member, session.piece_of([notification(0)]), 1, 1)
 
     assert (waited_for, complete.times) == (2, 1)
 
@@ -148,11 +148,11 @@ def test_who_comes_back_in_the_middle_is_waited_for_beside_the_others(last: int)
     away.live = False
     session.expect(Expectation("r", 4, 1))
 
-    session.let_in(away, "epoch.100", 100, connect_us=1)
+    session.accepted(away, "epoch.100", 100, connect_us=1)
     for member in (each for each in session.members if each is not session.members[last]):
-        session.keep(member, session.heard([notification(0)]), 1, 1)
+        session.keep(member, session.piece_of([notification(0)]), 1, 1)
     before = complete.times
-    session.keep(session.members[last], session.heard([notification(0)]), 2, 2)
+    session.keep(session.members[last], session.piece_of([notification(0)]), 2, 2)
 
     assert (before, complete.times) == (0, 1)
 
@@ -161,8 +161,8 @@ def test_who_comes_for_the_first_time_in_the_middle_is_not_waited_for() -> None:
     session, complete = a_session(1)
     session.expect(Expectation("r", 4, 1))
 
-    session.let_in(session.join(), "epoch.100", 100, connect_us=1)
-    session.keep(session.members[0], session.heard([notification(0)]), 1, 1)
+    session.accepted(session.join(), "epoch.100", 100, connect_us=1)
+    session.keep(session.members[0], session.piece_of([notification(0)]), 1, 1)
 
     assert complete.times == 1
 
@@ -172,10 +172,10 @@ def test_a_trial_is_complete_once_whoever_comes_back_behind_it() -> None:
     first, away = session.members
     away.live = False
     session.expect(Expectation("r", 4, 1))
-    session.keep(first, session.heard([notification(0)]), 1, 1)
+    session.keep(first, session.piece_of([notification(0)]), 1, 1)
 
-    session.let_in(away, "epoch.100", 100, connect_us=1)
-    session.keep(away, session.heard([notification(0)]), 2, 2)
+    session.accepted(away, "epoch.100", 100, connect_us=1)
+    session.keep(away, session.piece_of([notification(0)]), 2, 2)
 
     assert complete.times == 1
 
@@ -195,13 +195,13 @@ def test_what_is_known_stays_bounded_and_is_forgotten_with_the_trial() -> None:
 def test_a_seq_that_is_no_count_is_no_mark() -> None:
     session, _complete = a_session()
 
-    assert session.heard([notification(-1)]).marks == ()
+    assert session.piece_of([notification(-1)]).marks == ()
 
 
 def test_one_notification_that_comes_twice_in_a_read_has_its_stamp_for_itself() -> None:
     session, _complete = a_session()
 
-    session.keep(session.members[0], session.heard([notification(0), notification(0)]), 10, 5)
+    session.keep(session.members[0], session.piece_of([notification(0), notification(0)]), 10, 5)
 
     assert list(session.recording.seq) == [0, 0]
     assert [flags & SHARED for flags in session.recording.flags] == [0, 0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from app.core.errors import MalformedPosition
-from loadtests.order import Order
+from loadtests.gaps import GapDetector
 
 
 def missing(*positions: str) -> list[int | None]:
     """What is said of each, one after the other."""
-    order = Order()
+    order = GapDetector()
     return [order.missing(each) for each in positions]
 
 
@@ -32,7 +32,7 @@ def test_offsets_are_compared_within_an_epoch(positions: list[str], said: list[i
 
 
 def test_what_is_no_position_is_refused_and_changes_nothing() -> None:
-    order = Order()
+    order = GapDetector()
     order.missing("a.7")
 
     with pytest.raises(MalformedPosition):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.core.our_host import is_our_host, is_same_origin
+from app.core.host_check import is_our_host, is_same_origin
 from app.server.web.policy import ISOLATION, closing_headers
 from app.settings import is_loopback
 

@@ -15,7 +15,7 @@ from app.core.errors import SiarError, StoreError
 from app.store.archive import retention, self_tests, sweep_process
 from app.store.archive.forget import forget_device
 from app.store.archive.trash import KEPT_DAYS, TRASH, Trash
-from app.store.own import MARK_FILE, is_run, make_folder
+from app.store.run_folder import MARK_FILE, is_run, make_folder
 from app.store.store import RunHead, Store
 from tests.support.stored_run import DEVICES, store_run
 from tests.unit.support_run import a_plan

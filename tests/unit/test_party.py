@@ -36,7 +36,7 @@ def party(*seats: int) -> ParticipantPool:
 
 
 def block(clients: int, number: int = 0) -> BlockSpec:
-    return BlockSpec(number, clients, ARMS, ARMS[0], stands_for=number)
+    return BlockSpec(number, clients, ARMS, ARMS[0], replaces=number)
 
 
 def test_those_who_were_ready_take_part_by_their_seats() -> None:
@@ -97,6 +97,6 @@ def test_a_repeated_block_has_the_phones_of_the_block_that_it_stands_for() -> No
     found = party(1, 2, 3, 4)
     planned = block(2, number=1)
 
-    repeated = BlockSpec(8, 2, ARMS, ARMS[0], stands_for=1)
+    repeated = BlockSpec(8, 2, ARMS, ARMS[0], replaces=1)
 
     assert found.chosen(repeated) == found.chosen(planned)

@@ -10,7 +10,7 @@ import pytest
 from app.cli.prune import prune
 from app.server.wsgi import server_file
 from app.store.archive.run_index import LISTED_MAX
-from app.store.own import make_folder
+from app.store.run_folder import make_folder
 
 LIVE = "live-2025-01-01T00-00-00-0001"
 

@@ -23,7 +23,7 @@ TORN = "the connection ended amid the stream"
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a client subscribes to, and where."""
+    """Parameters of a client's subscription."""
 
     url: str
     """Base URL of the server, or of a proxy in front of it."""

@@ -129,7 +129,7 @@ class BlockSpec:
     arms: tuple[Arm, ...]
     """Arms in the order in which they run."""
     idle_arm: Arm
-    stands_for: int
+    replaces: int
     """Number of the planned block that it replaces; its own number, unless it repeats an invalid block."""
 
 
@@ -208,7 +208,7 @@ def schedule(plan: Plan) -> Iterator[BlockSpec]:
             else:
                 order = tuple(reversed(last_order[clients]))
             last_order[clients] = order
-            yield BlockSpec(block, clients, order, order[rng.randrange(len(order))], stands_for=block)
+            yield BlockSpec(block, clients, order, order[rng.randrange(len(order))], replaces=block)
 
 
 def repeat_of(invalid: BlockSpec, *, block: int) -> BlockSpec:

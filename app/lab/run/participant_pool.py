@@ -70,7 +70,7 @@ class ParticipantPool:
 
     def chosen(self, block: BlockSpec) -> tuple[int, ...]:
         """Return the clients that take part in a block; a repeated block has the same as the block that it replaces."""
-        return self._rotation.chosen(block.stands_for, block.clients, self.present)
+        return self._rotation.chosen(block.replaces, block.clients, self.present)
 
     def update(self, room: Room) -> Iterator[str]:
         """Update presence from the room's state; yield remarks on phones that left or returned."""

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from app.core.forwarded import OriginalRequest, Proxies
-from app.core.our_host import is_our_host, is_same_origin, name_of_origin
+from app.core.host_check import is_our_host, is_same_origin, name_of_origin
 from app.core.sentence import Sentence
 from app.i18n import refusal
 from app.server.services import RequestCounter

@@ -14,7 +14,7 @@ from typing import IO
 
 from app.core.errors import Malformed, StoreError, Unknown
 from app.i18n import refusal
-from app.store import own
+from app.store import run_folder
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Form of a run id: without separators, and without a leading dot or dash, so that it is no path, hidden folder or flag."""
@@ -52,7 +52,7 @@ def run_names(parent: Path) -> list[str]:
 
 def own_runs(parent: Path) -> list[str]:
     """List the runs that Siar made, which may be moved, swept or edited. Raises the same errors as `run_names`."""
-    return [name for name in run_names(parent) if own.is_run(parent / name)]
+    return [name for name in run_names(parent) if run_folder.is_run(parent / name)]
 
 
 def read_file(path: Path, *, bytes_max: int) -> bytes:

@@ -21,7 +21,7 @@ from markupsafe import escape
 
 from app import clock
 from app.core.errors import SiarError, StoreError, Unknown
-from app.store import own
+from app.store import run_folder
 from app.store.archive import self_tests
 from app.store.archive.folders import read_file, replace_file, replacing, run_names
 from app.store.archive.names import locked, participants, write_participants
@@ -71,7 +71,7 @@ def forget_device(runs_dir: Path, device: str, *, live: str | None = None) -> Re
     """Delete everything that was recorded about `device`; a recorder may be writing the run `live` meanwhile."""
     removal = Removal()
     for folder in _folders(runs_dir):
-        if not own.is_run(folder):
+        if not run_folder.is_run(folder):
             if os.path.isfile(folder / DATABASE):  # Does not raise for an unreadable folder.
                 # Foreign, or damaged beyond recognition: the operator has to look at it.
                 removal.failed.append(folder.name)

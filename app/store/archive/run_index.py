@@ -13,7 +13,7 @@ from app.store.archive.summary import DATABASE, RESULT, RunSummary, summarise
 LISTED_MAX = 500
 """Number of runs in the list, the newest ones; older ones are only in the folder itself."""
 
-Mark = tuple[int, ...]
+Fingerprint = tuple[int, ...]
 
 
 class RunIndex:
@@ -21,12 +21,12 @@ class RunIndex:
 
     def __init__(self, runs_dir: Path) -> None:
         self.runs_dir = runs_dir
-        self._known: dict[str, tuple[Mark, RunSummary]] = {}
+        self._known: dict[str, tuple[Fingerprint, RunSummary]] = {}
         self._lock = threading.Lock()
 
     def newest(self, count_max: int = LISTED_MAX) -> list[RunSummary]:
         """Return the summaries of the newest runs, newest first."""
-        names = heapq.nlargest(count_max, self._names(), key=_moment)
+        names = heapq.nlargest(count_max, self._names(), key=_time_key)
         found = [self._summary(self.runs_dir / name) for name in names]
         with self._lock:
             for gone in self._known.keys() - set(names):
@@ -50,24 +50,24 @@ class RunIndex:
             raise StoreError(f"The runs cannot be listed: {error.strerror}.") from error
 
     def _summary(self, folder: Path) -> RunSummary:
-        mark = (*_mark(folder / RESULT), *_mark(folder / DATABASE))
+        fingerprint = (*_fingerprint(folder / RESULT), *_fingerprint(folder / DATABASE))
         with self._lock:
             known = self._known.get(folder.name)
-        if known is not None and known[0] == mark:
+        if known is not None and known[0] == fingerprint:
             return known[1]
         summary = summarise(folder)
         with self._lock:
             if len(self._known) < 2 * LISTED_MAX:
-                self._known[folder.name] = mark, summary
+                self._known[folder.name] = fingerprint, summary
         return summary
 
 
-def _moment(run: str) -> str:
+def _time_key(run: str) -> str:
     """Return a sort key for ids by time, the same for live runs."""
     return run.removeprefix(LIVE_PREFIX)
 
 
-def _mark(path: Path) -> Mark:
+def _fingerprint(path: Path) -> Fingerprint:
     """Return a value that changes with the file; zeros if it does not exist."""
     try:
         found = path.lstat()

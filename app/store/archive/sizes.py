@@ -49,7 +49,7 @@ def stored_runs(runs_dir: Path) -> list[StoredRun]:
         return []
     except OSError as error:
         raise StoreError(f"The runs cannot be listed: {error.strerror}.") from error
-    found = [run for name in names if (run := _stored(runs_dir / name)) is not None]
+    found = [run for name in names if (run := _measured(runs_dir / name)) is not None]
     return sorted(found, key=lambda run: (-run.age_s, run.id))
 
 
@@ -97,7 +97,7 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
-def _stored(folder: Path) -> StoredRun | None:
+def _measured(folder: Path) -> StoredRun | None:
     """Measure a run; `None` if it disappeared meanwhile or cannot be read."""
     try:
         return StoredRun(folder.name, age_s(folder), folder_bytes(folder))

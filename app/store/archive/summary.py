@@ -95,13 +95,13 @@ _result = msgspec.json.Decoder(_Result)
 def summarise(folder: Path) -> RunSummary:
     """Return the summary of the run in `folder`; a damaged run gets a summary too."""
     if folder.name.startswith(LIVE_PREFIX):
-        return _line(folder, state="live", profile=LIVE_PROFILE, started=started_in(folder.name))
+        return _summary(folder, state="live", profile=LIVE_PROFILE, started=started_in(folder.name))
     try:
         if (folder / RESULT).is_file():
             return _finished(folder)
         return _unfinished(folder)
     except SiarError as error:
-        return _line(folder, state="damaged", problem=message_of(error))
+        return _summary(folder, state="damaged", problem=message_of(error))
 
 
 def plan_of(folder: Path) -> dict[str, Any] | None:
@@ -119,7 +119,7 @@ def _finished(folder: Path) -> RunSummary:
         result = _result.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(refusal("run_result_damaged", file=RESULT, reason=error)) from error
-    return _line(
+    return _summary(
         folder,
         state="complete" if result.run.complete else "incomplete",
         started=result.run.started,
@@ -145,7 +145,7 @@ def _unfinished(folder: Path) -> RunSummary:
             raise StoreError(refusal("run_without_word", folder=folder.name))
         profile = msgspec.json.decode(row["plan"], type=_Plan).profile
         is_live = profile == LIVE_PROFILE
-        return _line(
+        return _summary(
             folder,
             state="live" if is_live else "incomplete",
             started=str(row["started"]),
@@ -160,7 +160,7 @@ def _first_sentence(comparisons: list[_Comparison]) -> RunVerdict | None:
     return None if with_most is None else RunVerdict(None, with_most.text)
 
 
-def _line(
+def _summary(
     folder: Path,
     *,
     state: str,
@@ -173,14 +173,14 @@ def _line(
 ) -> RunSummary:
     return RunSummary(
         id=folder.name,
-        started=_cut(started or started_in(folder.name)),
+        started=_truncated(started or started_in(folder.name)),
         state=state,
         complete=state == "complete",
-        profile=_cut(profile),
+        profile=_truncated(profile),
         simulated=simulated,
         phones=phones,
-        verdict=None if verdict is None else _cut_verdict(verdict),
-        problem=_cut(problem),
+        verdict=None if verdict is None else _truncated_verdict(verdict),
+        problem=_truncated(problem),
     )
 
 
@@ -192,10 +192,12 @@ def started_in(run: str) -> str | None:
     return f"{date}T{':'.join(parts[3:])}Z" if is_one else None
 
 
-def _cut_verdict(verdict: RunVerdict) -> RunVerdict:
-    return RunVerdict(_cut(verdict.code), _cut(verdict.sentence_en) or "", _cut(verdict.sentence_id))
+def _truncated_verdict(verdict: RunVerdict) -> RunVerdict:
+    return RunVerdict(
+        _truncated(verdict.code), _truncated(verdict.sentence_en) or "", _truncated(verdict.sentence_id)
+    )
 
 
-def _cut(text: str | None) -> str | None:
+def _truncated(text: str | None) -> str | None:
     """Limit the length of text from a file that may be foreign."""
     return text if text is None or len(text) <= TEXT_CHARS_MAX else text[: TEXT_CHARS_MAX - 1] + "…"

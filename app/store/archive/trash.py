@@ -11,14 +11,14 @@ from pathlib import Path
 from app import clock
 from app.core.errors import Conflict, StoreError, Unknown
 from app.i18n import refusal
-from app.store import database, own
+from app.store import database, run_folder
 from app.store.archive.folders import folder_of, own_runs
 from app.store.archive.summary import DATABASE
 
 TRASH = ".trash"
 
-THROWN_FILE = ".siar-thrown"
-THROWN = b"Siar put this run into the trash; it is deleted for good after a week.\n"
+TRASH_MARK_FILE = ".siar-thrown"
+TRASH_MARK = b"Siar put this run into the trash; it is deleted for good after a week.\n"
 """Content of the mark in a trashed run. Only folders with this mark are purged; foreign folders in the trash stay."""
 
 KEPT_DAYS = 7
@@ -40,7 +40,7 @@ class Trash:
     def add(self, run: str) -> None:
         """Move a run to the trash. Raises `Unknown`, and `Conflict` if it is foreign, being written, or already there."""
         folder = folder_of(self._runs_dir, run)
-        if not own.is_run(folder):
+        if not run_folder.is_run(folder):
             raise Conflict(refusal("run_not_ours", run=run))
         if is_being_written(folder):
             raise Conflict(refusal("run_being_written"))
@@ -52,7 +52,7 @@ class Trash:
             with _opened(self._runs_dir) as runs, _opened(self._folder) as here:
                 os.rename(run, run, src_dir_fd=runs, dst_dir_fd=here)
             # The mark is written after the move, so that a run that cannot be moved stays unchanged.
-            own.write_new(target / THROWN_FILE, THROWN)
+            run_folder.write_new(target / TRASH_MARK_FILE, TRASH_MARK)
             os.utime(target)  # The time in the trash counts from now on.
 
     def restore(self, run: str) -> None:
@@ -63,7 +63,7 @@ class Trash:
         if target.exists() or target.is_symlink():
             raise Conflict(refusal("run_id_taken"))
         with _reporting_errors("brought back"):
-            (self._folder / run / THROWN_FILE).unlink(missing_ok=True)
+            (self._folder / run / TRASH_MARK_FILE).unlink(missing_ok=True)
             with _opened(self._folder) as here, _opened(self._runs_dir) as runs:
                 os.rename(run, run, src_dir_fd=here, dst_dir_fd=runs)
 
@@ -74,7 +74,7 @@ class Trash:
             folder = self._folder / run
             with contextlib.suppress(OSError):  # The next purge tries again.
                 is_due = clock.now_us() / 1e6 - folder.lstat().st_mtime > days * DAY_S
-                if is_due and own.holds(folder / THROWN_FILE, THROWN):
+                if is_due and run_folder.has_content(folder / TRASH_MARK_FILE, TRASH_MARK):
                     with _opened(self._folder) as here:
                         shutil.rmtree(run, dir_fd=here)
                     purged.append(run)
@@ -106,28 +106,28 @@ def is_being_written(folder: Path) -> bool:
 
 def age_s(folder: Path) -> float:
     """Return the time since the last write to any file of the folder. Raises `OSError`."""
-    return clock.now_us() / 1e6 - _written_ns(folder) / 1e9
+    return clock.now_us() / 1e6 - _modified_ns(folder) / 1e9
 
 
 @contextlib.contextmanager
 def preserving_age(folder: Path) -> Iterator[None]:
     """Reset modification times after the block, so that its writes do not change the run's age. Raises `OSError`."""
-    before_ns = _written_ns(folder)
+    before_ns = _modified_ns(folder)
     try:
         yield
     finally:
-        for path, found in [*_inside(folder), (folder, folder.stat())]:
+        for path, found in [*_entries(folder), (folder, folder.stat())]:
             if found.st_mtime_ns > before_ns:
                 with contextlib.suppress(FileNotFoundError):
                     os.utime(path, ns=(found.st_atime_ns, before_ns), follow_symlinks=False)
 
 
-def _written_ns(folder: Path) -> int:
+def _modified_ns(folder: Path) -> int:
     """Return the time of the last write to any file of the folder, wall clock."""
-    return max([folder.stat().st_mtime_ns, *(found.st_mtime_ns for _, found in _inside(folder))])
+    return max([folder.stat().st_mtime_ns, *(found.st_mtime_ns for _, found in _entries(folder))])
 
 
-def _inside(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _entries(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the entries of the folder, without those that disappear meanwhile, such as another thread's draft."""
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):

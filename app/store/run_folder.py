@@ -44,27 +44,27 @@ def is_run(folder: Path) -> bool:
     """Return True if Siar made this folder. A link and an unreadable folder count as foreign."""
     if folder.is_symlink():
         return False
-    database = _head(folder / FILE_NAME)
+    database = _read_beginning(folder / FILE_NAME)
     if database.startswith(b"SQLite format 3\0") and database[_ID_AT] == _ID:
         return True
     if database and _first_page_in_log(folder / f"{FILE_NAME}-wal")[_ID_AT] == _ID:
         return True
-    return holds(folder / MARK_FILE, MARK)
+    return has_content(folder / MARK_FILE, MARK)
 
 
-def holds(path: Path, content: bytes) -> bool:
+def has_content(path: Path, content: bytes) -> bool:
     """Return True if the path is a regular file with exactly this content."""
-    return _head(path) == content
+    return _read_beginning(path) == content
 
 
 def _first_page_in_log(path: Path) -> bytes:
     """Return the first page in a write-ahead log; a killed runner may have left its database only there."""
-    log = _head(path)
+    log = _read_beginning(path)
     page = log[_WAL_FRAME_AT + _FRAME_HEAD_BYTES :]
     return page if log[_WAL_FRAME_AT : _WAL_FRAME_AT + 4] == (1).to_bytes(4, "big") else b""
 
 
-def _head(path: Path) -> bytes:
+def _read_beginning(path: Path) -> bytes:
     """Read the beginning of a regular file; empty for a link, a pipe or an unreadable file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
