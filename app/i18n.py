@@ -30,14 +30,14 @@ def catalogue(language: str, part: str) -> dict[str, str]:
     return texts
 
 
-def terminal_language(environment: Mapping[str, str], asked: str | None = None) -> str:
-    """Choose the terminal's language: `asked` (a flag), else the locale's, else English.
+def terminal_language(environment: Mapping[str, str], requested: str | None = None) -> str:
+    """Choose the terminal's language: `requested` (a flag), else the locale's, else English.
 
     `LC_ALL` takes precedence over `LC_MESSAGES`, and that over `LANG` (POSIX, Base Definitions, section 8.2). An empty
     variable counts as unset.
     """
-    if asked:
-        return asked
+    if requested:
+        return requested
     locale = next((text for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (text := environment.get(name))), "")
     letters = locale.partition(".")[0].partition("_")[0].lower()
     return _LOCALES.get(letters, LANGUAGES[0])

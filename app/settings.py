@@ -126,7 +126,7 @@ class Settings:
     connections_max: int = 20_000
     """Open connections of this process, both transports together; beyond it 503. The limit on open files can lower it."""
     packet_bytes_max: int = 65_536
-    """Size of a packet from a Socket.IO client, which sends little after the handshake; beyond it the connection is closed."""
+    """Size of a packet from a Socket.IO client, which sends little after the handshake; beyond it it is disconnected."""
     packets_per_s_max: int = 200
     """Mean packet rate from one Socket.IO client, with bursts of ten times as many; beyond it the connection is closed."""
     topics_per_client_max: int = 32
@@ -163,7 +163,7 @@ class Settings:
     retention_days: int = 30
     """Age at which live runs are moved to the trash and participants' names are deleted. 0: never."""
     tls_cert: str = ""
-    """PEM file of a certificate, which enables HTTPS. Empty: plain HTTP, since browsers trust no certificate of a LAN address."""
+    """PEM file of a certificate, which enables HTTPS. Empty: plain HTTP, since no public authority certifies a LAN address."""
     tls_key: str = ""
     """PEM file of the certificate's key."""
     tls_authority: str = ""
@@ -177,7 +177,7 @@ class Settings:
     spool_bytes_max: int = 256 * 1024 * 1024
     """Size of a run's spool of posted deliveries; beyond it batches are refused with 507."""
     spool_device_bytes_max: int = 32 * 1024 * 1024
-    """Size of one device's posts to a run, about 100,000 arrivals; beyond it 413, so that one device cannot fill the spool."""
+    """Size of one device's posts to a run, about 100,000 arrivals; beyond it 413, so that no device fills the spool alone."""
     log_level: str = "warning"
     """Level of the server's own log: debug, info, warning, error."""
 

@@ -19,7 +19,7 @@ SiarError
 +-- DeviceFull            app/server/deliveries.py: one device's share of the spool is used up: a 413
 +-- NetworkFull           app/server/deliveries.py: the share of one network's devices is used up: a 413
 +-- TooFast               app/server/web/publish/publishing.py: the rate limit of publishing is exceeded: a 429
-+-- TooLong               app/server/web/publish/publishing.py: a notification's line is longer than common clients read: a 413
++-- TooLong               app/server/web/publish/publishing.py: a notification is longer than common clients can read: a 413
 +-- WouldDisturb          app/server/web/publish/publishing.py: a publish would disturb the running trial: a 409
 
 `str()` of each error is a sentence that a person can act on.

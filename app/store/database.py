@@ -22,7 +22,7 @@ READS_MAX = 3
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Run the block in a transaction, which is rolled back on any error. Raises `StoreError` if the file cannot be written."""
+    """Run the block in a transaction, which any error rolls back. Raises `StoreError` if the file cannot be written."""
     with reporting_write_errors(path):
         connection.execute("BEGIN IMMEDIATE")
         try:

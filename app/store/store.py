@@ -279,9 +279,8 @@ class Store:
 
 
 def _remove_folder(folder: Path) -> None:
-    with contextlib.suppress(
-        OSError
-    ):  # It is not empty: another process has put something into it meanwhile.
+    """Remove the folder unless another process has put something into it meanwhile."""
+    with contextlib.suppress(OSError):
         folder.rmdir()
 
 

@@ -57,6 +57,6 @@ class SseProtocol:
             raise MalformedFrame(f"GET /events was answered with {head.status}, {content_type or 'no type'}.")
         events = self._stream.feed(body)
         if self.position is None and self._stream.last_event_id:
-            # The header comes first: on a resume the ids start before the replay, and are past it if one read holds it all.
+            # The header is preferred: on a resume the ids start before the replay, and are past it if one read has it all.
             self.position = head.headers.get("siar-position") or self._stream.last_event_id
         return [json_object(event.data) for event in events if event.type == wire.EVENT_NOTIFICATION]
