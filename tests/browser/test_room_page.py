@@ -114,7 +114,10 @@ def test_a_phone_that_is_reloaded_in_a_trial_keeps_what_it_had_and_fetches_what_
     # At most a second of arrivals was not put down, which may be most where a busy machine brings many at once.
     assert came_again >= 1
     assert set(outcomes[:came_again]) == {"on_time"}
-    assert {each["state"] for each in samples[:came_again]} == {"ok"}
+    states = [each["state"] for each in samples[:came_again]]
+    hidden_from = states.index("hidden") if "hidden" in states else len(states)
+    assert set(states[:hidden_from]) == {"ok"}
+    assert set(states[hidden_from:]) <= {"hidden"}, "a reload hides the page before it ends it"
     assert set(outcomes) <= {"on_time", "replayed"}
     assert conduct["received_count"] == 80
     assert [kind for _, kind in conduct["events"] if kind == "reload"] == ["reload"]

@@ -35,6 +35,8 @@ def test_a_file_that_passed_is_due_again_when_one_of_its_paths_changes(
     nightly.record("tests/test_a.py", commit="c0ffee" * 6, passed_at="2026-11-25T05:00Z", duration_s=61.24)
     assert nightly.due() == []
     assert "passed 2026-11-25T05:00Z at c0ffeec0f in 61 s" in nightly.listing()
+    (tmp_path / "code" / "test_b.py").write_text("another test")
+    assert nightly.due() == []
     (tmp_path / "code" / "one.py").write_text("2")
 
     assert nightly.due() == ["tests/test_a.py"]
