@@ -1,4 +1,4 @@
-"""`./siar bench`: what fan-out costs, against a plain loop of `send` in the same run."""
+"""`./siar bench`: measure the cost of fan-out against a plain loop of `send` in the same run."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ EXIT_OK = 0
 EXIT_FAILURE = 1
 
 FILES_BESIDE = 1_000
-"""Descriptors that a server needs beside its subscribers, generously."""
+"""File descriptors that a server needs in addition to its subscribers' (a generous estimate)."""
 
 PIPED_COLUMNS = 132
 SUBSCRIBERS_MAX = Settings().connections_max
-"""What a server takes unless it is told otherwise, and the bench measures it as it is; less than the ports of the one
-address that a swarm comes from."""
+"""A server's default limit of connections, because the bench measures the default configuration. It is below the number
+of ports of the single address that a swarm connects from."""
 
 HOLD_CONNECTIONS_MAX = 60_000
-"""With `--hold` the server is told, and swarms come from several addresses."""
+"""With `--hold`, the server's limit is raised, and swarms connect from several addresses."""
 
 REPETITIONS_MAX = 1_000
 HOLD_S_MAX = 86_400
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench`; none is needed."""
+    """Add the flags of `bench`; none is required."""
     parser.add_argument("--quick", action="store_true", help="one smaller repetition, in about a minute")
     parser.add_argument(
         "--repetitions", type=int, metavar="N", help="how often each is measured (default: 5)"
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the bench and print its result."""
     if arguments.json is not None:
         check_json_path(arguments.json)
     with kept_awake() as is_awake:
@@ -115,7 +115,7 @@ def _hold(arguments: argparse.Namespace, *, is_awake: bool) -> int:
             "--servers and --only out. --subscribers and --hold-s say how many and how long."
         )
     files = raise_open_files()
-    # One at least, so that it is said in words when not even the server's own files fit.
+    # At least one, so that a limit below the server's own files is reported as a sentence by `_check_machine`.
     connections = max(1, min(hold.CONNECTIONS, files - FILES_BESIDE))
     if arguments.subscribers is not None:
         connections = _whole(arguments.subscribers, HOLD_CONNECTIONS_MAX)
@@ -254,7 +254,7 @@ def _named(
 
 
 def _subscribers(text: str) -> int:
-    """Of one level."""
+    """Parse the number of subscribers of one level. Raises `Malformed`."""
     count = _whole(text, HOLD_CONNECTIONS_MAX)
     if count > SUBSCRIBERS_MAX:
         raise Malformed(
@@ -271,7 +271,7 @@ def _whole(text: str, most: int) -> int:
 
 
 def _check_machine(connections: int) -> None:
-    """Before the run, not in its middle. Raises `Unfit`."""
+    """Check platform and file limit before the run starts. Raises `Unfit`."""
     if sys.platform != "linux":
         raise Unfit("The bench needs Linux: floor and swarm stand on epoll.")
     files = raise_open_files()

@@ -1,4 +1,4 @@
-"""`./siar doctor`: is this machine and network fit to serve phones and to measure; what to do if not."""
+"""`./siar doctor`: check whether machine and network are fit to serve phones and to measure, and suggest remedies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEARTBEAT_SPARE_S = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which service, and how to say it; nothing is needed."""
+    """Add the flags that select the service and the output; none is required."""
     parser.add_argument("--host", help="address that would be listened on (default: 0.0.0.0, every network)")
     parser.add_argument("--port", type=int, help="TCP port (default: 8080)")
     parser.add_argument("--url", help="look through a proxy too, at the address that phones are given")
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Look and say; 3 when something cannot work like this."""
+    """Run the checks and print the findings. Returns 3 if something cannot work as it is."""
     words = Words(terminal_language(os.environ, arguments.lang))
     if arguments.url is not None and not is_base_url(arguments.url):
         raise Malformed(f'--url "{arguments.url}": name an address as in https://siar.example/.')
@@ -65,7 +65,7 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
         subject = replace(subject, port=chosen)
         findings = [free, *examine.of_machine(subject, machine)]
         if free.state is not FindingState.FAIL:
-            # Over plain HTTP: a certificate is looked at where one is in use.
+            # Over plain HTTP, because a certificate is only checked on a service that uses one.
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:
                 findings += [trouble] if trouble else _of_running(plain, url, service.HEARTBEAT_S)
@@ -74,7 +74,10 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
 
 
 def _of_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
-    """At its own addresses, and through the proxy where one was named. `heartbeat_s`: how often an idle stream has one."""
+    """Check a running service at its own addresses and, if `url` is given, through the proxy.
+
+    `heartbeat_s`: interval of heartbeats on an idle stream.
+    """
     own = examine.of_running([subject.url(each) for each in [*subject.lan(), subject.local()]])
     if url is None:
         return own

@@ -1,4 +1,4 @@
-"""The look at the machine before a service starts, as `serve` and `run --phones` take it."""
+"""Checks of the machine before `serve` and `run --phones` start a service."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from app.tools.doctor.subject import subject_of
 
 
 def first_look(settings: Settings, words: Words, *, check: bool) -> tuple[Settings, list[Finding]]:
-    """The settings with a port that is free, and what was found. Raises `Unfit` with everything that stands in the way.
+    """Return the settings with a free port, and the findings. Raises `Unfit`, which lists everything that prevents a start.
 
-    `check`: all that can be told before it runs; without it the least, the port and whether runs can be written.
+    `check`: run all checks that need no running service; otherwise only the port and whether runs can be written.
     """
     chosen, free = port.look(settings.host, settings.port)
     settings = replace(settings, port=chosen)

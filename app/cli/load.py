@@ -39,11 +39,11 @@ from app.tools.load.show import print_load
 PIPED_COLUMNS = 120
 
 AGAIN_TAKES = ("gate", "json", "junit", "lang")
-"""What else may be said with `--again`: how to judge the run, and where to and how to show it."""
+"""Other flags that `--again` accepts: how to judge the run, and where and how to show it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `load`; none is needed."""
+    """Add the flags of `load`; none is required."""
     add = parser.add_argument
     add("--users", metavar="N,N", help=f"levels (default: {','.join(map(str, USERS))})")
     add(
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run and show; the exit code."""
+    """Run the load test and print its result. Returns the exit code."""
     for flag, path in (("--json", arguments.json), ("--junit", arguments.junit)):
         if path is not None:
             check_json_path(path, flag)
@@ -128,7 +128,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _trust(ca_file: Path, url: str | None) -> None:
-    """Have this process and all that it starts take a file's word for who answers. Raises `Malformed`."""
+    """Make this process and its children verify the server with the certificates of a file. Raises `Malformed`."""
     if url is None or urlsplit(url).scheme != "https":
         raise Malformed("--ca goes with --url https://...: nothing else shows a certificate.")
     if not ca_file.is_file():
@@ -137,9 +137,9 @@ def _trust(ca_file: Path, url: str | None) -> None:
 
 
 def _again(arguments: argparse.Namespace) -> int:
-    """A run that is there, judged once more; the exit code as then, or by the gates that are given now.
+    """Judge a stored run again, with its own gates or those given now. Returns the exit code.
 
-    Raises `Malformed` for flags of a new load: whoever gives them expects one.
+    Raises `Malformed` for flags of a new load test, because no load would be run.
     """
     if others := _flags_beside_again(arguments):
         takes = listing([f"--{name}" for name in AGAIN_TAKES])
@@ -164,7 +164,7 @@ def _flags_beside_again(arguments: argparse.Namespace) -> list[str]:
 def _show(
     arguments: argparse.Namespace, folder: Path, gates: Sequence[Gate] | None, duration_s: float
 ) -> tuple[Analysis, LoadResult]:
-    """Write the files, print the result and where they are."""
+    """Write the result's files; print the result and their paths."""
     analysis = load(folder)
     result = load_result(analysis, folder, gates)
     language = terminal_language(os.environ, arguments.lang)

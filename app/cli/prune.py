@@ -1,4 +1,4 @@
-"""What `./siar runs prune` does: name the runs that are too old or too many, and on `--yes` put them into the trash."""
+"""`./siar runs prune`: list the runs that are too old or too many; with `--yes`, move them to the trash."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DAYS_MAX = 36_500
 def prune(
     runs_dir: Path, *, older_than: float | None, keep: str | None, retention_days: float, wanted: bool
 ) -> int:
-    """Name what would go, or let it go where that is `wanted`; and delete what has been in the trash for a week.
+    """List the runs to remove or, if `wanted`, move them to the trash and purge what has been there for a week.
 
-    `older_than`: days; `keep`: a size as a user writes it. With neither, `retention_days` decide.
+    `older_than`: days; `keep`: a size as a user writes it. Without both, `retention_days` applies.
     """
     days = _days(older_than, keep, retention_days)
     bytes_max = None if keep is None else bytes_from_text(keep)
@@ -48,7 +48,7 @@ def prune(
 
 
 def _days(older_than: float | None, keep: str | None, retention_days: float) -> float | None:
-    """After how many days a run is too old; `None` where only the size counts."""
+    """Return the age in days above which a run is removed; `None` if only the total size counts."""
     if older_than is not None:
         if not 0 <= older_than <= DAYS_MAX:
             raise Malformed(f"--older-than is {older_than:g}; it must be 0 to {DAYS_MAX}.")
@@ -65,7 +65,7 @@ def _days(older_than: float | None, keep: str | None, retention_days: float) -> 
 def _going(
     runs: list[StoredRun], *, days: float | None, bytes_max: int | None, stays: str | None
 ) -> list[StoredRun]:
-    """What either rule takes, oldest first."""
+    """Return the runs that either rule removes, oldest first."""
     old = {run.id for run in runs if days is not None and run.age_s > days * DAY_S and run.id != stays}
     over = (
         set() if bytes_max is None else {run.id for run in in_the_way(runs, bytes_max=bytes_max, keep=stays)}
@@ -74,7 +74,7 @@ def _going(
 
 
 def _throw(runs_dir: Path, going: list[StoredRun]) -> int:
-    """Into the trash, and what was there for a week away for good."""
+    """Move the runs to the trash, and delete for good what has been there for a week. Returns the exit code."""
     trash, moved = Trash(runs_dir), 0
     for run in going:
         try:
@@ -106,7 +106,7 @@ def _total(runs: list[StoredRun]) -> str:
 
 
 def _written_now(runs_dir: Path) -> str | None:
-    """The run of a server that runs here: however old it is, phones post into it."""
+    """Return the run that a server on this machine is writing to; phones post into it, however old it is."""
     try:
         return server_file.read(runs_dir).run
     except Unfit:

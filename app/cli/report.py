@@ -1,4 +1,4 @@
-"""`./siar report RUN`: the report of a run, drawn again from its raw deliveries, in any form and language."""
+"""`./siar report RUN`: draw the report of a run again from its raw deliveries, in any format and language."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT = "text"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run, in which forms, and where to."""
+    """Add the run, the formats and the destination."""
     parser.add_argument("run", metavar="RUN", help="id of a run (`siar runs`) or path of its folder")
     parser.add_argument(
         "--format",
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Draw."""
+    """Write the report in the requested formats."""
     formats = _formats(arguments)
     wide_mm = width_mm(arguments.size)
     settings = settings_module.read(os.environ)
@@ -96,7 +96,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _formats(arguments: argparse.Namespace) -> list[str]:
-    """The forms asked for, each once. Raises `Malformed`, before anything is read."""
+    """Return the requested formats without duplicates. Raises `Malformed` before anything is read."""
     formats = list(dict.fromkeys(each.strip() for each in arguments.format.split(",") if each.strip()))
     for name in formats or [""]:
         if name not in (TEXT, *FORMS):
@@ -124,7 +124,7 @@ def _is_text(name: str) -> bool:
 def _figures(
     analysis: Analysis, arguments: argparse.Namespace, formats: Sequence[str], wide_mm: float
 ) -> dict[str, str] | None:
-    """The drawings as files, if that is asked for; their paths as a file beside the report would name them."""
+    """Write the figures as files if `--figures` is given. Returns their paths relative to the report, by name."""
     if arguments.figures is None:
         return None
     document = in_language(document_of(analysis), arguments.language)
@@ -141,19 +141,19 @@ def _figures(
 
 
 def _folder_of(formats: Sequence[str], output: Path | None) -> Path:
-    """Where the report will stand, seen from here."""
+    """Return the folder that the report will be written to, as an absolute path."""
     if output is None:
         return Path.cwd()
     return output.absolute() if _is_for_folder(formats, output) else output.absolute().parent
 
 
 def _is_for_folder(formats: Sequence[str], output: Path) -> bool:
-    """Whether `output` is a folder, or is to become one; else it is the file of the one form."""
+    """Return whether `output` is, or will become, a folder; otherwise it is the file of the only format."""
     return len(formats) > 1 or output.is_dir()
 
 
 def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[Path]:
-    """Write every form; the files that were written, none of them where it all went to standard output."""
+    """Write every format. Returns the written files; none if everything went to standard output."""
     if output is None:
         if stream := FORMS[formats[0]].stream:
             stream(order, sys.stdout)
@@ -173,7 +173,7 @@ def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[
 
 
 def _result_text(analysis: Analysis, store: Store, arguments: argparse.Namespace) -> str:
-    """What a terminal shows."""
+    """Return the report as a terminal shows it."""
     file, language = io.StringIO(), arguments.language
     print_result(analysis, _console(file), language=language)
     print_display(store.each_sample(), _console(file), say=translator(language))
@@ -198,7 +198,7 @@ def _give_written(write: Callable[[TextIO], object], output: Path | None) -> Non
 
 
 def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> int:
-    """What phones posted; a live run has no trials, and so only a table and the raw samples as JSON."""
+    """Show a live run: it has no trials, so only a table and the raw samples as JSON are available."""
     if arguments.format not in (TEXT, "json") or arguments.figures is not None:
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
     if arguments.format == "json":
