@@ -16,7 +16,7 @@ from app.cli.measuring import check_json_path
 from app.core.errors import Malformed
 from app.i18n import LANGUAGES, Words, terminal_language
 from app.lab.report.files import write_atomically
-from app.tools.doctor import examine, port, service, show, steady_clock
+from app.tools.doctor import examine, machine_checks, network_checks, service, show
 from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import Subject, subject_of
@@ -61,7 +61,7 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
     if subject.port and service.runs_at(subject.url(subject.local())):
         findings = [*examine.of_machine(subject, machine), *_of_running(subject, url, heartbeat_s)]
     else:
-        chosen, free = port.look(subject.host, subject.port)
+        chosen, free = network_checks.check_port(subject.host, subject.port)
         subject = replace(subject, port=chosen)
         findings = [free, *examine.of_machine(subject, machine)]
         if free.state is not FindingState.FAIL:
@@ -69,7 +69,7 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:
                 findings += [trouble] if trouble else _of_running(plain, url, service.HEARTBEAT_S)
-    _wait_until(since.monotonic_us + steady_clock.WINDOW_US_MIN)
+    _wait_until(since.monotonic_us + machine_checks.WINDOW_US_MIN)
     return [*findings, examine.of_clock(since, machine)]
 
 

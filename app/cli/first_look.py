@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.core.errors import Unfit
 from app.i18n import Words
 from app.settings import Settings
-from app.tools.doctor import disk, examine, port
+from app.tools.doctor import examine, machine_checks, network_checks
 from app.tools.doctor.finding import Finding, FindingState
 from app.tools.doctor.machine import Machine
 from app.tools.doctor.subject import subject_of
@@ -19,10 +19,12 @@ def first_look(settings: Settings, words: Words, *, check: bool) -> tuple[Settin
 
     `check`: run all checks that need no running service; otherwise only the port and whether runs can be written.
     """
-    chosen, free = port.look(settings.host, settings.port)
+    chosen, free = network_checks.check_port(settings.host, settings.port)
     settings = replace(settings, port=chosen)
     subject = subject_of(settings)
-    others = examine.of_machine(subject, Machine()) if check else [disk.look(subject.runs_dir)]
+    others = (
+        examine.of_machine(subject, Machine()) if check else [machine_checks.check_disk(subject.runs_dir)]
+    )
     findings = [free, *others]
     _end_if_unfit(findings, words)
     return settings, findings
