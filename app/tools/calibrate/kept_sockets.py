@@ -1,4 +1,4 @@
-"""The sockets of a proxy: each is closed at the end, also one that comes only then."""
+"""The open sockets of a proxy: all are closed at its end, including one that is opened meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 class KeptSockets:
-    """Threads add to it. The one that accepts may be anywhere when the proxy is to end."""
+    """Thread-safe set of open sockets. The accepting thread may be at any point when the proxy ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -16,7 +16,7 @@ class KeptSockets:
         self._is_over = False
 
     def keep(self, sock: socket.socket) -> bool:
-        """To be closed at the end; at once, and False, where that is over."""
+        """Add a socket, to be closed at the end. If that has passed, close it now and return False."""
         with self._lock:
             if not self._is_over:
                 self._sockets.append(sock)
@@ -25,7 +25,7 @@ class KeptSockets:
         return False
 
     def accepted(self, listener: socket.socket) -> socket.socket | None:
-        """The next connection, kept; None when the end has come."""
+        """Accept the next connection and add it; return None after the end."""
         try:
             client, _ = listener.accept()
         except OSError:
@@ -33,7 +33,7 @@ class KeptSockets:
         return client if self.keep(client) else None
 
     def connected(self, target: tuple[str, int]) -> socket.socket | None:
-        """A connection to `target`, kept; None when nobody is there or the end has come."""
+        """Connect to `target` and add the socket; return None if nobody listens, or after the end."""
         try:
             server = socket.create_connection(target)
         except OSError:
@@ -41,13 +41,13 @@ class KeptSockets:
         return server if self.keep(server) else None
 
     def break_all(self) -> None:
-        """Those that are kept now; they are closed at the end still."""
+        """Shut down all current sockets; they are closed at the end as usual."""
         with self._lock:
             for each in self._sockets:
                 break_(each)
 
     def close(self) -> None:
-        """The end: nothing is kept behind it."""
+        """Close all sockets. A socket that is added later is closed at once."""
         with self._lock:
             self._is_over = True
         for each in self._sockets:
@@ -56,6 +56,6 @@ class KeptSockets:
 
 
 def break_(sock: socket.socket) -> None:
-    """In both directions, so that whoever waits for it wakes."""
+    """Shut a socket down in both directions, so that a thread that waits for it wakes up."""
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Where a calibration stands: one line that is written over on a terminal, a line for each quarter in a log."""
+"""Progress of a calibration: one line that is overwritten on a terminal, a line for each quarter in a log."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LOG_LINES = 4
 
 @dataclass(slots=True)
 class Progress:
-    """Written between trials only. Leaves an empty line behind on a terminal."""
+    """Progress display, updated between trials only. It erases its line on a terminal at the end."""
 
     stream: TextIO
     words: Words
     seconds: Sequence[float]
-    """How long each case takes, about."""
+    """Approximate duration of each case."""
     _done: int = field(init=False, default=0)
 
     def __enter__(self) -> Self:
@@ -33,7 +33,7 @@ class Progress:
             self.stream.flush()
 
     def next(self, case: Case) -> None:
-        """A case is about to begin."""
+        """Show that a case is about to begin."""
         text = self.words.say(
             "progress",
             number=self._done + 1,

@@ -1,10 +1,10 @@
-"""A TCP proxy that does to a stream what it is told, notification by notification, and keeps a record of it.
+"""A TCP proxy that impairs a stream notification by notification, and records what it did.
 
     server -> read, stamp -> queue -> sleep until stamp + delay -> stamp, write -> client
 
-Each piece is let go at its own stamp + delay, so that one which waits for the one before it is not delayed twice.
-A piece is what one read gave; at calibration's rates that is one notification, whole, which is why one can be taken out
-of the stream or sent twice without breaking it. Pieces that hold none, or several, pass as they are.
+Each chunk is released at its own stamp + delay, so that waiting for the one before it adds no further delay. A chunk is
+the result of one read. At calibration's rates that is exactly one notification, so that it can be dropped or repeated
+without breaking the stream. Chunks with none or several notifications pass unchanged.
 """
 
 from __future__ import annotations
@@ -26,55 +26,54 @@ from app.tools.calibrate.kept_sockets import KeptSockets, break_
 READ_BYTES = 65_536
 
 _PR_SET_TIMERSLACK = 29
-"""`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""
+"""`linux/prctl.h`. By default, the kernel may wake a sleeping thread 50 us late."""
 
 _SEQ = re.compile(rb'"seq":(\d{1,9})')
-"""The number of a trial's notification in its JSON; SSE and WebSocket from a server carry it in plain."""
+"""A notification's number in its JSON; SSE and WebSocket frames from a server carry it as plain text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """What is done on the way from server to client; to no piece anything by default."""
+    """Impairment of the stream from server to client; none by default."""
 
     delay_us: int = 0
-    """Every piece is held so long, whatever it is."""
+    """Delay of every chunk."""
     delays_us: tuple[int, ...] = ()
-    """Further delay of each notification, by its number."""
+    """Additional delay of each notification, indexed by its number."""
     dropped: frozenset[int] = frozenset()
-    """Numbers of notifications that never come."""
+    """Numbers of notifications that are not sent."""
     repeated: frozenset[int] = frozenset()
-    """Numbers of those that come twice."""
+    """Numbers of notifications that are sent twice."""
     swapped: frozenset[int] = frozenset()
-    """Numbers of those that come right behind the next one."""
+    """Numbers of notifications that are sent right after their successor."""
     cut_at: int | None = None
-    """Number of the notification at which every connection is broken, once: it and what one read brought with it are not
-    sent."""
+    """Number of the notification at which every connection is broken, once. It and the rest of its chunk are not sent."""
     away_us: int = 0
-    """How long nobody who comes back is let through."""
+    """Time after the break for which new connections have to wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A notification that went through."""
+    """Record of a notification that was sent on."""
 
     connection: int
-    """0-based, in the order in which they were accepted."""
+    """0-based, in the order of accepting."""
     seq: int
     read_us: float
-    """True clock: when it came from the server."""
+    """True clock: arrival from the server."""
     released_us: float
-    """Right before it was written to the client."""
+    """True clock: right before the write to the client."""
     written_us: float
-    """Right after: when the client's kernel got it lies in between."""
+    """True clock: right after the write. The client's kernel received it between the two."""
 
     @property
     def held_us(self) -> float:
-        """How long the proxy really held it."""
+        """Time for which the proxy actually held it."""
         return self.released_us - self.read_us
 
     @property
     def unsure_us(self) -> float:
-        """How far off `released_us` may be as the moment at which it went."""
+        """Uncertainty of `released_us` as the moment of sending."""
         return self.written_us - self.released_us
 
 
@@ -86,23 +85,23 @@ class _Piece:
 
     @property
     def seq(self) -> int | None:
-        """The notification that it is; `None` when it is none, or more than one."""
+        """Number of the chunk's notification; `None` if it has none or several."""
         return self.seqs[0] if len(self.seqs) == 1 else None
 
 
 @dataclass(slots=True, eq=False)
 class Proxy:
-    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+    """Proxy on a free port of loopback. Use it as a context manager; it listens until the end of the block."""
 
     host: str
     port: int
     impairment: Impairment = Impairment()
     passages: list[Passage] = field(default_factory=list)
-    """What went through, in the order of release."""
+    """Records of what was sent on, in the order of release."""
     taken: list[int] = field(default_factory=list)
-    """Numbers of what came from the server, whatever became of it."""
+    """Numbers of everything that came from the server."""
     cut_us: float | None = None
-    """True clock: when the connections were broken."""
+    """True clock: when the connections were broken; `None` before."""
     _listener: socket.socket = field(init=False, repr=False)
     _sockets: KeptSockets = field(init=False, default_factory=KeptSockets, repr=False)
     _cutting: threading.Lock = field(init=False, default_factory=threading.Lock, repr=False)
@@ -114,12 +113,12 @@ class Proxy:
 
     @property
     def own_port(self) -> int:
-        """Where it listens."""
+        """The port that the proxy listens on."""
         return int(self._listener.getsockname()[1])
 
     @property
     def url(self) -> str:
-        """Base URL that stands for the server's."""
+        """Base URL of the proxy, to be used instead of the server's."""
         return f"http://127.0.0.1:{self.own_port}"
 
     def __enter__(self) -> Self:
@@ -138,7 +137,7 @@ class Proxy:
             if server is None:
                 return
             for each in (client, server):
-                with contextlib.suppress(OSError):  # The end may have come meanwhile.
+                with contextlib.suppress(OSError):  # The socket may have been closed by the proxy's end.
                     each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             pieces: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
             for target, arguments in (
@@ -151,7 +150,7 @@ class Proxy:
 
     def _release(self, connection: int, pieces: queue.SimpleQueue[_Piece], client: socket.socket) -> None:
         _sleep_exactly()
-        waiting: _Piece | None = None  # One that goes behind the next.
+        waiting: _Piece | None = None  # A swapped chunk, which follows the next one.
         while True:
             piece = pieces.get()
             self.taken += piece.seqs
@@ -176,7 +175,7 @@ class Proxy:
                 return
 
     def _write(self, connection: int, piece: _Piece, client: socket.socket) -> None:
-        # On loopback the peer has it before the call returns.
+        # On loopback, the peer's kernel has the data before the call returns.
         released_us = clock.monotonic_ns() / 1000
         client.sendall(piece.data)
         written_us = clock.monotonic_ns() / 1000
@@ -190,12 +189,15 @@ class Proxy:
         return self.impairment.delay_us + further_us
 
     def _is_to_cut(self, piece: _Piece) -> bool:
-        """Also behind the number: it may have come together with the next, or been missed by who connects later."""
+        """Return whether to break the connections: at the number or any later one.
+
+        The number may have come in one chunk with the next, or a client that connected later may have missed it.
+        """
         cut_at = self.impairment.cut_at
         return cut_at is not None and max(piece.seqs, default=-1) >= cut_at
 
     def _cut(self) -> bool:
-        """Break every connection, unless that was done; who comes back finds a new one."""
+        """Break every connection, and return true; false if that was done before."""
         with self._cutting:
             if self.cut_us is not None:
                 return False
@@ -230,6 +232,6 @@ def _sleep_until_ns(moment_ns: int) -> None:
 
 
 def _sleep_exactly() -> None:
-    """Of this thread, where the platform can."""
+    """Set the timer slack of this thread to the minimum, if the platform can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)

@@ -1,4 +1,4 @@
-"""A line of the result: what is true, what was measured, how far off it may be by its own word, and whether it was."""
+"""A row of the result: true value, measured value, the stated bound of its error, and whether it was kept."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from app.core.clocksync.sync import BOUND_MAX_US
 from app.tools.calibrate.case import Part
 
 BOUND_MS_MAX = BOUND_MAX_US / 1000
-"""U_max (measurement.md, section 1): with a wider bound a run leaves its delays out, so it is no instrument here either."""
+"""U_max (measurement.md, section 1): a run discards delays with a wider bound, so such a bound is of no use here either."""
 
 
 class CheckResult(StrEnum):
-    """Whether the instrument kept its word."""
+    """Whether the instrument's error was within its stated bound."""
 
     RIGHT = "right"
     WRONG = "wrong"
-    """Further off than its own bound."""
+    """The error exceeds the stated bound."""
     WIDE = "wide"
-    """Its bound is so wide that being inside says nothing: this machine is too busy, or too slow."""
+    """The bound is too wide to be useful: the machine is too busy or too slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One thing that was injected and measured."""
+    """One injected value and its measurement."""
 
     part: Part
     code: str
-    """Its words are `row.<code>` of the catalogue."""
+    """Its description is `row.<code>` of the catalogue."""
     transport: str
     unit: str
-    """`ms`, or `notifications` for what is counted."""
+    """`ms`, or `notifications` for counts."""
     true: float
     measured: float | None
-    """`None`: nothing came that could have been measured."""
+    """`None` if nothing arrived that could be measured."""
     bound: float
-    """How far `measured` may be off, by what the instrument says of itself; 0 for what is counted."""
+    """Largest error that the instrument itself allows for `measured`; 0 for counts."""
     places: Mapping[str, object] = field(default_factory=dict)
-    """What its words are filled in with."""
+    """Values for the placeholders of its description."""
     inside: tuple[int, int] | None = None
-    """Of so many single stamps how many lay inside their own bound: (inside, of); `None` where only the figure is judged."""
+    """Single stamps within their own bound: (number within, number of all); `None` if only the figure is judged."""
 
     @property
     def error(self) -> float | None:
-        """Measured minus true."""
+        """Measured minus true; `None` if nothing was measured."""
         return None if self.measured is None else self.measured - self.true
 
     @property
     def state(self) -> CheckResult:
-        """Wrong before wide: what breaks its word is wrong however wide that was."""
+        """The row's result. An error beyond the bound is wrong, however wide the bound is."""
         if self.error is None or abs(self.error) > self.bound:
             return CheckResult.WRONG
         if self.inside is not None and self.inside[0] < self.inside[1]:

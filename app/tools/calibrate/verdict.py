@@ -1,4 +1,4 @@
-"""What the rows amount to, in one code and the figures that its sentence needs."""
+"""Summary of the rows: one judgement, and the figures that its sentence needs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.tools.calibrate.row import CheckResult, CheckRow
 MS = "ms"
 
 ASYMMETRIC = "asymmetric"
-"""A way back that is slower than the way there moves the estimate by half of the difference; the bound must hold that."""
+"""A way back that is slower than the way there shifts the estimate by half of the difference, which the bound must cover."""
 
 
 class Judgement(StrEnum):
-    """Of the whole instrument on this machine."""
+    """Judgement of the whole instrument on this machine."""
 
     RIGHT = "right"
     WIDE = "wide"
-    """Nothing was wrong, but a bound was too wide to be of use: the machine cannot hold it."""
+    """Nothing was wrong, but a bound was too wide to be useful: this machine cannot keep it narrow."""
     WRONG = "wrong"
 
 
@@ -29,18 +29,18 @@ class Verdict:
 
     judgement: Judgement
     error_ms: Mapping[str, float] = field(default_factory=dict)
-    """The largest error of each part that is told in ms; `asymmetric` stands apart, where an error is what is injected."""
+    """Largest error of each part measured in ms; `asymmetric` is separate, because that case injects an error."""
     bound_ms: Mapping[str, float] = field(default_factory=dict)
-    """The widest bound of each."""
+    """Widest bound of each part."""
     miscounted: int = 0
-    """Notifications that were counted wrongly, all rows of counts together."""
+    """Number of notifications counted wrongly, summed over all rows of counts."""
     stamps_inside: int = 0
     stamps: int = 0
-    """Single stamps whose bound was tried, and how many lay inside theirs."""
+    """Number of single stamps that were checked, and in `stamps_inside` how many were within their bound."""
 
 
 def verdict(rows: Sequence[CheckRow]) -> Verdict:
-    """The verdict of all rows; of none it is wrong, since nothing was shown."""
+    """Return the verdict of all rows; without any row it is wrong, because nothing was shown."""
     states = {row.state for row in rows}
     if not rows or CheckResult.WRONG in states:
         judgement = Judgement.WRONG
