@@ -16,9 +16,8 @@ from app.lab.measure import host
 from app.lab.report.files import write_atomically
 from app.tools.calibrate import checks, show
 from app.tools.calibrate.case import Case, cases
-from app.tools.calibrate.progress import Progress
+from app.tools.calibrate.result import Judgement, verdict
 from app.tools.calibrate.rig import Finished, set_up
-from app.tools.calibrate.verdict import Judgement, verdict
 
 EXIT_CODES = {Judgement.RIGHT: 0, Judgement.WRONG: 1, Judgement.WIDE: 3}
 """3 is the general code of an unfit machine: nothing was wrong, but the instrument's own error bounds are too wide to be
@@ -76,7 +75,7 @@ def _run(wanted: list[Case], notifications: int, words: Words) -> list[Finished]
         measuring.sigterm_as_ctrl_c(),
         tempfile.TemporaryDirectory(prefix="siar-calibrate-") as folder,
         set_up(Path(folder), notifications=notifications) as rig,
-        Progress(sys.stderr, words, seconds=[rig.seconds(case) for case in wanted]) as progress,
+        show.Progress(sys.stderr, words, seconds=[rig.seconds(case) for case in wanted]) as progress,
     ):
         for case in wanted:
             progress.next(case)

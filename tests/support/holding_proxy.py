@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 
-from app.tools.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 
 class HoldingProxy:
@@ -18,7 +18,7 @@ class HoldingProxy:
         self._line = f" {path}".encode()
         self._may_pass = threading.Event()
         self._may_pass.set()
-        self._sockets = KeptSockets()
+        self._sockets = SocketRegistry()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -28,7 +28,7 @@ class HoldingProxy:
 
     def __exit__(self, *_error: object) -> None:
         self.let_go()
-        break_(self._listener)
+        shut_down(self._listener)
         self._listener.close()
         self._sockets.close()
 
@@ -41,8 +41,8 @@ class HoldingProxy:
         self._may_pass.set()
 
     def _accept(self) -> None:
-        while client := self._sockets.accepted(self._listener):
-            server = self._sockets.connected(self._target)
+        while client := self._sockets.accept(self._listener):
+            server = self._sockets.connect(self._target)
             if server is None:
                 return
             for source, target, is_request in ((client, server, True), (server, client, False)):

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from app.tools.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 _PR_SET_TIMERSLACK = 29
 """`linux/prctl.h`. By default the kernel may wake a sleeping thread 50 us late."""
@@ -42,7 +42,7 @@ class DelayProxy:
         self.lateness_s: list[float] = []
         """How late each chunk was let go: the proxy's own error."""
         self._target = (host, port)
-        self._sockets = KeptSockets()
+        self._sockets = SocketRegistry()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -51,19 +51,19 @@ class DelayProxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        break_(self._listener)
+        shut_down(self._listener)
         self._listener.close()
         self._sockets.close()
 
     def cut(self, *, away_s: float = 0.0) -> None:
         """Break every connection that stands; new ones are let through, after so long."""
         self._back_s = time.monotonic() + away_s
-        self._sockets.break_all()
+        self._sockets.shut_down_all()
 
     def _accept(self) -> None:
-        while client := self._sockets.accepted(self._listener):
+        while client := self._sockets.accept(self._listener):
             time.sleep(max(0.0, self._back_s - time.monotonic()))
-            server = self._sockets.connected(self._target)
+            server = self._sockets.connect(self._target)
             if server is None:
                 return
             for each in (client, server):

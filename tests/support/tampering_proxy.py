@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 
-from app.tools.calibrate.kept_sockets import KeptSockets, break_
+from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 CUT = None
 """Among the pieces that go to a client: its connection ends here."""
@@ -26,7 +26,7 @@ class TamperingProxy:
         self._lock = threading.Lock()
         self._is_open = threading.Event()
         self._is_open.set()
-        self._sockets = KeptSockets()
+        self._sockets = SocketRegistry()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -36,31 +36,31 @@ class TamperingProxy:
 
     def __exit__(self, *_error: object) -> None:
         self._is_open.set()
-        break_(self._listener)
+        shut_down(self._listener)
         self._listener.close()
         self._sockets.close()
 
     def shut(self) -> None:
         """Break every connection that stands; new ones wait until `open`."""
         self._is_open.clear()
-        self._sockets.break_all()
+        self._sockets.shut_down_all()
 
     def open(self) -> None:
         """Let everybody through again."""
         self._is_open.set()
 
     def _accept(self) -> None:
-        while client := self._sockets.accepted(self._listener):
+        while client := self._sockets.accept(self._listener):
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         self._is_open.wait()
-        server = self._sockets.connected(self._target)
+        server = self._sockets.connect(self._target)
         if server is None:
-            break_(client)
+            shut_down(client)
             return
         if not self._is_open.is_set():
-            break_(client)
+            shut_down(client)
         for each in (client, server):
             with contextlib.suppress(OSError):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -81,8 +81,8 @@ def _copy(source: socket.socket, target: socket.socket, change: Tamper) -> None:
         while data := source.recv(65_536):
             for piece in change(data):
                 if piece is CUT:
-                    break_(source)
-                    break_(target)
+                    shut_down(source)
+                    shut_down(target)
                     return
                 target.sendall(piece)
         target.shutdown(socket.SHUT_WR)

@@ -46,7 +46,7 @@ class Case:
     """Its description is `row.<code>` of the catalogue."""
     transport: str
     impairment: Impairment = field(default_factory=Impairment)
-    pretence: SimulatedClock = TRUE_CLOCK
+    client_clock: SimulatedClock = TRUE_CLOCK
     step_in_trial: bool = False
     """Whether the clients' clock steps in the middle of the trial."""
     channel_delay_us: int = 0
@@ -105,23 +105,25 @@ def _counts(transport: str, notifications: int) -> Case:
 def _cut(transport: str, notifications: int) -> Case:
     """Break all connections in mid-trial, and delay every new one for 300 ms."""
     return Case(
-        Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + notifications // 2, away_us=300 * _MS)
+        Part.RECOVERY, "cut", transport, Impairment(cut_at=WARMUP + notifications // 2, outage_us=300 * _MS)
     )
 
 
 def _clocks(transport: str, *, quick: bool) -> list[Case]:
-    fast = Case(Part.CLOCK, "skewed", transport, pretence=SimulatedClock(offset_us=_HOUR_US, skew_ppm=120.0))
+    fast = Case(
+        Part.CLOCK, "skewed", transport, client_clock=SimulatedClock(offset_us=_HOUR_US, skew_ppm=120.0)
+    )
     slow = Case(
-        Part.CLOCK, "skewed", transport, pretence=SimulatedClock(offset_us=-24 * _HOUR_US, skew_ppm=-80.0)
+        Part.CLOCK, "skewed", transport, client_clock=SimulatedClock(offset_us=-24 * _HOUR_US, skew_ppm=-80.0)
     )
     slower_back = Case(
         Part.CLOCK,
         "asymmetric",
         transport,
-        pretence=SimulatedClock(offset_us=250.0 * _MS),
+        client_clock=SimulatedClock(offset_us=250.0 * _MS),
         channel_delay_us=4 * _MS,
     )
     step = Case(
-        Part.CLOCK, "step", transport, pretence=SimulatedClock(step_us=30.0 * _MS), step_in_trial=True
+        Part.CLOCK, "step", transport, client_clock=SimulatedClock(step_us=30.0 * _MS), step_in_trial=True
     )
     return [fast, step] if quick else [fast, slow, slower_back, step]

@@ -21,8 +21,8 @@ from app.lab.analysis.metrics import JITTER_GAIN
 from app.lab.analysis.statistics import median, quantile
 from app.tools.calibrate.case import WARMUP, Part
 from app.tools.calibrate.proxy import Passage
+from app.tools.calibrate.result import CheckRow
 from app.tools.calibrate.rig import Finished
-from app.tools.calibrate.row import CheckRow
 
 LATENESS_SHARE = 0.95
 """A median moves by no more than nearly all of its samples do."""
@@ -103,12 +103,12 @@ def _stamps(finished: Finished, code: str) -> CheckRow:
     """Compare every stamp's correction with the true one: the largest error, and how many errors are within their bound."""
     known = [each for each in finished.record.deliveries if each.clock_offset_us is not None]
     worst = max(known, key=lambda each: abs(_offset_error_us(finished, each)), default=None)
-    pretence = finished.truth.pretence
-    places = {"skew_ppm": f"{pretence.skew_ppm:+g}", "ms": finished.case.channel_delay_us // 1000}
+    client_clock = finished.truth.client_clock
+    places = {"skew_ppm": f"{client_clock.skew_ppm:+g}", "ms": finished.case.channel_delay_us // 1000}
     if worst is None:
         return CheckRow(Part.CLOCK, code, finished.case.transport, "ms", 0.0, None, 0.0, places)
     # The origins of server's and clients' stamps differ by a constant, so the compared value is the error of the clients' clock.
-    wrong_ms = (_read_us(worst) - finished.truth.pretence.true_us(_read_us(worst))) / 1000
+    wrong_ms = (_read_us(worst) - finished.truth.client_clock.true_us(_read_us(worst))) / 1000
     return CheckRow(
         part=Part.CLOCK,
         code=code,
@@ -132,7 +132,7 @@ def _stepped(finished: Finished) -> CheckRow:
         "step",
         0,
         wrong,
-        ms=round(finished.truth.pretence.step_us / 1000),
+        ms=round(finished.truth.client_clock.step_us / 1000),
         used=len(used),
     )
 
@@ -195,20 +195,22 @@ def _true_jitter_ms(finished: Finished) -> float:
 
 
 def _delay_bound_ms(finished: Finished) -> float:
-    unsure_ms = [each.unsure_us / 1000 for own in _by_connection(finished) for each in own]
+    uncertainty_ms = [each.uncertainty_us / 1000 for own in _by_connection(finished) for each in own]
     late_ms = [value for own in _lateness_ms(finished) for value in own]
     return (
         (finished.metrics.clock_bound_ms or 0.0)
         + (quantile(late_ms, LATENESS_SHARE) or 0.0)
-        + (quantile(unsure_ms, LATENESS_SHARE) or 0.0)
+        + (quantile(uncertainty_ms, LATENESS_SHARE) or 0.0)
     )
 
 
 def _jitter_bound_ms(finished: Finished) -> float:
     """Return the largest bound of any client plus the largest of any connection."""
     late = [_jitter_of_errors(own) for own in _lateness_ms(finished)]
-    unsure = [_jitter_of_errors([each.unsure_us / 1000 for each in own]) for own in _by_connection(finished)]
-    return max(late, default=0.0) + max(unsure, default=0.0) + 2 * CLOCK_STEP_MS
+    uncertainty = [
+        _jitter_of_errors([each.uncertainty_us / 1000 for each in own]) for own in _by_connection(finished)
+    ]
+    return max(late, default=0.0) + max(uncertainty, default=0.0) + 2 * CLOCK_STEP_MS
 
 
 def _jitter_of_errors(errors_ms: Sequence[float]) -> float:

@@ -45,7 +45,7 @@ class Truth:
 
     anchor_us: int
     """Server stamp minus true clock."""
-    pretence: SimulatedClock
+    client_clock: SimulatedClock
     """The error of the clients' clock."""
     passages: tuple[Passage, ...]
     cut_us: float | None
@@ -53,7 +53,7 @@ class Truth:
 
     def offset_us(self, client_us: float) -> float:
         """Return the true offset from a client's stamp to the server's time."""
-        return self.pretence.true_us(client_us) + self.anchor_us - client_us
+        return self.client_clock.true_us(client_us) + self.anchor_us - client_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ class Rig:
 
     def run(self, case: Case) -> Finished:
         """Run one case as a trial. Raises `Unfit` when server or clients fail."""
-        pretence = replace(case.pretence, from_us=clock.monotonic_us())
+        client_clock = replace(case.client_clock, from_us=clock.monotonic_us())
         sync = ClockSync(quantum_us=QUANTUM_US, wander_us=SHARED_CLOCK_WANDER_US)
         spec = TrialSpec(self._trials, 0, CLIENTS, Arm(case.transport, case.transport))
         plan = replace(self.plan, drain_s=_drain_s(case))
         self._trials += 1
-        self.clients.pretend(pretence)
+        self.clients.pretend(client_clock)
         with self._channel(case), Proxy(self.server.host, _port(self.server), case.impairment) as proxy:
             self._connect(case, proxy.url)
             self._probe(sync, PROBES_AT_START)
@@ -106,8 +106,8 @@ class Rig:
             ordered = self._operator.start_trial(order_of(RUN, plan, spec, start_after_s=SETTLE_S))
             if case.step_in_trial:
                 middle_us = (ordered.first_due_us + ordered.last_due_us) / 2 - self.anchor_us
-                pretence = replace(pretence, step_at_us=middle_us)
-                self.clients.pretend(pretence)
+                client_clock = replace(client_clock, step_at_us=middle_us)
+                self.clients.pretend(client_clock)
             ends_us = ordered.last_due_us + plan.drain_s * 1e6 - self.anchor_us
             is_complete = self.clients.wait_until_complete(max(0.0, ends_us - clock.monotonic_us()) / 1e6)
             self._probe(sync, PROBES_AFTER_TRIAL)
@@ -124,7 +124,7 @@ class Rig:
             client_loop_lag_ms_p99=collected.loop_lag_ms_p99,
             disconnects=collected.disconnects,
         )
-        truth = Truth(self.anchor_us, pretence, tuple(proxy.passages), proxy.cut_us)
+        truth = Truth(self.anchor_us, client_clock, tuple(proxy.passages), proxy.cut_us)
         return Finished(case, record, measure(record, plan), truth)
 
     @contextlib.contextmanager
@@ -177,7 +177,7 @@ def set_up(folder: Path, *, notifications: int) -> Iterator[Rig]:
 def _drain_s(case: Case) -> float:
     injected = case.impairment
     own_s = CUT_DRAIN_S if injected.cut_at is not None else DRAIN_S
-    return own_s + injected.delay_us / 1e6 + injected.away_us / 1e6
+    return own_s + injected.delay_us / 1e6 + injected.outage_us / 1e6
 
 
 def _port(server: Server) -> int:

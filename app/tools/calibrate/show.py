@@ -1,10 +1,11 @@
-"""Output of a calibration: tables with a tick or cross per row, sentences, JSON."""
+"""Output of a calibration: progress, tables with a tick or cross per row, sentences, JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -12,8 +13,8 @@ from rich.text import Text
 
 from app.i18n import Words
 from app.lab.analysis.words import TRANSPORT_TITLES
-from app.tools.calibrate.row import BOUND_MS_MAX, CheckResult, CheckRow
-from app.tools.calibrate.verdict import MS, Judgement, Verdict
+from app.tools.calibrate.case import Case
+from app.tools.calibrate.result import BOUND_MS_MAX, MS, CheckResult, CheckRow, Judgement, Verdict
 
 SCHEMA = 1
 """Version of the JSON document. 1: the first."""
@@ -147,3 +148,46 @@ def _row(row: CheckRow, words: Words) -> dict[str, Any]:
         "inside": None if row.inside is None else {"count": row.inside[0], "of": row.inside[1]},
         "state": row.state.value,
     }
+
+
+LOG_LINES = 4
+
+
+@dataclass(slots=True)
+class Progress:
+    """Progress display, updated between trials only. It erases its line on a terminal at the end."""
+
+    stream: TextIO
+    words: Words
+    seconds: Sequence[float]
+    """Approximate duration of each case."""
+    _done: int = field(init=False, default=0)
+
+    def __enter__(self) -> Self:
+        self._say(self.words.say("start", count=len(self.seconds), seconds=round(sum(self.seconds))))
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.stream.isatty():
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+    def next(self, case: Case) -> None:
+        """Show that a case is about to begin."""
+        text = self.words.say(
+            "progress",
+            number=self._done + 1,
+            count=len(self.seconds),
+            transport=TRANSPORT_TITLES[case.transport],
+            what=self.words.say(f"part_name.{case.part}"),
+            seconds=round(sum(self.seconds[self._done :])),
+        )
+        if self.stream.isatty():
+            self.stream.write(f"\r\x1b[K{text}")
+            self.stream.flush()
+        elif self._done and self._done % -(-len(self.seconds) // LOG_LINES) == 0:
+            self._say(text)
+        self._done += 1
+
+    def _say(self, text: str) -> None:
+        print(text, file=self.stream, flush=True)
