@@ -1,4 +1,4 @@
-"""A server that runs already: who answers there is checked before thousands come, and where its time is to be asked."""
+"""A server that runs already: it is checked before thousands of users connect, and its clock channel is found."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ TIMEOUT_S = 5.0
 
 
 def find(url: str, *, admin_token: str) -> Server:
-    """The server at `url`, as it can be reached from here. Raises `Unfit` in a sentence."""
+    """Return the server at `url`, with the clock channel reachable from here. Raises `Unfit`."""
     if urlsplit(url).scheme == "https":
         _check_certificate(url)
     server = api.find_server(url, admin_token=admin_token)
     if server.clock_port is not None and not _can_be_asked(server.host, server.clock_port, base=url):
-        # A proxy passes on the service and seldom the clock channel's port: then `GET /api/clock` tells the time.
+        # A proxy seldom forwards the clock channel's port; then `GET /api/clock` is used instead.
         return replace(server, clock_port=None)
     return server
 
 
 def _check_certificate(url: str) -> None:
     host, port = address_of(url)
-    with contextlib.suppress(OSError):  # Who does not answer at all is told of by `find_server`.
+    with contextlib.suppress(OSError):  # A server that does not answer is reported by `find_server`.
         try:
             with (
                 socket.create_connection((host, port), TIMEOUT_S) as plain,
@@ -46,7 +46,7 @@ def _check_certificate(url: str) -> None:
 
 
 def _can_be_asked(host: str, port: int, *, base: str) -> bool:
-    """Whether a clock channel answers there, and as the service does: encrypted or not."""
+    """Return whether the clock channel answers at the port, encrypted if the service is."""
     with contextlib.suppress(OSError), socket.create_connection((host, port), TIMEOUT_S) as plain:
         if urlsplit(base).scheme == "https":
             ssl.create_default_context().wrap_socket(plain, server_hostname=host).close()

@@ -1,7 +1,7 @@
-"""The generator's proof: the same users and rate against a neutral source of ours, right before they meet the server.
+"""Proof of the generator: the same users and rate against a minimal server of our own, right before the measured trial.
 
-What it shows there is the floor: a loop of `send` in one thread, and the generator. No server can be shown to be faster
-with this generator, and where the floor is high, it is the generator or the machine that is slow.
+The delay there is the floor: a loop of `send` in one thread, plus the generator. No server can be shown to be faster with
+this generator. A high floor means that the generator or the machine is slow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DRAIN_S = 3.0
 
 
 def proof_s(rate_hz: float) -> float:
-    """About how long a proof takes, connecting aside."""
+    """Return the approximate duration of a proof, without connecting."""
     return 1.0 + NOTIFICATIONS / rate_hz
 
 
@@ -42,7 +42,7 @@ def prove(
     spawn_rate: float,
     pause: Callable[[float], None],
 ) -> FloorLine:
-    """Connect users to a neutral source, publish a few notifications at the rate, and say what the lanes show."""
+    """Connect users to the minimal server, publish a few notifications at the rate, and return the measured delays."""
     with server_under_test.running(FLOOR, cores, {}) as source:
         told = generators.connect(
             list(range(users)),
@@ -68,7 +68,7 @@ def prove(
 
 
 def _publish(publisher: Publisher, rate_hz: float, pause: Callable[[float], None]) -> list[int]:
-    """One notification at each due time; the due times, on the monotonic clock."""
+    """Publish one notification at each due time. Returns the due times, on the monotonic clock."""
     begin_us = clock.monotonic_us() + 100_000
     dues_us = [due_us(begin_us, rate_hz, number) for number in range(NOTIFICATIONS)]
     for due in dues_us:
@@ -93,7 +93,7 @@ def _line(
             continue
         first.add((row.client, row.seq))
         if row.flags & SHARED:
-            continue  # It arrived, and when is not known: its stamp is that of the last one in its read.
+            continue  # It arrived, but its own time is unknown: the stamp is that of the last notification in its read.
         delays.add((row.kernel_ns or row.read_ns) / 1000 - dues_us[row.seq])
         if row.kernel_ns:
             own.add((row.read_ns - row.kernel_ns) / 1000)

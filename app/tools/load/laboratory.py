@@ -1,4 +1,4 @@
-"""The laboratory of a load run: the built-in one with another link, and an eye on the generator in every window."""
+"""Trials of a load run: the built-in laboratory with another client link, and a watch on the generator in every window."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from app.tools.load.watch import Seen, Watch
 
 @dataclass(slots=True)
 class LoadLaboratory(BuiltInClients):
-    """Does the trials of a load run. `switch` is its `clients`, too."""
+    """Runs the trials of a load run. `switch` is also its `clients`."""
 
     switch: Switch | None = None
     on_trial: Callable[[TrialLine], None] = lambda _line: None
-    """Hears of each measured trial once it is over."""
+    """Called with each measured trial after it ended."""
     before_users: Callable[[TrialSpec], None] = lambda _spec: None
-    """Called right before a trial's users connect, for what is to be measured beside it."""
+    """Called right before a trial's users connect, to measure the floor of its block."""
     sharing: Sharing = Sharing.NEVER
-    """Whether server and generator can take each other's time."""
+    """Whether server and generator can take each other's CPU time."""
     redis: RedisHere | None = None
-    """Of a preset, which asks beside each trial."""
+    """The Redis of a preset, which is probed during each trial."""
     on_probes: Callable[[ProbeLine], None] = lambda _line: None
-    """Hears what was asked beside each measured trial, and how it was answered."""
+    """Called with the probes of each measured trial after it ended."""
     _probes: Probes | None = field(init=False, default=None)
     _probed: Probed | None = field(init=False, default=None)
     _watch: Watch | None = field(init=False, default=None)
@@ -49,18 +49,18 @@ class LoadLaboratory(BuiltInClients):
 
     @property
     def link(self) -> Switch:
-        """The switch, which must be there."""
+        """The client selector, which must be set."""
         assert self.switch is not None
         return self.switch
 
     def connect(self, spec: TrialSpec) -> None:
-        """Connect the clients or users that the arm asks for; who cannot connect is data."""
+        """Connect the clients or users of the arm; failures to connect are data."""
         self.link.choose(spec.arm)
         self.before_users(spec)
         BuiltInClients.connect(self, spec)
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """An idle window in which as much is asked as beside a trial: the CPU over it is the notifications' alone."""
+        """Measure an idle window with the same probes as a trial, so that the difference in CPU is due to notifications only."""
         self._begin_probes()
         try:
             return BuiltInClients.idle(self, spec)
@@ -68,12 +68,12 @@ class LoadLaboratory(BuiltInClients):
             self._end_probes()
 
     def at_end(self) -> Mapping[str, object]:
-        """As everywhere; a run that was stopped asks no more."""
+        """End the probes and do what every run does at its end."""
         self._end_probes()
         return BuiltInClients.at_end(self)
 
     def measure(self, spec: TrialSpec) -> Finished:
-        """A trial, with what the generator did meanwhile."""
+        """Run a trial, and record what the generator did meanwhile."""
         finished = BuiltInClients.measure(self, spec)
         if self._probed is not None:
             arm = spec.arm
@@ -106,7 +106,7 @@ class LoadLaboratory(BuiltInClients):
         self._end_probes()
 
     def _judged(self, record: TrialRecord) -> TrialRecord:
-        """With the warnings that only a load run has. Built-in clients are judged as everywhere else."""
+        """Add the warnings that only a load run has. Trials of built-in clients are judged as in every other run."""
         gathered, seen, stamps = self.link.gathered, self._seen, self.link.stamps
         if gathered is None or seen is None:
             return record

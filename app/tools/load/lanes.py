@@ -1,9 +1,11 @@
-"""The three lanes of a trial under load, as histograms that merge without loss: kernel, handler, and the difference.
+"""Delays of a trial under load as three histograms, which merge without loss: kernel, application, generator.
 
-kernel     from when a notification was due to the kernel's receive stamp: the truth, and what gates mean
-           (an arrival without a stamp of its own is in no percentile of it: it would have to count from the read)
-handler    to the moment when the generator had read it: what a plain load tool would report
-self       handler minus kernel: what the generator added
+kernel delay        from due time to the kernel's receive stamp: the true delay, which gates refer to
+                    (an arrival without a stamp of its own is in no percentile of it, as it would count from the read)
+application delay   from due time to the moment when the generator had read it: what a plain load tool reports
+generator delay     application delay minus kernel delay: what the generator added
+
+In JSON they are called `kernel`, `handler` and `self`.
 """
 
 from __future__ import annotations
@@ -16,43 +18,43 @@ from app.core.delivery import Delivery, Outcome, SampleState
 from app.core.histogram import Histogram, merged
 
 SPIKE_US = 500_000
-"""A delay beyond it is a spike: the VPS study's limit."""
+"""A longer delay is a spike: the VPS study's limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """What the measured arrivals of a trial, or of several, amount to."""
+    """Histograms of the measured arrivals of one or more trials."""
 
     kernel: Histogram = field(default_factory=Histogram)
     handler: Histogram = field(default_factory=Histogram)
     own: Histogram = field(default_factory=Histogram)
-    """The lane `self`."""
+    """Generator delay."""
     unstamped: Histogram = field(default_factory=Histogram)
-    """Arrivals without a kernel stamp of their own, as they were read: no lane, and missing in `kernel` and `own`. In a run of
-    before these are in `kernel`, and none is here."""
+    """Arrivals without a kernel stamp of their own, by their read: they are missing in `kernel` and `own`. Runs of older versions
+    have them in `kernel` instead."""
 
     @property
     def arrivals(self) -> int:
-        """All that have a delay, with a stamp of their own or without."""
+        """Number of arrivals that have a delay, with a stamp of their own or without."""
         return self.kernel.count + self.unstamped.count
 
     @property
     def unstamped_share(self) -> float | None:
-        """How many of them have none; `None` of nothing."""
+        """Share of arrivals without a kernel stamp; `None` if there are no arrivals."""
         return self.unstamped.count / self.arrivals if self.arrivals else None
 
     @property
     def max_us(self) -> int:
-        """The longest delay. One by the read can only be too long, and what was very late is not to be hidden."""
+        """The longest delay. Delays by the read are included: they can only be too long, and must not hide a very late arrival."""
         return max(self.kernel.max_us, self.unstamped.max_us)
 
     @property
     def spikes(self) -> int:
-        """How many came later than `SPIKE_US`, likewise."""
+        """Number of delays longer than `SPIKE_US`, including those by the read."""
         return self.kernel.count_above(SPIKE_US) + self.unstamped.count_above(SPIKE_US)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the histograms as a JSON object."""
         return {
             "kernel": self.kernel.to_json(),
             "handler": self.handler.to_json(),
@@ -62,16 +64,16 @@ class Lanes:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Lanes:
-        """What `to_json` wrote."""
+        """Return the value that `to_json` wrote."""
         kernel, handler, own = (Histogram.from_json(value[name]) for name in ("kernel", "handler", "self"))
         unstamped = value.get("unstamped")
         return cls(kernel, handler, own, Histogram() if unstamped is None else Histogram.from_json(unstamped))
 
 
 def lanes_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], float]) -> Lanes:
-    """The lanes of a trial's samples.
+    """Return the delays of a trial.
 
-    A sample is a first arrival with a known clock, late ones included; what was replayed after a loss is none.
+    A sample is a first arrival with a known clock, including late ones; arrivals replayed after a loss are none.
     """
     lanes = Lanes()
     for each in deliveries:
@@ -94,7 +96,7 @@ def lanes_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], f
 
 
 def merged_lanes(several: Iterable[Lanes]) -> Lanes:
-    """All of them in one."""
+    """Merge the delays of several trials."""
     lanes = list(several)
     return Lanes(
         merged([each.kernel for each in lanes]),

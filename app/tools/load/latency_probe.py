@@ -1,4 +1,4 @@
-"""Who asks again and again on one connection: the server for its time, Redis for a word."""
+"""Repeated requests on one connection: the time to a server, PING to Redis."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app import clock
 from app.core.wire import USER_AGENT
 
 ANSWER_TIMEOUT_S = 5.0
-"""Later than that is a failure, as where somebody waits before a page."""
+"""A later answer counts as a failure."""
 
 NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
-"""What asking ends with when nobody answers, or nobody who knows what was asked."""
+"""Exceptions of a request that is not answered, or not as expected."""
 
 
 class Kept:
-    """Asks on one connection, opened again where it broke; what each answer says, microseconds."""
+    """Sends requests on one connection, which is opened again after a failure, and records their durations."""
 
     def __init__(self, connect: Callable[[], ClockAsker | PingAsker]) -> None:
         self._connect = connect
@@ -27,16 +27,16 @@ class Kept:
         self.us: list[int] = []
         self.failures = 0
         with contextlib.suppress(*NO_ANSWER):
-            # The first answer on a connection has its handshake in it.
+            # The first answer on a connection includes its handshake, so it is not recorded.
             self._asked()
 
     @property
     def count(self) -> int:
-        """Answers and failures so far."""
+        """Number of answers and failures so far."""
         return len(self.us) + self.failures
 
     def ask(self, _due: int) -> None:
-        """Once."""
+        """Send one request and record its duration or failure."""
         try:
             self.us.append(self._asked())
         except NO_ANSWER:
@@ -44,7 +44,7 @@ class Kept:
             self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -56,14 +56,14 @@ class Kept:
 
 
 class ClockAsker:
-    """The server's clock, which is ours: one machine, one anchor."""
+    """Requests the server's time. Server and runner share a clock: one machine, one anchor."""
 
     def __init__(self, host: str, port: int) -> None:
         self._connection = http.client.HTTPConnection(host, port, timeout=ANSWER_TIMEOUT_S)
         self.close = self._connection.close
 
     def ask(self) -> int:
-        """From the asking to the server's first stamp."""
+        """Return the time from sending the request to the server's first stamp."""
         asked_us = clock.now_us()
         self._connection.request("GET", "/api/clock", headers={"User-Agent": USER_AGENT})
         told = json.loads(self._connection.getresponse().read())
@@ -71,7 +71,7 @@ class ClockAsker:
 
 
 class PingAsker:
-    """Redis, in its own words."""
+    """Sends PING to Redis in its own protocol."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_TIMEOUT_S)
@@ -79,7 +79,7 @@ class PingAsker:
         self.close = self._socket.close
 
     def ask(self) -> int:
-        """There and back."""
+        """Return the round trip time."""
         asked_us = clock.monotonic_us()
         self._socket.sendall(b"PING\r\n")
         if self._socket.recv(64) != b"+PONG\r\n":

@@ -1,4 +1,4 @@
-"""`load.html`: what is a load run's own, in the form of every report; `report.html` beside it has the comparison."""
+"""`load.html`: the page with the parts that only load runs have; `report.html` has the comparison of transports."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from app.tools.load.words import (
 )
 
 TICKS_APART = 1.6
-"""Levels closer than this factor would write over each other; the last one keeps its words."""
+"""Minimum ratio of two levels whose tick labels do not overlap; of two that are closer, the larger is labelled."""
 
 
 def load_html(analysis: Analysis, result: LoadResult, language: str = LANGUAGES[0]) -> str:
-    """The page as text."""
+    """Return the page as HTML."""
     return html_of(in_language(load_document(analysis, result), language))
 
 
 def load_document(analysis: Analysis, result: LoadResult) -> Document:
-    """What the page says, in order: gates first."""
+    """Return the page's content in order, gates first."""
     plan = analysis.run.plan
     kind = ParagraphKind.LABEL if result.is_valid else ParagraphKind.WARNING
     return Document(
@@ -108,7 +108,7 @@ def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
 
 
 def _figures(result: LoadResult) -> list[Figure]:
-    # In the colours of the arms that speak the same transport.
+    # Arms with the same transport share a colour.
     transports = list(dict.fromkeys(level.transport for level in result.levels))
     delay = _lines(result.levels, FIGURES["delay_ms_p50"].of)
     tail = _lines(result.levels, FIGURES["delay_ms_p95"].of)
@@ -187,7 +187,7 @@ def _legend(result: LoadResult) -> list[tuple[int, str]]:
 
 
 def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tuple[int, str]]) -> str:
-    """Lines over users. Levels lie between 1 and thousands, so that they stand on a logarithmic axis."""
+    """Return a line chart over users, with a logarithmic axis because levels range from 1 to thousands."""
     points: list[Point] = [point for own in lines.values() for point in own]
     panel = Panel(_users_axis(points), Axis.from_zero(unit, [y for _, y in points]), legend)
     if not points:
@@ -202,7 +202,7 @@ def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tu
 
 
 def _users_axis(points: Sequence[Point]) -> Axis:
-    """A tick at each level, with room beside the first and the last."""
+    """Return the axis of users: a tick at each level, and space before the first and after the last."""
     counts = sorted({x for x, _ in points}) or [1.0]
     names: dict[float, str] = {}
     for count in reversed(counts):

@@ -1,11 +1,11 @@
-"""Asks beside a trial, at times fixed in advance: history over HTTP, the server's clock, and Redis.
+"""Probes during a trial, at times fixed in advance: history over HTTP, the server's clock, and Redis.
 
-    GET /api/notifications   5 a second, each on a connection of its own; counted from when it was due
-    GET /api/clock          10 a second on one connection: how long the server's loop lets a request wait
-    PING                     2 a second on one connection: the way to Redis and back
+    GET /api/notifications   5 a second, each on a new connection; measured from the due time
+    GET /api/clock          10 a second on one connection: how long the server's event loop delays a request
+    PING                     2 a second on one connection: the round trip to Redis
 
-A slow answer holds back no question about history (open model). The other two ask one at a time; they count from the
-asking. All come from the runner's process, which is on the generator's cores and has nothing else to do.
+A slow answer does not delay later requests for history (open model). The other two send one request at a time, measured
+from sending. All are sent by the runner's process, which shares the generator's cores and is otherwise idle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLOCK_HZ = 10.0
 PING_HZ = 2.0
 
 UNDER_WAY_MAX = 32
-"""Requests for history at once; more wait, and their time runs."""
+"""Number of concurrent requests for history. Further ones wait, and their time is counted."""
 
 NO_CACHE = "none"
 
@@ -42,10 +42,10 @@ _COUNTED = re.compile(r'^siar_history_answers(_seconds)?_total\{outcome="(\w+)"\
 
 
 class Probes:
-    """One window."""
+    """The probes of one window."""
 
     def __init__(self, server: Server, redis: RedisHere) -> None:
-        """Connects, and asks once for history, so that what can be kept is (a warm cache)."""
+        """Connect, and request history once, so that a cache is warm."""
         parts = urlsplit(server.url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._token = server.admin_token
@@ -75,22 +75,22 @@ class Probes:
             thread.start()
 
     def answered(self, outcome: str | None = None) -> int:
-        """Answers about history so far, of one outcome or of all."""
+        """Return the number of answered requests for history so far, of one outcome or of all."""
         with self._lock:
             return sum(len(us) for name, us in self._answers_us.items() if outcome in (None, name))
 
     def heard_of_each(self) -> int:
-        """Of what is asked, that which has been answered, or failed, least often: how often."""
+        """Return the smallest number of answers and failures of the three kinds of probes."""
         history = self.answered() + sum(self.failures().values())
         return min(history, self._clock.count, self._ping.count)
 
     def failures(self) -> dict[str, int]:
-        """Questions about history without a good answer so far, by reason."""
+        """Return the numbers of failed requests for history so far, by reason."""
         with self._lock:
             return dict(self._failures)
 
     def end(self) -> Probed:
-        """The window is over; what is under way is waited for."""
+        """End the window, wait for open requests, and return the records."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()
@@ -139,7 +139,7 @@ class Probes:
                 self._failures[f"status {status}"] += 1
 
     def _get(self, path: str) -> tuple[int, str, bytes]:
-        """Status, what is said of the cache, and the body. Raises `OSError` and `HTTPException`."""
+        """Return status, cache outcome and body. Raises `OSError` and `HTTPException`."""
         connection = http.client.HTTPConnection(self._host, self._port, timeout=ANSWER_TIMEOUT_S)
         headers = {"Connection": "close", "User-Agent": USER_AGENT, "Authorization": f"Bearer {self._token}"}
         try:
@@ -162,7 +162,7 @@ class Probes:
 
 
 def _said_of_cache(status: str | None) -> str:
-    """`siar; hit`, `siar; fwd=miss`, `siar; fwd=bypass` (RFC 9211), or nothing."""
+    """Return the outcome of a Cache-Status such as `siar; hit`, `siar; fwd=miss`, `siar; fwd=bypass` (RFC 9211)."""
     return NO_CACHE if status is None else status.rpartition(" ")[2].removeprefix("fwd=")
 
 

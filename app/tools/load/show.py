@@ -1,4 +1,4 @@
-"""A load run on a terminal: gates first, then whether to believe them, then the levels and the generator."""
+"""Terminal output of a load run: gates first, then their validity, the levels and the generator."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from app.tools.load.words import (
 TICK, CROSS, DOUBT, BULLET = "✓", "✗", "?", "•"
 
 HEADING_CHARS = 11
-"""A heading is folded, since it is longer than the figures below it."""
+"""Headings are wrapped, because they are longer than the figures below them."""
 
 
 def print_load(result: LoadResult, console: Console, language: str = LANGUAGES[0]) -> None:
-    """Print everything that is the load run's own."""
+    """Print the parts that only load runs have."""
     _Printer(console, translator(language)).load(result)
 
 
@@ -108,7 +108,7 @@ class _Printer:
 
 
 def gate_line(outcome: GateOutcome, result: LoadResult) -> str:
-    """A gate with its tick or cross; `?` where the generator is not to be believed, a bullet in a ramp, which breaks them."""
+    """Return a gate with tick or cross; with `?` if the generator is invalid, with a bullet in a ramp, which breaks gates."""
     if not result.is_valid:
         return f"{DOUBT} {outcome.reason}"
     if result.kind is Kind.RAMP:

@@ -1,7 +1,7 @@
-"""When a trial under load is not to be believed: the void rules of `measurement.md`, section 2, as typed warnings.
+"""Validity rules for a trial under load (`measurement.md`, section 2), as typed warnings.
 
-They judge the generator and the machine, never the server: what the server does badly is the result. So a source that
-is late, or a connection that the server cut, does not excuse a gate here, though it voids the trial for a comparison.
+They judge the generator and the machine, never the server: what the server does badly is the result. So a late source, or
+a connection that the server closed, does not excuse a gate here, although it invalidates the trial for a comparison.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from app.tools.load.watch import Seen
 CONNECTED_SHARE_MIN = 0.995
 STAMPS_MISSING_SHARE_MAX = 0.01
 CPU_SHARE_MAX = 0.70
-"""Of a core, or of the cores that processes share, in any one second."""
+"""Share of a core, or of the cores that processes share, in any one second."""
 LAG_MS_MAX = 50.0
-"""p99 of the generator's own loop, for the kernel's lane; the handler's lane is only shown."""
+"""p99 of the generator's own event loop, for kernel delays; application delays are only shown."""
 STEAL_SHARE_MAX = 0.01
 
 GENERATOR_CODES = frozenset(
@@ -28,12 +28,12 @@ GENERATOR_CODES = frozenset(
         *("stolen", "shared_core", "broken_stream"),
     }
 )
-"""What is found here: with one of these, the generator is not to be believed."""
+"""Warnings issued here: with any of them, the generator is invalid."""
 
 INSTRUMENT_CODES = GENERATOR_CODES | {
     *("clock_wide", "negative_delay", "machine_busy", "mixed_paths", "operator_published"),
 }
-"""What spoils a delay without being the server's doing; a gate on delays passes such trials by."""
+"""Warnings about delays that the server did not cause; gates on delays exclude such trials."""
 
 MAY_SHARE_CORE = (
     "Generator and server may use the same core: nothing keeps each from taking the other's time."
@@ -46,7 +46,7 @@ MORE_PROCESSES = "Give the generator more processes (--processes), or fewer user
 def rules(
     gathered: Gathered, seen: Seen, *, arrivals: int, without_stamp: int, shared: int, sharing: Sharing
 ) -> list[TrialWarning]:
-    """All that voids a trial of Locust's users, and what else is to be known of its generator."""
+    """Return all warnings about a trial of Locust's users, invalidating ones and others."""
     return [
         *_users(gathered.handshakes),
         *_stamps(arrivals, without_stamp, shared),
@@ -59,7 +59,7 @@ def rules(
 
 
 def is_believable(record: TrialRecord | Collection[TrialWarning]) -> bool:
-    """Whether nothing but the server can have spoilt its delays."""
+    """Return whether nothing but the server can have impaired the trial's delays."""
     warnings = record.warnings if isinstance(record, TrialRecord) else record
     return not any(each.severity is Severity.VOID and each.code in INSTRUMENT_CODES for each in warnings)
 

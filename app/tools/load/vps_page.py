@@ -13,7 +13,7 @@ HOPS_TITLE = "What the way over Redis costs"
 
 
 def study_blocks(study: Study | None) -> tuple[Block, ...]:
-    """What the hop costs first, then the study's tables; nothing of a run that is no preset."""
+    """Return the cost of the hop, then the study's tables; nothing for a run without preset."""
     if study is None:
         return ()
     hops = Table(HOP_HEADINGS, [hop_cells(each) for each in study.hops], frozenset({0, 1, 3, 4}))

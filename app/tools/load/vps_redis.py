@@ -1,8 +1,8 @@
-"""What Redis itself uses for a notification. It runs on the server's core, and its CPU is in no figure of the server's.
+"""CPU time of Redis per notification. Redis runs on the server's core, but no figure of the server includes it.
 
-Its process's CPU in a trial's whole window, over everything that reached a user in it. Other work is in there too: PING,
-the servers that idle and ask for what is new, kept answers. The configuration without Redis shows that part, in the same
-block; a difference to it is the notifications' own.
+The figure is its process's CPU over the whole window of a trial, divided by all notifications that reached a user. It
+includes other work: PING, polling by idle servers, cached answers. The configuration without Redis shows that part in the
+same block, so the difference to it is the cost of notifications alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Place = tuple[str, int, int]
 
 
 def redis_cpu_us(levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Mapping[Place, float]:
-    """Microseconds for each notification that reached a user, of the trials that are believed, where it is known."""
+    """Return microseconds per notification that reached a user, for each valid trial with a known CPU time."""
     used_s = {(each.arm, each.users, each.block): each.probed.redis_cpu_s for each in probes}
     found: dict[Place, float] = {}
     for line in (line for level in levels for line in level.believed):
@@ -30,6 +30,6 @@ def redis_cpu_us(levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Mappin
 
 
 def _arrived(line: TrialLine) -> int:
-    """With the warm-up's, which Redis has worked for in the same window."""
+    """Return the number of arrivals including warm-up, because the CPU time of the window includes it too."""
     never_connected = line.notifications * (line.users - line.connected)
     return line.published * line.connected - max(0, line.lost - never_connected)

@@ -1,7 +1,7 @@
-"""What the VPS study's experiment runs on: a Redis of its own, and a server for each configuration.
+"""Servers of the VPS study's experiment: one for each configuration, next to a Redis of the run's own.
 
-Redis shares the server's core, as all of the study's did on one vCPU, and writes nothing to the disk: what is measured
-is the way there and back. Everything ends with the run, and nothing of it is left.
+Redis shares the server's core, as everything in the study shared one vCPU, and does not write to disk: the round trip is
+what is measured. Everything ends with the run and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from app.tools.load.vps import CACHE_TTL_S, CACHED, MEMORY, REDIS
 
 HISTORY_COUNT = 100
 HISTORY_BODY_CHARS = 300
-"""What `GET /api/notifications` lists when nobody says how many: half a kilobyte each, as notifications of a trial."""
+"""Default length of the list of `GET /api/notifications`, with half a kilobyte per notification, as in a trial."""
 
 
 @contextlib.contextmanager
 def three_servers(
     redis: RedisHere, cores: Cores, *, runs_dir: Path, settings: Mapping[str, str]
 ) -> Iterator[dict[str, Server]]:
-    """By configuration, as the arms name it: a server that is ready, all on one clock. Raises `Unfit`."""
+    """Start the servers and yield them by configuration, as arms name it; all share one clock. Raises `Unfit`."""
     shared = {
         **settings,
-        # One anchor for all, and the runner's: the stamps of one are the stamps of every other.
+        # One anchor for all servers and the runner, so that their stamps are comparable.
         "SIAR_ANCHOR_US": str(clock.anchor_us()),
         "SIAR_TIMEBASE": clock.timebase(),
         "SIAR_RECORDER": "0",
@@ -53,7 +53,7 @@ def three_servers(
 
 
 def _fill_history(server: Server) -> None:
-    """Something to ask for: trials leave the operator's history empty, and an empty list costs nothing to make."""
+    """Publish notifications to be listed: trials leave this history empty, and an empty list costs nothing."""
     for number in range(HISTORY_COUNT):
         body = {"title": f"Notification {number}", "body": "." * HISTORY_BODY_CHARS}
         try:

@@ -1,4 +1,4 @@
-"""The VPS study's Tables 3 and 4 with a run's own figures beside, and what the way over Redis costs, with intervals."""
+"""The VPS study's Tables 3 and 4 next to a run's own figures, and the cost of the hop over Redis with intervals."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from app.tools.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, Figu
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Everything that a run of the preset says beside what every load run says."""
+    """Everything that a run of the preset reports in addition to other load runs."""
 
     hops: tuple[Hop, ...]
     tables: tuple[BesideTable, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the fields as a JSON object."""
         values = asdict(self)
         for table in values["tables"]:
             for row in table["rows"]:
@@ -34,7 +34,7 @@ class Study:
 
 
 def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
-    """The study's tables at each count of users, the largest first."""
+    """Return the study's tables for each number of users, the largest first."""
     redis_us = redis_cpu_us(levels, probes)
     cells: dict[tuple[int, str], list[FigureCell]] = {}
     for level in levels:

@@ -1,7 +1,7 @@
-"""What the generator and the machine did while a trial ran, second by second, seen from outside.
+"""CPU of the generator and state of the machine during a trial, per second, observed from outside.
 
-A generator that is short of CPU for one second of twenty has lied in that second, and its mean is still low: so each
-second is looked at by itself. The looks come from a thread of the runner, which has nothing else to do meanwhile.
+A generator that lacks CPU for one second of twenty distorts the delays in that second, although its mean is low. So each
+second is judged by itself. The observing thread runs in the runner's process, which is otherwise idle.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ PERIOD_S = 1.0
 
 _NETSTAT = Path("/proc/net/netstat")
 RECEIVE_TROUBLES = ("ListenOverflows", "ListenDrops", "TCPRcvCollapsed", "TCPRcvQDrop", "TCPBacklogDrop")
-"""Counters of Linux's TCP, of this network namespace: each says that something came and there was no room for it."""
+"""TCP counters of Linux in this network namespace: each means that data arrived and there was no room for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A window as it was seen."""
+    """Observations of one window."""
 
     cpu_share_max: float | None
-    """The most that the generator used of what it may use, in any one second: one process of a core, or all that are confined to
-    the same cores of those. `None` where no clock can be read."""
+    """The largest share of its available CPU that the generator used in any one second: of a core for one process, or of shared
+    cores for all processes confined to them. `None` if no clock can be read."""
     cpu_s: float | None
-    """What all of them used in the window."""
+    """CPU time of all processes in the window."""
     steal_share: float
-    """Of the machine's time, what its host gave to others."""
+    """Share of the machine's time that its host gave to others."""
     receive_troubles: dict[str, int]
-    """Counters that rose, and by how much."""
+    """Increases of counters."""
     is_crowded: bool = False
-    """Whether that most was several processes' together: one more would not help."""
+    """Whether the largest share is that of several processes together, so that one more process would not help."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Used:
-    """How full cores were."""
+    """Utilisation of cores."""
 
     share: float
     processes: int
-    """Whose use that was."""
+    """Number of processes that the share belongs to."""
 
 
 class Watch:
-    """One window."""
+    """Observes one window, from construction to `end`."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = tuple(pids)
@@ -65,10 +65,10 @@ class Watch:
         self._thread.start()
 
     def end(self) -> Seen:
-        """The window is over."""
+        """End the window and return the observations."""
         self._stopping.set()
         self._thread.join()
-        # A last piece shorter than half a second is too short for a share of a second.
+        # A remainder shorter than half a second is too short to be judged as a second.
         self._take(at_least_us=500_000)
         at_end = self._read()
         before, after = self._times, psutil.cpu_times()
@@ -106,10 +106,10 @@ class Watch:
 
 
 def most_used(shares: Sequence[tuple[frozenset[int], float]]) -> Used | None:
-    """The fullest that any cores are with the processes that can go nowhere else; `None` of no process.
+    """Return the highest utilisation of any set of cores by processes confined to it; `None` without processes.
 
-    `shares`: of each process the cores that it may use, and how much of one core it used. A process by itself has one core,
-    however many it may choose from.
+    `shares`: for each process, the cores that it may use, and its use as a share of one core. A single process can use one
+    core only, however many it may choose from.
     """
     found = [Used(share, 1) for _cores, share in shares]
     for group in {cores for cores, _share in shares}:
@@ -120,7 +120,7 @@ def most_used(shares: Sequence[tuple[frozenset[int], float]]) -> Used | None:
 
 
 def receive_counters() -> dict[str, int]:
-    """The kernel's counters of what it had no room for; empty where there are none."""
+    """Return the kernel's counters of dropped and collapsed data; empty if it has none."""
     try:
         lines = _NETSTAT.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -140,7 +140,7 @@ def _total_s(first: tuple[int, list[int | None]], last: tuple[int, list[int | No
 
 
 def cpu_ns(pid: int) -> int | None:
-    """The CPU clock of another process, all its threads: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)`."""
+    """Return the CPU clock of another process, all threads: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)`."""
     try:
         return time.clock_gettime_ns((~pid << 3) | 2)
     except OSError:

@@ -1,4 +1,4 @@
-"""Tables and sentences of a load run, the same on the terminal and on the page."""
+"""Tables and sentences of a load run, shared by the terminal and the page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ HOP_NOTE = (
 
 
 def level_cells(level: Level) -> tuple[str, ...]:
-    """A row of `LEVEL_HEADINGS`."""
+    """Return a row of `LEVEL_HEADINGS`."""
     return (
         *(_arm(level), str(level.users), str(len(level.trials))),
         number(FIGURES["delay_ms_p50"].of(level)),
@@ -74,7 +74,7 @@ def level_cells(level: Level) -> tuple[str, ...]:
 
 
 def generator_cells(level: Level) -> tuple[str, ...]:
-    """A row of `GENERATOR_HEADINGS`."""
+    """Return a row of `GENERATOR_HEADINGS`."""
     shares = [
         each.generator_cpu_share_max for each in level.trials if each.generator_cpu_share_max is not None
     ]
@@ -95,7 +95,7 @@ def generator_cells(level: Level) -> tuple[str, ...]:
 
 
 def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
-    """A row of `AGREEMENT_HEADINGS`."""
+    """Return a row of `AGREEMENT_HEADINGS`."""
     return (
         *(TRANSPORT_TITLES[agreement.transport], str(agreement.users), str(agreement.blocks)),
         *(number(agreement.built_in_ms), number(agreement.locust_ms)),
@@ -105,7 +105,7 @@ def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
 
 
 def hop_cells(hop: Hop) -> tuple[str, ...]:
-    """A row of `HOP_HEADINGS`."""
+    """Return a row of `HOP_HEADINGS`."""
     return (
         *(hop.over, hop.arm, str(hop.users), hop.figure, hop.unit, number(hop.published)),
         *(number(hop.estimate), interval(hop.interval.low, hop.interval.high), str(hop.blocks)),
@@ -113,12 +113,12 @@ def hop_cells(hop: Hop) -> tuple[str, ...]:
 
 
 def ending_sentences(result: LoadResult) -> Sequence[str]:
-    """Of a run that did not come to its end: a gate that held in a part of it has not held."""
+    """Return the warning for an incomplete run: a gate that held in a part of it has not held."""
     return () if result.complete else (BROKEN_OFF,)
 
 
 def validity_sentence(result: LoadResult) -> str:
-    """Whether the generator is to be believed, and what says so: not every level has a floor."""
+    """Return the sentence on the generator's validity, and how it was shown, as not every level has a floor."""
     if not result.levels:
         return "Nothing was measured."
     if not result.is_valid:
@@ -140,7 +140,7 @@ def validity_sentence(result: LoadResult) -> str:
 
 
 def capacity_sentences(result: LoadResult) -> Mapping[str, str]:
-    """Of a ramp: how many users each transport bore, by transport; of anything else none."""
+    """Return a ramp's sentence on capacity for each arm; empty for other runs."""
     return {arm: _capacity_sentence(result, arm, each) for arm, each in result.capacity.items()}
 
 
@@ -164,7 +164,7 @@ def _capacity_sentence(result: LoadResult, arm: str, capacity: Capacity) -> str:
 
 
 def gates_listed(result: LoadResult) -> str:
-    """All gates, as they were typed."""
+    """Return all gates as they were typed."""
     return ", ".join(str(each.gate) for each in result.gates)
 
 
