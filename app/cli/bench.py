@@ -35,7 +35,7 @@ from app.tools.bench.summary import Growth, SummaryRow
 EXIT_OK = 0
 EXIT_FAILURE = 1
 
-FILES_BESIDE = 1_000
+EXTRA_FILES = 1_000
 """File descriptors that a server needs in addition to its subscribers' (a generous estimate)."""
 
 PIPED_COLUMNS = 132
@@ -116,7 +116,7 @@ def _hold(arguments: argparse.Namespace, *, is_awake: bool) -> int:
         )
     files = raise_open_files()
     # At least one, so that a limit below the server's own files is reported as a sentence by `_check_machine`.
-    connections = max(1, min(hold.CONNECTIONS, files - FILES_BESIDE))
+    connections = max(1, min(hold.CONNECTIONS, files - EXTRA_FILES))
     if arguments.subscribers is not None:
         connections = _whole(arguments.subscribers, HOLD_CONNECTIONS_MAX)
     seconds = hold.SECONDS if arguments.hold_s is None else _whole(str(arguments.hold_s), HOLD_S_MAX)
@@ -275,9 +275,9 @@ def _check_machine(connections: int) -> None:
     if sys.platform != "linux":
         raise Unfit("The bench needs Linux: floor and swarm stand on epoll.")
     files = raise_open_files()
-    if connections + FILES_BESIDE > files:
+    if connections + EXTRA_FILES > files:
         raise Unfit(
-            f"{connections:,} subscribers need {connections + FILES_BESIDE:,} open files, and this user may have "
+            f"{connections:,} subscribers need {connections + EXTRA_FILES:,} open files, and this user may have "
             f"{files:,} (ulimit -Hn). Raise that limit, or name fewer with --subscribers."
         )
 

@@ -141,7 +141,7 @@ def _again(arguments: argparse.Namespace) -> int:
 
     Raises `Malformed` for flags of a new load test, because no load would be run.
     """
-    if others := _flags_beside_again(arguments):
+    if others := _flags_other_than_again(arguments):
         takes = listing([f"--{name}" for name in AGAIN_TAKES])
         raise Malformed(f"--again measures nothing and takes {takes} only; leave {listing(others)} out.")
     folder = find_run(arguments.again, settings_module.read(os.environ))
@@ -150,7 +150,7 @@ def _again(arguments: argparse.Namespace) -> int:
     return result.exit_code
 
 
-def _flags_beside_again(arguments: argparse.Namespace) -> list[str]:
+def _flags_other_than_again(arguments: argparse.Namespace) -> list[str]:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     usual = vars(parser.parse_args([]))

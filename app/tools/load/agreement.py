@@ -53,7 +53,7 @@ def _agreement(transport: str, users: int, lines: Sequence[TrialLine]) -> Agreem
         generator: {
             each.block: value
             for each in own
-            if each.generator == generator and (value := each.lanes.kernel.quantile_ms(0.5)) is not None
+            if each.generator == generator and (value := each.delays.kernel.quantile_ms(0.5)) is not None
         }
         for generator in (BUILT_IN, LOCUST)
     }

@@ -30,7 +30,7 @@ class Capacity:
 
 def is_borne(gates: Sequence[Gate], level: Level) -> bool:
     """Return whether every gate held at a level with a valid generator."""
-    return bool(level.believed) and all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates)
+    return bool(level.valid_trials) and all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates)
 
 
 def capacities(gates: Sequence[Gate], levels: Sequence[Level]) -> dict[str, Capacity]:
@@ -44,6 +44,6 @@ def capacities(gates: Sequence[Gate], levels: Sequence[Level]) -> dict[str, Capa
         if is_borne(gates, level):
             found[level.arm] = Capacity(level.users)
         else:
-            found[level.arm] = replace(so_far, gave_out_at=None if level.believed else level.users)
+            found[level.arm] = replace(so_far, gave_out_at=None if level.valid_trials else level.users)
             ended.add(level.arm)
     return found

@@ -27,7 +27,7 @@ CONNECT_EXTRA_S = 15.0
 
 
 @dataclass(slots=True)
-class Switch:
+class ClientSelector:
     """Client link that `BuiltInClients` uses. It has the interface of `ClientLink`, but failed connections are data, not errors."""
 
     clock: ClientLink

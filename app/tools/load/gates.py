@@ -86,16 +86,18 @@ def judge(gate: Gate, levels: Sequence[Level]) -> GateOutcome:
     missed = [(level, value) for level, value in figures if not gate.holds(value)]
     level, value = _worst(gate, missed or figures)
     where = level.title
-    said = _said(value, FIGURES[gate.name].unit)
+    formatted = _formatted(value, FIGURES[gate.name].unit)
     if not missed:
         return GateOutcome(
-            gate, held=True, worst=value, where=where, reason=f"{gate}: at worst {said}, {where}."
+            gate, held=True, worst=value, where=where, reason=f"{gate}: at worst {formatted}, {where}."
         )
     others = f"; missed at {len(missed)} of {len(figures)} levels" if len(figures) > 1 else ""
-    return GateOutcome(gate, held=False, worst=value, where=where, reason=f"{gate}: {said}, {where}{others}.")
+    return GateOutcome(
+        gate, held=False, worst=value, where=where, reason=f"{gate}: {formatted}, {where}{others}."
+    )
 
 
-def _said(value: float | None, unit: str) -> str:
+def _formatted(value: float | None, unit: str) -> str:
     if value is None:
         return "not measured"
     return f"{number(value)} {unit}" if unit else f"{value:g}"

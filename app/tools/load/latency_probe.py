@@ -18,7 +18,7 @@ NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
 """Exceptions of a request that is not answered, or not as expected."""
 
 
-class Kept:
+class LatencyProbe:
     """Sends requests on one connection, which is opened again after a failure, and records their durations."""
 
     def __init__(self, connect: Callable[[], ClockAsker | PingAsker]) -> None:
@@ -28,7 +28,7 @@ class Kept:
         self.failures = 0
         with contextlib.suppress(*NO_ANSWER):
             # The first answer on a connection includes its handshake, so it is not recorded.
-            self._asked()
+            self._request()
 
     @property
     def count(self) -> int:
@@ -38,7 +38,7 @@ class Kept:
     def ask(self, _due: int) -> None:
         """Send one request and record its duration or failure."""
         try:
-            self.us.append(self._asked())
+            self.us.append(self._request())
         except NO_ANSWER:
             self.failures += 1
             self.close()
@@ -49,7 +49,7 @@ class Kept:
             self._connection.close()
             self._connection = None
 
-    def _asked(self) -> int:
+    def _request(self) -> int:
         if self._connection is None:
             self._connection = self._connect()
         return self._connection.ask()
@@ -64,10 +64,10 @@ class ClockAsker:
 
     def ask(self) -> int:
         """Return the time from sending the request to the server's first stamp."""
-        asked_us = clock.now_us()
+        sent_us = clock.now_us()
         self._connection.request("GET", "/api/clock", headers={"User-Agent": USER_AGENT})
-        told = json.loads(self._connection.getresponse().read())
-        return int(told["received_us"]) - asked_us
+        times = json.loads(self._connection.getresponse().read())
+        return int(times["received_us"]) - sent_us
 
 
 class PingAsker:
@@ -80,8 +80,8 @@ class PingAsker:
 
     def ask(self) -> int:
         """Return the round trip time."""
-        asked_us = clock.monotonic_us()
+        sent_us = clock.monotonic_us()
         self._socket.sendall(b"PING\r\n")
         if self._socket.recv(64) != b"+PONG\r\n":
             raise ValueError("Redis says something else than PONG.")
-        return clock.monotonic_us() - asked_us
+        return clock.monotonic_us() - sent_us

@@ -1,6 +1,6 @@
 """Levels: the trials of a transport with one number of users, and every figure that a gate can name.
 
-Delays are pooled over the trials that only the server can have impaired (`void_rules.py`), and are kernel delays. Losses
+Delays are pooled over the trials that only the server can have impaired (`invalid_rules.py`), and are kernel delays. Losses
 and errors are counted over all trials, because what is lost is lost. A tail of fewer than 100 broadcasts describes only
 these (`measurement.md`, section 4): it is marked, and a gate uses it unchanged.
 """
@@ -17,8 +17,8 @@ from app.core.wire import TRANSPORTS
 from app.lab.analysis.metrics import broadcasts_min
 from app.lab.analysis.statistics import median, quantile
 from app.lab.analysis.words import TRANSPORT_TITLES, number
+from app.tools.load.delays import Delays, merged_delays
 from app.tools.load.floors import Floors, floors_of
-from app.tools.load.lanes import Lanes, merged_lanes
 from app.tools.load.trial_line import FloorLine, TrialLine
 
 
@@ -45,24 +45,24 @@ class Level:
         return f"{name} with {self.users} user{'s' if self.users != 1 else ''}{again}"
 
     @cached_property
-    def believed(self) -> tuple[TrialLine, ...]:
+    def valid_trials(self) -> tuple[TrialLine, ...]:
         """The trials whose delays only the server can have impaired."""
         return tuple(each for each in self.trials if each.is_believable)
 
     @cached_property
-    def lanes(self) -> Lanes:
+    def delays(self) -> Delays:
         """The delays of those trials, merged."""
-        return merged_lanes(each.lanes for each in self.believed)
+        return merged_delays(each.delays for each in self.valid_trials)
 
     @property
     def broadcasts(self) -> int:
         """Number of measured notifications that the delays are based on."""
-        return sum(each.notifications for each in self.believed)
+        return sum(each.notifications for each in self.valid_trials)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on the delays for the reader that invalidate nothing."""
-        share = self.lanes.unstamped_share
+        share = self.delays.unstamped_share
         if not share:
             return ()
         return (
@@ -101,11 +101,11 @@ class LevelFigure:
 
 
 def _delay(share: float) -> LevelFigure:
-    return LevelFigure(lambda level: level.lanes.kernel.quantile_ms(share), "ms")
+    return LevelFigure(lambda level: level.delays.kernel.quantile_ms(share), "ms")
 
 
 def _handler(share: float) -> LevelFigure:
-    return LevelFigure(lambda level: level.lanes.handler.quantile_ms(share), "ms")
+    return LevelFigure(lambda level: level.delays.application.quantile_ms(share), "ms")
 
 
 def _connect(share: float) -> LevelFigure:
@@ -125,12 +125,12 @@ def _percent(part: Callable[[TrialLine], int], whole: Callable[[TrialLine], int]
 
 
 def _spike_percent(level: Level) -> float | None:
-    lanes = level.lanes
-    return 100 * lanes.spikes / lanes.arrivals if lanes.arrivals else None
+    delays = level.delays
+    return 100 * delays.spikes / delays.arrivals if delays.arrivals else None
 
 
 def _unstamped_percent(level: Level) -> float | None:
-    share = level.lanes.unstamped_share
+    share = level.delays.unstamped_share
     return None if share is None else 100 * share
 
 
@@ -148,9 +148,9 @@ FIGURES: Mapping[str, LevelFigure] = {
     "delay_ms_p95": _delay(0.95),
     "delay_ms_p99": _delay(0.99),
     "delay_ms_max": LevelFigure(
-        lambda level: level.lanes.max_us / 1000 if level.lanes.arrivals else None, "ms"
+        lambda level: level.delays.max_us / 1000 if level.delays.arrivals else None, "ms"
     ),
-    "delay_ms_mean": LevelFigure(lambda level: level.lanes.kernel.mean_ms, "ms"),
+    "delay_ms_mean": LevelFigure(lambda level: level.delays.kernel.mean_ms, "ms"),
     "handler_delay_ms_p50": _handler(0.50),
     "handler_delay_ms_p95": _handler(0.95),
     "handler_delay_ms_p99": _handler(0.99),

@@ -7,29 +7,46 @@ from collections.abc import Callable, Iterable, Sequence
 from app.i18n import LANGUAGES
 from app.lab.analysis.analyse import Analysis
 from app.lab.analysis.words import TRANSPORT_TITLES, number
-from app.lab.report.document import Document, Drawn, Finding, Findings, Numbers, Paragraph, Section
+from app.lab.report.document import (
+    Block,
+    Document,
+    Drawn,
+    Finding,
+    Findings,
+    Folded,
+    Listing,
+    Numbers,
+    Paragraph,
+    Section,
+)
 from app.lab.report.document import Kind as ParagraphKind
 from app.lab.report.figure import Drawing, Figure, Lines
 from app.lab.report.html import html_of
+from app.lab.report.study_tables import WHY, beside_table
 from app.lab.report.svg import Axis, Panel, Point
 from app.lab.report.tables import Table
 from app.lab.report.translation import in_language
+from app.lab.studies.redis import DIFFERENCES
 from app.tools.load.floors import floors_of
 from app.tools.load.levels import FIGURES, Level
 from app.tools.load.result import Kind, LoadResult
 from app.tools.load.show import gate_line
-from app.tools.load.vps_page import study_blocks
+from app.tools.load.vps_study import Study
 from app.tools.load.words import (
     AGREEMENT_HEADINGS,
     AGREEMENT_NOTE,
     GENERATOR_HEADINGS,
     GENERATOR_NOTE,
+    HOP_HEADINGS,
+    HOP_NOTE,
+    HOPS_TITLE,
     LEVEL_HEADINGS,
     LEVEL_NOTE,
     agreement_cells,
     capacity_sentences,
     ending_sentences,
     generator_cells,
+    hop_cells,
     level_cells,
     validity_sentence,
 )
@@ -81,7 +98,7 @@ def _sections(result: LoadResult) -> list[Section]:
             "gates", "Gates", (Findings(tuple(verdicts), main=True), *troubles) if verdicts else troubles
         ),
         Section("agreement", "Built-in clients and Locust", agreement if result.agreement else ()),
-        Section("study", "The VPS study's experiment", study_blocks(result.study)),
+        Section("study", "The VPS study's experiment", _study_blocks(result.study)),
         Section(
             "levels",
             {Kind.RAMP: "Ramp", Kind.SPIKE: "Spike", Kind.STEPS: "Steps"}.get(result.kind, "Levels"),
@@ -97,7 +114,7 @@ def _sections(result: LoadResult) -> list[Section]:
             (
                 Numbers("The generator", _table(GENERATOR_HEADINGS, map(generator_cells, result.levels))),
                 Paragraph(GENERATOR_NOTE, ParagraphKind.CAPTION),
-                *(Drawn(each) for each in [_lanes_figure(result)] if result.levels),
+                *(Drawn(each) for each in [_delays_figure(result)] if result.levels),
             ),
         ),
     ]
@@ -147,13 +164,13 @@ def _figures(result: LoadResult) -> list[Figure]:
     ]
 
 
-def _lanes_figure(result: LoadResult) -> Figure:
-    lanes = {
+def _delays_figure(result: LoadResult) -> Figure:
+    by_name = {
         name: _lines(result.levels, of)
         for name, of in (
             ("Kernel", FIGURES["delay_ms_p50"].of),
             ("Handler", FIGURES["handler_delay_ms_p50"].of),
-            ("Self", lambda level: level.lanes.own.quantile_ms(0.5)),
+            ("Self", lambda level: level.delays.generator.quantile_ms(0.5)),
         )
     }
     arms = _legend(result)
@@ -163,7 +180,7 @@ def _lanes_figure(result: LoadResult) -> Figure:
         "Self: the difference, which is the generator's own.",
         tuple(
             Drawing(name, _drawing(f"load-lane-{name.lower()}", f"{name} lane, median", "ms", lines, arms))
-            for name, lines in lanes.items()
+            for name, lines in by_name.items()
         ),
         _numbers(result, ("delay_ms_p50", "handler_delay_ms_p50")),
     )
@@ -194,11 +211,11 @@ def _drawing(name: str, title: str, unit: str, lines: Lines, legend: Sequence[tu
         panel.note("nothing believed")
     for series, own in lines.items():
         panel.line(sorted(own), series)
-    told = "; ".join(
+    description = "; ".join(
         f"{label}: " + ", ".join(f"{number(y)} {unit} at {x:g}" for x, y in sorted(lines.get(series, ())))
         for series, label in legend
     )
-    return panel.svg(name, title=title, description=told)
+    return panel.svg(name, title=title, description=description)
 
 
 def _users_axis(points: Sequence[Point]) -> Axis:
@@ -222,3 +239,15 @@ def _numbers(result: LoadResult, names: Sequence[str]) -> Table:
         for level in result.levels
     ]
     return Table(headings, rows)
+
+
+def _study_blocks(study: Study | None) -> tuple[Block, ...]:
+    """Return the cost of the hop, then the study's tables; nothing for a run without preset."""
+    if study is None:
+        return ()
+    hops = Table(HOP_HEADINGS, [hop_cells(each) for each in study.hops], frozenset({0, 1, 3, 4}))
+    blocks: list[Block] = [Numbers(HOPS_TITLE, hops, titled=True), Paragraph(HOP_NOTE, ParagraphKind.CAPTION)]
+    for table in study.tables:
+        blocks.append(Numbers(table.title, beside_table(table), titled=True))
+        blocks.append(Paragraph(table.note, ParagraphKind.CAPTION))
+    return (*blocks, Folded(WHY, (Listing(DIFFERENCES),)))

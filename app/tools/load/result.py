@@ -22,11 +22,11 @@ from app.tools.load.agreement import Agreement, agreements
 from app.tools.load.capacity import Capacity, capacities
 from app.tools.load.floors import floors_of
 from app.tools.load.gates import Gate, GateOutcome, judge, parse_gate
+from app.tools.load.invalid_rules import INSTRUMENT_CODES
 from app.tools.load.levels import FIGURES, Level, levels_of
 from app.tools.load.probe_line import ProbeLine
 from app.tools.load.trial_line import FloorLine, TrialLine
-from app.tools.load.void_rules import INSTRUMENT_CODES
-from app.tools.load.vps_study import Study, study_beside
+from app.tools.load.vps_study import Study, study_with_run
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -102,9 +102,9 @@ def load_result(analysis: Analysis, folder: Path, gates: Sequence[Gate] | None =
     study = None
     if head.get("preset") == vps.NAME:
         probes = [ProbeLine.from_json(each) for each in raw if each.get("kind") == probe_line.KIND]
-        study = study_beside(analysis, levels, probes)
-    against, bounds = _void_levels(kind, levels)
-    troubles = (*against, *(text for each in floors_of(floors).values() for text in each.troubles))
+        study = study_with_run(analysis, levels, probes)
+    fatal, bounds = _invalid_levels(kind, levels)
+    troubles = (*fatal, *(text for each in floors_of(floors).values() for text in each.troubles))
     advice = tuple(_advice(analysis))
     return LoadResult(
         kind=kind,
@@ -193,19 +193,19 @@ def _level(level: Level) -> dict[str, Any]:
         "users": level.users,
         "visit": level.visit,
         "trials": len(level.trials),
-        "believed": len(level.believed),
+        "believed": len(level.valid_trials),
         "broadcasts": level.broadcasts,
-        "samples": level.lanes.kernel.count,
+        "samples": level.delays.kernel.count,
         **{name: figure.of(level) for name, figure in FIGURES.items()},
         "tail_supported": {"p95": level.supports(0.95), "p99": level.supports(0.99)},
         "expected": level.total(lambda each: each.expected),
         "attempts": level.total(lambda each: each.attempts),
         "failures": dict(level.failures),
-        "self_ms_p50": level.lanes.own.quantile_ms(0.5),
-        "self_ms_p99": level.lanes.own.quantile_ms(0.99),
+        "self_ms_p50": level.delays.generator.quantile_ms(0.5),
+        "self_ms_p99": level.delays.generator.quantile_ms(0.99),
         "generator_cpu_share_max": max(shares, default=None),
         "generator_lag_ms_p99": max(lags, default=None),
-        "lanes": level.lanes.to_json(),
+        "lanes": level.delays.to_json(),
     }
 
 
@@ -218,20 +218,20 @@ def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
     return {key: median(values) for key, values in found.items()}
 
 
-def _void_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
+def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
     """Return sentences on levels with an invalid generator: those that invalidate the run, and those that bound a ramp."""
-    against: list[str] = []
+    fatal: list[str] = []
     bounds: list[str] = []
     # The generator's own limit is a part of a ramp's result, provided that it was valid at any level.
-    under_way = {each.arm for each in levels if each.believed} if kind is Kind.RAMP else set()
+    valid_arms = {each.arm for each in levels if each.valid_trials} if kind is Kind.RAMP else set()
     for level in levels:
-        void = [each for each in level.trials if not each.is_believable]
-        if len(void) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
-            codes = sorted({code for each in void for code in each.void_codes} & INSTRUMENT_CODES)
-            (bounds if level.arm in under_way else against).append(
-                f"{level.title}: {len(void)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
+        invalid = [each for each in level.trials if not each.is_believable]
+        if len(invalid) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
+            codes = sorted({code for each in invalid for code in each.void_codes} & INSTRUMENT_CODES)
+            (bounds if level.arm in valid_arms else fatal).append(
+                f"{level.title}: {len(invalid)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."
             )
-    return against, bounds
+    return fatal, bounds
 
 
 def _advice(analysis: Analysis) -> list[str]:

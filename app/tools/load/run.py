@@ -25,21 +25,21 @@ from app.store.store import RunHead, Store
 from app.tools.bench.awake import kept_awake
 from app.tools.bench.machine import Cores, choose_cores, raise_open_files
 from app.tools.bench.own_redis import RedisHere, own_redis
-from app.tools.load import external_target, trial_line
-from app.tools.load.client_selector import LOCUST, Switch
+from app.tools.load import trial_line
+from app.tools.load.client_selector import LOCUST, ClientSelector
 from app.tools.load.cpu_isolation import Sharing, cores_of, cores_of_servers, sharing
 from app.tools.load.floor import proof_s, prove
 from app.tools.load.generators import MODULE, GeneratorProcess, Generators
+from app.tools.load.invalid_rules import MAY_SHARE_CORE
 from app.tools.load.laboratory import LoadLaboratory
 from app.tools.load.plan import LoadOrder
 from app.tools.load.result import Kind
+from app.tools.load.servers import find_server, preset_servers
 from app.tools.load.shapes import breaks, shape_walk
 from app.tools.load.trial_line import FloorLine, TrialLine
-from app.tools.load.void_rules import MAY_SHARE_CORE
 from app.tools.load.vps import MEMORY
-from app.tools.load.vps_servers import three_servers
 
-FILES_BESIDE = 500
+EXTRA_FILES = 500
 """File descriptors that a process needs in addition to its users' (a generous estimate)."""
 
 OVERHEAD_S = 2.0
@@ -76,7 +76,7 @@ class LoadRun:
             is_awake = stack.enter_context(kept_awake())
             usable = os.sched_getaffinity(0) if sys.platform == "linux" else set[int]()
             server, others, redis = self._servers(stack)
-            self._go_aside(usable)
+            self._leave_server_core(usable)
             generators = Generators(
                 [stack.enter_context(GeneratorProcess(module=MODULE)) for _ in range(self.order.processes)]
             )
@@ -95,21 +95,21 @@ class LoadRun:
             return self._server(stack), {}, None
         redis = stack.enter_context(own_redis(self.cores))
         servers = stack.enter_context(
-            three_servers(redis, self.cores, runs_dir=self.runs_dir, settings=self.given)
+            preset_servers(redis, self.cores, runs_dir=self.runs_dir, settings=self.given)
         )
         return servers[MEMORY], servers, redis
 
     def _server(self, stack: ExitStack) -> Server:
         """Return the given server, or start our own on a core of its own."""
         if self.order.url is not None:
-            return external_target.find(self.order.url, admin_token=self.order.admin_token or "")
+            return find_server(self.order.url, admin_token=self.order.admin_token or "")
         with self.cores.on_server_core():
             started = stack.enter_context(
                 server_process.start(runs_dir=self.runs_dir, settings={**self.given, "SIAR_RECORDER": "0"})
             )
         return started.server
 
-    def _go_aside(self, usable: set[int]) -> None:
+    def _leave_server_core(self, usable: set[int]) -> None:
         """Keep this process and its future children off the server's core."""
         if self.cores.server is not None and self.order.url is None and sys.platform == "linux":
             os.sched_setaffinity(0, usable - {self.cores.server})
@@ -124,9 +124,9 @@ class LoadRun:
     def _check_files(self) -> None:
         users = max(self.order.plan.client_counts)
         files = raise_open_files()
-        if users + FILES_BESIDE > files:
+        if users + EXTRA_FILES > files:
             raise Unfit(
-                f"{users:,} users need {users + FILES_BESIDE:,} open files, and this user may have {files:,} "
+                f"{users:,} users need {users + EXTRA_FILES:,} open files, and this user may have {files:,} "
                 "(ulimit -Hn). Raise that limit, or name fewer with --users."
             )
 
@@ -175,17 +175,17 @@ class LoadRun:
             if self.order.stages:
                 self.progress.note("First the generator proves itself against a neutral source.")
                 self._prove(generators, link.pause)
-            switch = Switch(link, generators, order.spawn_rate)
+            selector = ClientSelector(link, generators, order.spawn_rate)
             laboratory = LoadLaboratory(
                 self.run_id,
                 order.plan,
                 server,
-                cast("ClientLink", switch),  # promises what the trials use of one
+                cast("ClientLink", selector),  # promises what the trials use of one
                 clock,
                 others=others,
-                switch=switch,
+                selector=selector,
                 on_trial=self._keep,
-                before_users=lambda spec: self._prove_beside(spec, generators, link.pause),
+                before_users=lambda spec: self._prove_in_block(spec, generators, link.pause),
                 sharing=self._sharing(server, others, generators),
                 redis=redis,
                 on_probes=lambda line: trial_line.append(self.folder, line.to_json()),
@@ -206,7 +206,9 @@ class LoadRun:
             for transport in sorted({arm.transport for arm in plan.arms if _is_on_trial(arm)}):
                 self._keep_floor(self._floor(generators, pause, transport, users))
 
-    def _prove_beside(self, spec: TrialSpec, generators: Generators, pause: Callable[[float], None]) -> None:
+    def _prove_in_block(
+        self, spec: TrialSpec, generators: Generators, pause: Callable[[float], None]
+    ) -> None:
         """Prove the generator in a trial's block, with the users and transport that the trial is about to have.
 
         This is done once per block and transport: arms that differ only by their server share the floor.

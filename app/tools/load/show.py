@@ -15,7 +15,6 @@ from app.lab.report.study_tables import beside_table
 from app.lab.report.translation import Translate, translator
 from app.tools.load.gates import GateOutcome
 from app.tools.load.result import Kind, LoadResult
-from app.tools.load.vps_page import HOPS_TITLE
 from app.tools.load.vps_study import Study
 from app.tools.load.words import (
     AGREEMENT_HEADINGS,
@@ -24,6 +23,7 @@ from app.tools.load.words import (
     GENERATOR_NOTE,
     HOP_HEADINGS,
     HOP_NOTE,
+    HOPS_TITLE,
     LEVEL_HEADINGS,
     LEVEL_NOTE,
     agreement_cells,
@@ -79,9 +79,9 @@ class _Printer:
         self._table(HOPS_TITLE, HOP_HEADINGS, map(hop_cells, study.hops), texts=(0, 1, 3))
         self._say(HOP_NOTE)
         for table in study.tables:
-            beside = beside_table(table)
-            headings = [each.replace("published, ", "publ. ") for each in beside.headings]
-            self._table(table.title, headings, map(tuple, beside.rows), texts=(0, 1))
+            with_run = beside_table(table)
+            headings = [each.replace("published, ", "publ. ") for each in with_run.headings]
+            self._table(table.title, headings, map(tuple, with_run.rows), texts=(0, 1))
             self._say(table.note)
 
     def _table(

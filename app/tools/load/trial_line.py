@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.errors import Malformed, StoreError
-from app.tools.load.lanes import Lanes
+from app.tools.load.delays import Delays
 
 FILE_NAME = "load.jsonl"
 SCHEMA = 1
@@ -59,7 +59,7 @@ class TrialLine:
     is_believable: bool
     """Whether nothing but the server can have impaired the delays."""
     void_codes: tuple[str, ...]
-    lanes: Lanes
+    delays: Delays
     broken_before: int = 0
     """Number of connections that broke before the trial began: while others connected, or while all were idle. Runs of older
     versions do not have it."""
@@ -71,17 +71,20 @@ class TrialLine:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a JSON object."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "lanes"}
-        return {"kind": "trial", **values, "lanes": self.lanes.to_json()}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "delays"}
+        return {"kind": "trial", **values, "lanes": self.delays.to_json()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TrialLine:
         """Return the value that `to_json` wrote. Raises `Malformed`."""
         try:
-            values = {name: value[name] for name in cls.__dataclass_fields__ if name != "broken_before"}
+            own_keys = {"delays", "broken_before"}
+            values = {name: value[name] for name in cls.__dataclass_fields__ if name not in own_keys}
             lists = {name: tuple(values[name]) for name in ("connect_us", "void_codes")}
-            lanes = Lanes.from_json(values["lanes"])
-            return cls(**{**values, **lists, "lanes": lanes, "broken_before": value.get("broken_before", 0)})
+            delays = Delays.from_json(value["lanes"])
+            return cls(
+                **{**values, **lists, "delays": delays, "broken_before": value.get("broken_before", 0)}
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"This is no trial of a load run: {error}.") from error
 

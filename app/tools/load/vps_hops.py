@@ -50,8 +50,8 @@ def hops_of(analysis: Analysis, levels: Sequence[Level], redis_us: Values) -> tu
         for each in analysis.trials
         if each.in_comparison and (value := each.cpu.per_delivery_us) is not None
     }
-    delays = _by_block(levels, lambda line: line.lanes.kernel.quantile_ms(0.5))
-    means = _by_block(levels, lambda line: line.lanes.kernel.mean_ms)
+    delays = _by_block(levels, lambda line: line.delays.kernel.quantile_ms(0.5))
+    means = _by_block(levels, lambda line: line.delays.kernel.mean_ms)
     figures = (
         ("delivery, p50", "ms", delays, "delivery_ms_p50"),
         ("delivery, mean", "ms", means, "delivery_ms_mean"),
@@ -73,7 +73,7 @@ def _by_block(levels: Sequence[Level], of: Callable[[TrialLine], float | None]) 
     return {
         (line.arm, line.users, line.block): value
         for level in levels
-        for line in level.believed
+        for line in level.valid_trials
         if (value := of(line)) is not None
     }
 
@@ -86,8 +86,8 @@ def _hop(a: Level, b: Level, title: str, unit: str, values: Values, key: str | N
     ]
     published = None
     if key is not None:
-        told = study_of(STUDY)["stress"][key]
-        published = round(told[column_of(b.arm)] - told[column_of(a.arm)], 6)
+        stress = study_of(STUDY)["stress"][key]
+        published = round(stress[column_of(b.arm)] - stress[column_of(a.arm)], 6)
     return Hop(
         a.arm,
         b.arm,

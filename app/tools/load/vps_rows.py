@@ -17,7 +17,7 @@ class FigureCell:
 
     level: Level
     probes: tuple[Probed, ...]
-    believed: tuple[Probed, ...]
+    valid_probes: tuple[Probed, ...]
     """Probes of trials whose delays only the server can have impaired. Durations use these; counts use all windows."""
     rate_hz: float
     redis_cpu_us: tuple[float, ...] = ()
@@ -29,7 +29,7 @@ class FigureCell:
 
     def ms(self, durations_us: Callable[[Probed], Sequence[int]]) -> list[float]:
         """Return durations in milliseconds."""
-        return [us / 1000 for each in self.believed for us in durations_us(each)]
+        return [us / 1000 for each in self.valid_probes for us in durations_us(each)]
 
     def answers(self, outcome: str) -> int:
         """Return the number of answers with one outcome."""
@@ -41,9 +41,9 @@ class FigureCell:
 
     def in_server_ms(self, outcome: str) -> float | None:
         """Return the mean of the server's own time for answers with one outcome."""
-        told = [each.in_server_s[outcome] for each in self.believed if outcome in each.in_server_s]
-        count = sum(n for n, _ in told)
-        return 1000 * sum(seconds for _, seconds in told) / count if count else None
+        totals = [each.in_server_s[outcome] for each in self.valid_probes if outcome in each.in_server_s]
+        count = sum(n for n, _ in totals)
+        return 1000 * sum(seconds for _, seconds in totals) / count if count else None
 
 
 SERVER_CPU, REDIS_CPU = "CPU/notif., server", "CPU/notif., Redis"
@@ -64,11 +64,11 @@ def _share(part: Callable[[FigureCell], int], whole: Callable[[FigureCell], int]
 
 
 def _spikes(cell: FigureCell) -> int:
-    return cell.level.lanes.spikes
+    return cell.level.delays.spikes
 
 
 def _arrived(cell: FigureCell) -> int:
-    return cell.level.lanes.arrivals
+    return cell.level.delays.arrivals
 
 
 def _deliveries_per_s(cell: FigureCell) -> float | None:

@@ -12,9 +12,30 @@ from app.lab.studies.redis import COLUMNS, STUDY
 from app.lab.studies.row import BesideRow, BesideTable
 from app.tools.load.levels import Level
 from app.tools.load.probe_line import ProbeLine
+from app.tools.load.trial_line import TrialLine
 from app.tools.load.vps_hops import Hop, hops_of
-from app.tools.load.vps_redis import Place, redis_cpu_us
 from app.tools.load.vps_rows import CACHE, CACHE_NOTE, STRESS, STRESS_NOTE, FigureCell, Row
+
+Place = tuple[str, int, int]
+"""Arm, users and block."""
+
+
+def redis_cpu_us(levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Mapping[Place, float]:
+    """Return microseconds per notification that reached a user, for each valid trial with a known CPU time."""
+    used_s = {(each.arm, each.users, each.block): each.probed.redis_cpu_s for each in probes}
+    found: dict[Place, float] = {}
+    for line in (line for level in levels for line in level.valid_trials):
+        place = line.arm, line.users, line.block
+        cpu_s, arrived = used_s.get(place), _arrived(line)
+        if cpu_s is not None and arrived > 0:
+            found[place] = 1e6 * cpu_s / arrived
+    return found
+
+
+def _arrived(line: TrialLine) -> int:
+    """Return the number of arrivals including warm-up, because the CPU time of the window includes it too."""
+    never_connected = line.notifications * (line.users - line.connected)
+    return line.published * line.connected - max(0, line.lost - never_connected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +54,7 @@ class Study:
         return values
 
 
-def study_beside(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
+def study_with_run(analysis: Analysis, levels: Sequence[Level], probes: Sequence[ProbeLine]) -> Study:
     """Return the study's tables for each number of users, the largest first."""
     redis_us = redis_cpu_us(levels, probes)
     cells: dict[tuple[int, str], list[FigureCell]] = {}
@@ -54,7 +75,7 @@ def _cell(
     level: Level, probes: Sequence[ProbeLine], redis_us: Mapping[Place, float], rate_hz: float
 ) -> FigureCell:
     own = [each for each in probes if (each.arm, each.users) == (level.arm, level.users)]
-    believed = {each.trial for each in level.believed}
+    believed = {each.trial for each in level.valid_trials}
     return FigureCell(
         level,
         tuple(each.probed for each in own),

@@ -25,7 +25,7 @@ RECEIVE_TROUBLES = ("ListenOverflows", "ListenDrops", "TCPRcvCollapsed", "TCPRcv
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observations:
     """Observations of one window."""
 
     cpu_share_max: float | None
@@ -42,7 +42,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Used:
+class Utilisation:
     """Utilisation of cores."""
 
     share: float
@@ -56,39 +56,39 @@ class Watch:
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = tuple(pids)
         self._stopping = threading.Event()
-        self._most: Used | None = None
+        self._highest: Utilisation | None = None
         self._cores = [frozenset(cores_of([pid])) for pid in self._pids]
         self._first = self._last = self._read()
         self._times = psutil.cpu_times()
         self._counters = receive_counters()
-        self._thread = threading.Thread(target=self._look, name="siar-load-watch", daemon=True)
+        self._thread = threading.Thread(target=self._observe, name="siar-load-watch", daemon=True)
         self._thread.start()
 
-    def end(self) -> Seen:
+    def end(self) -> Observations:
         """End the window and return the observations."""
         self._stopping.set()
         self._thread.join()
         # A remainder shorter than half a second is too short to be judged as a second.
-        self._take(at_least_us=500_000)
+        self._record(at_least_us=500_000)
         at_end = self._read()
         before, after = self._times, psutil.cpu_times()
         total_s = sum(after) - sum(before)
         counters = receive_counters()
-        return Seen(
-            cpu_share_max=self._most.share if self._most else None,
+        return Observations(
+            cpu_share_max=self._highest.share if self._highest else None,
             cpu_s=None if None in (*self._first[1], *at_end[1]) else _total_s(self._first, at_end),
             steal_share=max(0.0, _steal(after) - _steal(before)) / total_s if total_s > 0 else 0.0,
-            is_crowded=self._most is not None and self._most.processes > 1,
+            is_crowded=self._highest is not None and self._highest.processes > 1,
             receive_troubles={
                 name: risen for name, count in counters.items() if (risen := count - self._counters[name])
             },
         )
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         while not self._stopping.wait(PERIOD_S):
-            self._take(at_least_us=round(PERIOD_S * 1e6))
+            self._record(at_least_us=round(PERIOD_S * 1e6))
 
-    def _take(self, *, at_least_us: int) -> None:
+    def _record(self, *, at_least_us: int) -> None:
         before, after = self._last, self._read()
         if after[0] - before[0] < at_least_us:
             return
@@ -99,23 +99,23 @@ class Watch:
             for cores, old_ns, new_ns in zip(self._cores, before[1], after[1], strict=True)
             if old_ns is not None and new_ns is not None
         ]
-        self._most = max(filter(None, (self._most, most_used(shares))), default=None)
+        self._highest = max(filter(None, (self._highest, highest_utilisation(shares))), default=None)
 
     def _read(self) -> tuple[int, list[int | None]]:
         return clock.monotonic_us(), [cpu_ns(pid) for pid in self._pids]
 
 
-def most_used(shares: Sequence[tuple[frozenset[int], float]]) -> Used | None:
+def highest_utilisation(shares: Sequence[tuple[frozenset[int], float]]) -> Utilisation | None:
     """Return the highest utilisation of any set of cores by processes confined to it; `None` without processes.
 
     `shares`: for each process, the cores that it may use, and its use as a share of one core. A single process can use one
     core only, however many it may choose from.
     """
-    found = [Used(share, 1) for _cores, share in shares]
+    found = [Utilisation(share, 1) for _cores, share in shares]
     for group in {cores for cores, _share in shares}:
         confined = [share for cores, share in shares if cores <= group]
         if len(confined) > len(group):
-            found.append(Used(sum(confined) / len(group), len(confined)))
+            found.append(Utilisation(sum(confined) / len(group), len(confined)))
     return max(found, default=None)
 
 

@@ -38,6 +38,7 @@ BROKEN_OFF = (
 AGREEMENT_NOTE = "Medians of the kernel's lane, paired by block; they agree within 0.1 ms or a tenth of the built-in clients' median."
 
 
+HOPS_TITLE = "What the way over Redis costs"
 HOP_HEADINGS = (
     *(
         "over",
@@ -65,7 +66,7 @@ def level_cells(level: Level) -> tuple[str, ...]:
         *(_arm(level), str(level.users), str(len(level.trials))),
         number(FIGURES["delay_ms_p50"].of(level)),
         *(_tail(level, "delay_ms_p95", 0.95), _tail(level, "delay_ms_p99", 0.99)),
-        number(level.lanes.own.quantile_ms(0.5)),
+        number(level.delays.generator.quantile_ms(0.5)),
         str(level.total(lambda each: each.lost)),
         f"{level.total(lambda each: each.errors)} of {level.total(lambda each: each.attempts)}",
         number(FIGURES["connect_ms_p95"].of(level)),
@@ -86,11 +87,11 @@ def generator_cells(level: Level) -> tuple[str, ...]:
         str(level.total(lambda each: each.attempts)),
         number(None if most is None else 100 * most),
         number(max(lags, default=None)),
-        number(level.lanes.handler.quantile_ms(0.5)),
+        number(level.delays.application.quantile_ms(0.5)),
         number(floors.median_ms if floors else None),
         _range(floors.range_ms if floors else None),
         number(floors.tail_ms if floors else None),
-        f"{len(level.trials) - len(level.believed)} of {len(level.trials)}",
+        f"{len(level.trials) - len(level.valid_trials)} of {len(level.trials)}",
     )
 
 

@@ -22,15 +22,15 @@ SPIKE_US = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class Delays:
     """Histograms of the measured arrivals of one or more trials."""
 
     kernel: Histogram = field(default_factory=Histogram)
-    handler: Histogram = field(default_factory=Histogram)
-    own: Histogram = field(default_factory=Histogram)
+    application: Histogram = field(default_factory=Histogram)
+    generator: Histogram = field(default_factory=Histogram)
     """Generator delay."""
     unstamped: Histogram = field(default_factory=Histogram)
-    """Arrivals without a kernel stamp of their own, by their read: they are missing in `kernel` and `own`. Runs of older versions
+    """Arrivals without a kernel stamp of their own, by their read: they are missing in `kernel` and `generator`. Runs of older versions
     have them in `kernel` instead."""
 
     @property
@@ -57,25 +57,32 @@ class Lanes:
         """Return the histograms as a JSON object."""
         return {
             "kernel": self.kernel.to_json(),
-            "handler": self.handler.to_json(),
-            "self": self.own.to_json(),
+            "handler": self.application.to_json(),
+            "self": self.generator.to_json(),
             "unstamped": self.unstamped.to_json(),
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Lanes:
+    def from_json(cls, value: Mapping[str, Any]) -> Delays:
         """Return the value that `to_json` wrote."""
-        kernel, handler, own = (Histogram.from_json(value[name]) for name in ("kernel", "handler", "self"))
+        kernel, application, generator = (
+            Histogram.from_json(value[name]) for name in ("kernel", "handler", "self")
+        )
         unstamped = value.get("unstamped")
-        return cls(kernel, handler, own, Histogram() if unstamped is None else Histogram.from_json(unstamped))
+        return cls(
+            kernel,
+            application,
+            generator,
+            Histogram() if unstamped is None else Histogram.from_json(unstamped),
+        )
 
 
-def lanes_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], float]) -> Lanes:
+def delays_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], float]) -> Delays:
     """Return the delays of a trial.
 
     A sample is a first arrival with a known clock, including late ones; arrivals replayed after a loss are none.
     """
-    lanes = Lanes()
+    delays = Delays()
     for each in deliveries:
         if each.warmup or each.state is not SampleState.OK:
             continue
@@ -83,24 +90,24 @@ def lanes_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], f
             continue
         if each.kernel_received_us is None:
             delay_us = each.received_us - each.due_us
-            lanes.unstamped.add(delay_us)
-            lanes.handler.add(delay_us)
+            delays.unstamped.add(delay_us)
+            delays.application.add(delay_us)
             continue
         delay_us = each.kernel_received_us - each.due_us
         added_us = self_us.get((each.client, each.seq))
-        lanes.kernel.add(delay_us)
-        lanes.handler.add(delay_us + (added_us or 0.0))
+        delays.kernel.add(delay_us)
+        delays.application.add(delay_us + (added_us or 0.0))
         if added_us is not None:
-            lanes.own.add(added_us)
-    return lanes
+            delays.generator.add(added_us)
+    return delays
 
 
-def merged_lanes(several: Iterable[Lanes]) -> Lanes:
+def merged_delays(several: Iterable[Delays]) -> Delays:
     """Merge the delays of several trials."""
-    lanes = list(several)
-    return Lanes(
-        merged([each.kernel for each in lanes]),
-        merged([each.handler for each in lanes]),
-        merged([each.own for each in lanes]),
-        merged([each.unstamped for each in lanes]),
+    all_delays = list(several)
+    return Delays(
+        merged([each.kernel for each in all_delays]),
+        merged([each.application for each in all_delays]),
+        merged([each.generator for each in all_delays]),
+        merged([each.unstamped for each in all_delays]),
     )
