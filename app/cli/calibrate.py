@@ -20,8 +20,8 @@ from app.tools.calibrate.result import Judgement, verdict
 from app.tools.calibrate.rig import Finished, set_up
 
 EXIT_CODES = {Judgement.RIGHT: 0, Judgement.WRONG: 1, Judgement.WIDE: 3}
-"""3 is the general code of an unfit machine: nothing was wrong, but the instrument's own error bounds are too wide to be
-useful."""
+"""3 is the general code of an unfit machine: nothing was wrong, but the instrument's own error bounds are too wide to
+be useful."""
 
 NOTIFICATIONS = 100
 """Notifications per trial: two seconds, after which jitter (RFC 3550) has converged from its start value 0."""
@@ -84,7 +84,7 @@ def _run(wanted: list[Case], notifications: int, words: Words) -> list[Finished]
 
 
 def _lags(finished: list[Finished]) -> dict[str, float | None]:
-    """Return the lag of the clients' event loop (p99, ms) per trial; the bounds of delays and jitter are built from it."""
+    """Return the lag of the clients' event loop (p99, ms) by trial; the bounds of delays and jitter use it."""
     return {
         f"{number} {each.case.transport} {each.case.code}": each.record.client_loop_lag_ms_p99
         for number, each in enumerate(finished)

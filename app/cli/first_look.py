@@ -15,7 +15,9 @@ from app.tools.doctor.subject import subject_of
 
 
 def first_look(settings: Settings, words: Words, *, check: bool) -> tuple[Settings, list[Finding]]:
-    """Return the settings with a free port, and the findings. Raises `Unfit`, which lists everything that prevents a start.
+    """Return the settings with a free port, and the findings.
+
+    Raises `Unfit`, which lists everything that prevents a start.
 
     `check`: run all checks that need no running service; otherwise only the port and whether runs can be written.
     """

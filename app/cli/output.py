@@ -34,7 +34,10 @@ class OutputLost(KeyboardInterrupt):
 
 
 class _Output(io.FileIO):
-    """A standard stream that raises `OutputLost`. As that is no `OSError`, no handler takes it for a socket's or a file's error."""
+    """A standard stream that raises `OutputLost`.
+
+    As that is no `OSError`, no handler takes it for a socket's or a file's error.
+    """
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Write some of `data`. Returns the number of bytes."""

@@ -84,7 +84,8 @@ def execute(plan: Plan, arguments: argparse.Namespace) -> int:
         ) as serving,
     ):
         if not arguments.no_check:
-            # Checked here, because the server's output goes to a log; and before phones connect, whom the checks could disturb.
+            # Checked here, because the server's output goes to a log; and before phones connect, whom the checks could
+            # disturb.
             found = after_start.look(subject, since, authority=settings.tls_authority or None)
             print(*after_start.report(found, words), sep="\n")
         announcement.print_links(settings, subject, words, files=files, qr=not arguments.no_qr)

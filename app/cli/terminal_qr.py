@@ -10,7 +10,8 @@ from typing import TextIO
 import segno
 
 QUIET_MODULES = 2
-"""Light margin around the code. The standard requires four modules; phones read it with two, and a terminal is small."""
+"""Light margin around the code. The standard requires four modules; phones read it with two, and a terminal is
+small."""
 
 DARK_ON_LIGHT, AS_BEFORE = "\x1b[30;107m", "\x1b[0m"
 

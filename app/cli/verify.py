@@ -27,7 +27,8 @@ NOTE = "note"
 """Key of a remark on published figures: wording, which a later version may improve."""
 
 INDONESIAN = "sentence_id"
-"""Key of the Indonesian sentence; older versions wrote it with decimal points and without the words that `_as_before` removes."""
+"""Key of the Indonesian sentence; older versions wrote it with decimal points and without the words that `_as_before`
+removes."""
 
 STUDIES = re.compile(r"published\[\d+\]\.differences")
 """Path of a remark on a published study, which does not belong to a run: wording, like `NOTE`."""
@@ -99,7 +100,7 @@ def _with_commas(sentence: str) -> str:
 
 
 def _as_before(sentence: str) -> str:
-    """Return an Indonesian sentence as older versions wrote it: without the interval's level and the remark on equal arms."""
+    """Return an Indonesian sentence as older versions wrote it: without interval level and note on equal arms."""
     return re.sub(r", selang \d+%(?= \[)", "", sentence.replace(SAME_ARMS, ""))
 
 

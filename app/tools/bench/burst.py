@@ -1,10 +1,10 @@
-"""Notifications back to back: short windows of all servers by turns, so that all of them meet the machine in the same moods.
+"""Back-to-back notifications, in short windows that alternate between all servers for equal conditions.
 
-    round:   window of one server | window of the next | ...        the next round begins with another one
+    round:   window of one server | window of the next | ...        each round begins with another server
 
-A machine that others share changes its speed by a quarter for some tenths of a second or for minutes, and stops for some
-milliseconds now and then. Servers that are measured a minute apart are compared in different moods. So all are there at once,
-each with its subscribers, and one after the other gets some notifications; those who wait have nothing to do.
+The speed of a shared machine changes by a quarter for tenths of a second or for minutes, and it stalls for milliseconds
+now and then. Servers measured a minute apart are measured in different conditions. So all servers run at once, each
+with its subscribers, and one after another gets some notifications while the others are idle.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, SWARM, BenchCell, 
 from app.tools.bench.window import DRAIN_S, take_window
 
 BLAST_MERGED = 25
-"""Notifications in each write of the neutral source: one per write would show the writer's own limit. A swarm that
-falls behind gets merged reads from the kernel in any case."""
+"""Notifications per write of the floor when it measures the swarm's limit. With one per write, the writer would be the
+limit; a swarm that lags reads several writes at once anyway."""
 
 BLAST_WRITES = 24
-"""To each subscriber: enough to take about as long as all windows of a burst."""
+"""Writes to each subscriber: enough to take about as long as all windows of a burst."""
 
 COMPARED_MIN = 0.5
-"""Share of the rounds that must have a delay of every server, or none is told."""
+"""Minimum share of rounds in which every server has a delay; with fewer, no delay is reported."""
 
 MEDIANS = ("p50_ms", "p99_ms", "read_p99_ms", "deliveries_per_s", "cpu_us", "redis_cpu_us", "swarm_busy")
 DELAYS = ("p50_ms", "p99_ms")
@@ -40,16 +40,16 @@ SUMS = (
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One server's, of one round."""
+    """A window of one server in one round."""
 
     cell: BenchCell
     result: WindowResult
     last: int
-    """The offset of its last notification."""
+    """Offset of its last notification."""
 
 
 def burst_cells(visits: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCell]:
-    """Of each server one cell by HTTP and one from inside; of the floor, before them, what its swarm can read."""
+    """Yield two cells per server, published by HTTP and from inside; for the floor, first the swarm's limit."""
     for visit in visits:
         visit.crowd.resize(plan.burst_subscribers)
         if visit.subject.name == FLOOR:
@@ -68,7 +68,7 @@ def burst_cells(visits: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCel
 
 
 def burst_cell(visit: Session, kind: str, count: int, subscribers: int) -> BenchCell:
-    """`count` notifications as fast as they go, in a single window."""
+    """Publish `count` notifications as fast as possible, in a single window."""
     visit.crowd.resize(subscribers)
     cell = _window(visit, kind, count, visit.settle()).cell
     visit.check_path(cell)
@@ -76,10 +76,10 @@ def burst_cell(visit: Session, kind: str, count: int, subscribers: int) -> Bench
 
 
 def sum_up(cell: BenchCell, rounds: Sequence[Mapping[str, BenchCell]]) -> None:
-    """Make `cell` of its server's windows in `rounds`, by server: the medians of their figures, the sums of their counts.
+    """Fill `cell` with the medians and sums of its server's windows in `rounds`, which are keyed by server.
 
-    Delays are taken from rounds in which all servers have them that take part in every round. Otherwise a mood in which one
-    of them could not be told of would count for the others only.
+    Delays are taken from rounds in which every server that takes part in all rounds has one. Otherwise, conditions in
+    which one server has no delay would count for the others only.
     """
     own = [found[cell.server] for found in rounds if cell.server in found]
     regular = [name for name in rounds[0] if all(name in found for found in rounds)]
@@ -103,7 +103,7 @@ def sum_up(cell: BenchCell, rounds: Sequence[Mapping[str, BenchCell]]) -> None:
 
 
 def _by_turns(visits: Sequence[Session], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
-    """By round and server."""
+    """Run the rounds. Returns the windows of each round by server."""
     stands_at = {visit.subject.name: visit.settle() for visit in visits}
     rounds = []
     for number in range(plan.burst_rounds):
@@ -122,7 +122,7 @@ def _by_turns(visits: Sequence[Session], kind: str, plan: BenchPlan) -> list[dic
 
 
 def _window(visit: Session, kind: str, count: int, stands_at: int, *, warm_up: int = 0) -> Window:
-    """`count` notifications behind `warm_up` that are not looked at: by HTTP one POST after the other, or from inside."""
+    """Measure `count` notifications after `warm_up` others: one POST after another, or from inside the server."""
     cell = visit.cell(kind, visit.crowd.count)
     behind = visit.crowd.begin(stands_at)
     cpu = CpuWindow(visit.subject)
@@ -139,7 +139,7 @@ def _window(visit: Session, kind: str, count: int, stands_at: int, *, warm_up: i
 
 
 def _publish(visit: Session, kind: str, count: int) -> tuple[list[int], int]:
-    """When each began, and the last one's offset."""
+    """Publish. Returns the start time of each notification, and the offset of the last."""
     if kind == BURST_INSIDE:
         return visit.publisher.burst(count)
     if kind == SWARM:

@@ -1,8 +1,8 @@
-"""What is measured on one server by itself: connecting, and paced notifications.
+"""Measurements of one server at a time: connecting, and paced notifications.
 
     connect -> paced, the largest level first
 
-Each cell says itself whether it is valid. Notifications back to back are in burst.py.
+Each cell records whether it is valid. Back-to-back notifications are in burst.py.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from app.tools.bench.session import CONNECT, PACED, BenchCell, Session
 from app.tools.bench.window import DRAIN_S, take_window
 
 CONNECT_WARM_UP = 50
-"""The first connections of a server's life load code."""
+"""Connections before the measurement, because a server's first connections load code."""
 
 
 def connect_cell(visit: Session, count: int) -> BenchCell:
-    """How many connections a second the server accepts, handshake included, until each is ready."""
+    """Measure how many connections a second the server accepts, from connecting until each is ready."""
     cell = visit.cell(CONNECT, count)
     visit.crowd.grow(min(count, CONNECT_WARM_UP))
     visit.settle()
@@ -37,7 +37,7 @@ def connect_cell(visit: Session, count: int) -> BenchCell:
 
 
 def paced_cell(visit: Session, level: Level, kind: str = PACED) -> BenchCell:
-    """One notification to all each period: CPU per delivery and delays."""
+    """Publish one notification to all subscribers per period; measure CPU per delivery and delays."""
     cell = visit.cell(kind, level.subscribers)
     visit.crowd.resize(level.subscribers)
     offset = visit.settle()
@@ -66,11 +66,11 @@ def paced_cell(visit: Session, level: Level, kind: str = PACED) -> BenchCell:
 
 
 def visit_cells(visit: Session, plan: BenchPlan) -> Iterator[BenchCell]:
-    """Everything that is measured of one server while no other is there."""
+    """Yield all measurements of one server that is alone on the machine."""
     connect = plan.connect_level()
     if connect is not None:
         yield connect_cell(visit, connect)
-    # From the largest that only adds connections downwards: who leaves makes no room in the server's heap.
+    # Downwards from the largest, which only adds connections: closed connections do not shrink the server's heap.
     for level in plan.paced_levels(visit.subject.name):
         yield paced_cell(visit, level)
 

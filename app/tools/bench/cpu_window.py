@@ -1,4 +1,4 @@
-"""What a server uses over a window, and apart from it its Redis, where it works over one."""
+"""CPU time of a server over a window, and separately of its Redis, if it uses one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from app.tools.bench.server_under_test import ServerUnderTest
 
 
 class CpuWindow:
-    """From when it is made until it is closed."""
+    """Measures CPU time from construction to `close`."""
 
     def __init__(self, subject: ServerUnderTest) -> None:
         pids = [subject.pid] if subject.redis_pid is None else [subject.pid, subject.redis_pid]
@@ -16,17 +16,17 @@ class CpuWindow:
         self._changes: list[CpuChange] = []
 
     def close(self) -> None:
-        """The window ends here."""
+        """End the window."""
         after = [each.snapshot() for each in self._samplers]
         self._changes = [difference(old, new) for old, new in zip(self._before, after, strict=True)]
 
     @property
     def server(self) -> CpuChange:
-        """All processes of the server together; only of a window that was closed."""
+        """CPU time of all processes of the server; available after `close`."""
         return self._changes[0]
 
     def values(self, deliveries: int) -> dict[str, float | None]:
-        """Microseconds of CPU for each delivery."""
+        """Return microseconds of CPU per delivery."""
         names = ("cpu_us", "redis_cpu_us")
         return {
             name: change.use.total_s * 1e6 / max(1, deliveries)

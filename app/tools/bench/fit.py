@@ -1,4 +1,4 @@
-"""How the cost of a delivery grows with the number of subscribers: log(cost) = a + b log(N), by least squares."""
+"""Growth of the cost of a delivery with the number of subscribers: log(cost) = a + b log(N), by least squares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """b of the line through (log N, log cost): 0 is a constant cost. `None` for fewer than two different N."""
+    """Return b of the line through (log N, log cost); 0 means constant cost. `None` for fewer than two different N."""
     logs = [(math.log(count), math.log(cost)) for count, cost in points if count > 0 and cost > 0]
     if len({x for x, _ in logs}) < 2:
         return None

@@ -1,8 +1,8 @@
-"""The floor: what one notification to N sockets costs when nothing but `send` is done: `python -m app.tools.bench.floor`.
+"""The floor, a server that only calls `send` for each of N sockets: `python -m app.tools.bench.floor`.
 
-One thread, one epoll for accepting and HTTP, and per notification one plain loop of `send`. It speaks just enough
-HTTP, SSE and Socket.IO for the same swarm and the same publisher; there is no history, no heartbeat, no limit, and
-nothing is merged. Writes the port that it listens on as a line, and ends with its standard input.
+It has one thread, one epoll for accepting and HTTP, and for each notification a plain loop of `send`. It supports just
+enough HTTP, SSE and Socket.IO for the same swarm and publisher; it has no history, heartbeat or limits, and merges
+nothing. It prints the port that it listens on, and ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PARENT_FD = 0
 
 
 class Peer:
-    """One connection: HTTP at first, perhaps a subscriber later."""
+    """One connection: HTTP at first, later possibly a subscriber."""
 
     __slots__ = ("buffer", "fd", "sock", "transport", "unsent")
 
@@ -42,12 +42,12 @@ class Peer:
         self.fd = sock.fileno()
         self.buffer = b""
         self.transport: str | None = None
-        """`None`: it speaks HTTP."""
+        """`None`: the connection uses HTTP."""
         self.unsent = b""
 
 
 class Floor:
-    """The loop."""
+    """The event loop of the floor."""
 
     def __init__(self, listener: socket.socket, *, send_buffer_bytes: int) -> None:
         self._listener = listener
@@ -59,11 +59,11 @@ class Floor:
         self._rooms: dict[str, dict[int, Peer]] = {TRANSPORT_SSE: {}, TRANSPORT_SOCKETIO: {}}
         """Subscribers by transport."""
         self._waiting: dict[int, Peer] = {}
-        """Those whose socket did not take all."""
+        """Subscribers whose socket did not accept everything."""
         self._offset = 0
 
     def run(self) -> None:
-        """Until standard input ends."""
+        """Run until standard input ends."""
         while True:
             for fd, mask in self._poll.poll():
                 if fd == _PARENT_FD:
@@ -106,7 +106,7 @@ class Floor:
     def _read(self, peer: Peer, data: bytes) -> None:
         room = self._rooms[TRANSPORT_SOCKETIO]
         if peer.transport == TRANSPORT_SOCKETIO and peer.fd not in room:
-            # Whatever it is, it is the swarm's CONNECT.
+            # Any data is the swarm's CONNECT.
             sid = f'40{{"sid":"{peer.fd:020}","position":"{EPOCH}.{self._offset}"}}'
             peer.sock.sendall(encode_frame(Opcode.TEXT, sid.encode(), mask=None))
             room[peer.fd] = peer
@@ -157,7 +157,7 @@ class Floor:
         peer.transport = transport
         peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
 
-    # --- what the publisher asks for --------------------------------------------------------------------------
+    # --- requests of the publisher -----------------------------------------------------------------------------
 
     def _do(self, path: str, body: dict[str, int]) -> tuple[str, dict[str, object]]:
         if path == wire.PUBLISH_PATH:
@@ -183,7 +183,7 @@ class Floor:
         return {transport: len(room) for transport, room in self._rooms.items()}
 
     def _publish(self, merged: int = 1) -> None:
-        """The bytes once, then `send` for each: what everything else is compared with."""
+        """Encode once, then call `send` for each subscriber: the reference for all other servers."""
         published = [wire.notification(EPOCH, self._offset + 1 + each) for each in range(merged)]
         self._offset += merged
         for transport, room in self._rooms.items():
@@ -210,7 +210,7 @@ class Floor:
         self._waiting[peer.fd] = peer
 
     def _flush_all(self) -> None:
-        """Inside a burst nobody asks for readiness: those who wait are tried after each notification."""
+        """Try all subscribers with unsent data; within a burst, the loop does not poll for writable sockets."""
         for peer in list(self._waiting.values()):
             try:
                 self._flush(peer)

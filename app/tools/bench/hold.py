@@ -1,6 +1,7 @@
-"""`./siar bench --hold`: as many connections as one process is promised to hold, for minutes, and nothing lost.
+"""`./siar bench --hold`: hold the promised number of connections of one process for minutes, and lose nothing.
 
-Both transports in one server, half each, with heartbeats and pings, and a notification every second.
+One server has both transports, half of the connections each, with heartbeats and pings, and a notification every
+second.
 """
 
 from __future__ import annotations
@@ -20,22 +21,26 @@ SECONDS = 120
 PERIOD_S = 1.0
 
 SWARMS_PER_TRANSPORT = 2
-"""Processes, each on a loopback address of its own: no one of them holds as many descriptors as the server."""
+"""Swarm processes, each on its own loopback address, so that none needs as many descriptors as the server."""
 
 BOTH = "+".join(TRANSPORTS)
-"""What stands for the transport of a cell that has both."""
+"""Transport of a cell that has both."""
 
 READS_MAX = 40_000_000
-"""Of a hold, over all connections: swarms keep `ROW_BYTES` of each until its end, 1.3 GB of so many."""
+"""Limit of reads over all connections: swarms keep `ROW_BYTES` of each until the end, which is 1.3 GB for this
+limit."""
 
 CONNECT_TIMEOUT_S = 300.0
 
 SETTINGS = {"SIAR_HEARTBEAT_S": "0.6"}
-"""Shorter than the notifications' period: otherwise no event stream would be silent for long enough to get one."""
+"""Shorter than the period of notifications, because a heartbeat is only sent on an event stream that was idle."""
 
 
 def check_length(connections: int, seconds: int) -> None:
-    """Before anything starts. Raises `Malformed` where the swarms would keep more reads than a machine has room for."""
+    """Check the planned number of reads before anything starts.
+
+    Raises `Malformed` if swarms would need too much memory.
+    """
     reads = round(connections * seconds / PERIOD_S)
     if reads > READS_MAX:
         raise Malformed(
@@ -46,7 +51,7 @@ def check_length(connections: int, seconds: int) -> None:
 
 
 def hold_cell(connections: int, seconds: int, cores: Cores) -> BenchCell:
-    """Hold `connections` for `seconds`. Raises `Unfit` when they do not even connect."""
+    """Hold `connections` for `seconds`. Raises `Unfit` if they cannot be established."""
     cores.go_to_swarm_core()
     members = [
         Member(transport, f"127.0.0.{2 + index * SWARMS_PER_TRANSPORT + each}")

@@ -1,4 +1,4 @@
-"""What a bench needs of the machine: descriptors, and cores to keep server and swarm apart."""
+"""Resources of the machine for a bench: file descriptors, and cores that separate server and swarm."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from app.server.wsgi import descriptors
 
 
 def raise_open_files() -> int:
-    """Take as many descriptors as the system lets this user have; answers how many."""
+    """Raise the limit of open files as far as the system allows. Returns the new limit."""
     most = descriptors.raise_limit()
     return most if most != resource.RLIM_INFINITY else sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Who runs where. `None`: wherever the system likes."""
+    """Cores of server and swarm. `None`: any core."""
 
     server: int | None
     swarm: int | None
 
     @property
     def are_apart(self) -> bool:
-        """Whether server and swarm cannot take each other's time."""
+        """Return whether server and swarm cannot take each other's CPU time."""
         return self.server is not None
 
     @contextlib.contextmanager
     def on_server_core(self) -> Iterator[None]:
-        """What is started inside runs on the server's core: a child inherits where it may run. Afterwards all is as before."""
+        """Pin this process to the server's core for the block; children started in it inherit that."""
         if self.server is None or sys.platform != "linux":
             yield
             return
@@ -44,7 +44,7 @@ class Cores:
             os.sched_setaffinity(0, before)
 
     def go_to_swarm_core(self) -> None:
-        """This process, which publishes, and what it starts from now on."""
+        """Pin this process, which publishes, and its future children to the swarm's core."""
         self._go(self.swarm)
 
     @staticmethod
@@ -54,7 +54,7 @@ class Cores:
 
 
 def choose_cores() -> Cores:
-    """The first core for the server and the last for the swarm, where there are two."""
+    """Choose the first core for the server and the last for the swarm, if there are two."""
     if sys.platform != "linux":
         return Cores(None, None)
     usable = sorted(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""The machine-readable result, schema 1: every raw cell, and what they come to."""
+"""The machine-readable result, schema 1: all raw cells and their summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def result_text(
     conditions: Mapping[str, object],
     further: Mapping[str, object] | None = None,
 ) -> str:
-    """The whole document; `further`: what only this kind of bench has."""
+    """Return the JSON document; `further`: parts that only this kind of bench has."""
     document = {
         "schema": SCHEMA,
         "kind": "bench",

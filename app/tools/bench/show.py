@@ -1,4 +1,4 @@
-"""The result on a terminal: medians with their ratios, the cost's growth, and the promises with tick or cross."""
+"""Terminal output of a bench: medians with ratios, growth of the cost, and promises with tick or cross."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def print_result(
     found: Sequence[Criterion],
     console: Console,
 ) -> None:
-    """Everything, once the run is over."""
+    """Print the whole result."""
     servers = SERVERS_TO_NAME if SEND in done.plan.servers else SERVERS
     pairs = [pair for pair in PAIRS if set(pair) <= set(servers)]
     for transport in done.plan.transports:
@@ -70,7 +70,7 @@ def print_result(
 
 
 def print_hold(cell: BenchCell, seconds: int, console: Console) -> None:
-    """What came of holding connections."""
+    """Print the result of holding connections."""
     values = {name: number_text(value) for name, value in cell.values.items()}
     mib = number_text((cell.values.get("rss_bytes") or 0.0) / 2**20)
     mark = "✓" if cell.is_valid else "✗"
@@ -88,7 +88,7 @@ def print_hold(cell: BenchCell, seconds: int, console: Console) -> None:
 
 
 def print_criteria(found: Sequence[Criterion], console: Console) -> None:
-    """The promises, each with what was measured."""
+    """Print the promises, each with its measurement."""
     for each in found:
         mark = "?" if each.is_of_the_swarm else "✓" if each.met else "✗"
         style = "" if not each.judged else "green" if each.met else "bold red"
@@ -108,7 +108,7 @@ def print_criteria(found: Sequence[Criterion], console: Console) -> None:
 
 
 def print_problems(done: BenchRun, console: Console) -> None:
-    """Why cells do not count."""
+    """Print why cells are invalid."""
     bad = [cell for cell in done.cells if not cell.is_valid]
     for cell in bad[:PROBLEMS_SHOWN_MAX]:
         where = f"{transport_title(cell.transport)} {cell.server}, {KIND_WORDS.get(cell.kind, cell.kind)}"
@@ -120,7 +120,7 @@ def print_problems(done: BenchRun, console: Console) -> None:
 
 
 def cores_sentence(cores: Cores) -> str:
-    """Who runs where."""
+    """Return the sentence about the cores of server and swarm."""
     if cores.are_apart:
         return f"Server on core {cores.server}; swarm and publisher on core {cores.swarm}."
     return "Server, swarm and publisher share what cores there are: they take each other's time, and ratios suffer."
@@ -150,7 +150,7 @@ def _growth_cells(each: Growth) -> tuple[str, ...]:
 
 
 def table_of(title: str, headings: Sequence[str]) -> Table:
-    """Without lines; words to the left and numbers to the right."""
+    """Return a table without lines; words are left-aligned, numbers right-aligned."""
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
     for index, heading in enumerate(headings):
         table.add_column(heading, justify="left" if index in (0, 2) else "right", no_wrap=True)
@@ -158,7 +158,7 @@ def table_of(title: str, headings: Sequence[str]) -> Table:
 
 
 def number_text(value: float | None) -> str:
-    """Three digits that count, and whole numbers whole."""
+    """Format with three significant digits; large numbers as whole ones."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""What a window of a swarm says of a server, as a cell has it."""
+"""Transfer of a swarm's result of a window into a cell."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from app.tools.bench.record import WindowResult, quantile_ms
 from app.tools.bench.session import BenchCell
 
 DRAIN_S = 60.0
-"""How long what was published may take to arrive before it counts as lost."""
+"""Time for published notifications to arrive before they count as lost."""
 
 SHARED_MAX = 0.1
-"""Share of the deliveries whose time of arrival may be unknown, or no delay is told: they are those of moments in which the
-swarm was behind."""
+"""Maximum share of deliveries with unknown arrival. With more, no delay is reported, because the unknown ones are from
+moments when the swarm lagged."""
 
 
 def take_window(cell: BenchCell, result: WindowResult, behind: int, *, expected: int) -> None:
-    """Into `cell`; `behind`: subscribers that did not stand where the window began, `expected`: deliveries."""
+    """Fill `cell`.
+
+    `behind`: subscribers that were not at the window's start offset; `expected`: number of deliveries.
+    """
     is_known = result.shared <= SHARED_MAX * result.delivered
     cell.values["p50_ms"] = quantile_ms(result.delays, 0.50) if is_known else None
     cell.values["p99_ms"] = quantile_ms(result.delays, 0.99) if is_known else None

@@ -51,7 +51,7 @@ def rows(finished: Sequence[Finished]) -> list[CheckRow]:
 
 
 def _delay(far: Finished, near: Finished) -> CheckRow:
-    """Compare the added delay as the clients measured it with the proxy's record of when it released each notification."""
+    """Compare the added delay measured by the clients with the proxy's record of releasing each notification."""
     far_ms, near_ms = far.metrics.delay_ms.p50, near.metrics.delay_ms.p50
     return CheckRow(
         part=Part.DELAY,
@@ -80,7 +80,7 @@ def _jitter(finished: Finished) -> CheckRow:
 
 
 def _counts(finished: Finished) -> Iterator[CheckRow]:
-    """Compare the numbers of dropped, repeated and swapped notifications with the analysis's counts, for both clients."""
+    """Compare the numbers of dropped, repeated and swapped notifications with the analysis's counts."""
     went = [[each.seq for each in own] for own in _by_connection(finished)]
     own = finished.metrics
     for code, true, measured in (
@@ -100,14 +100,15 @@ def _recovery(finished: Finished) -> Iterator[CheckRow]:
 
 
 def _stamps(finished: Finished, code: str) -> CheckRow:
-    """Compare every stamp's correction with the true one: the largest error, and how many errors are within their bound."""
+    """Compare every stamp's correction with the true one: largest error, number of errors within bounds."""
     known = [each for each in finished.record.deliveries if each.clock_offset_us is not None]
     worst = max(known, key=lambda each: abs(_offset_error_us(finished, each)), default=None)
     client_clock = finished.truth.client_clock
     places = {"skew_ppm": f"{client_clock.skew_ppm:+g}", "ms": finished.case.channel_delay_us // 1000}
     if worst is None:
         return CheckRow(Part.CLOCK, code, finished.case.transport, "ms", 0.0, None, 0.0, places)
-    # The origins of server's and clients' stamps differ by a constant, so the compared value is the error of the clients' clock.
+    # The origins of server's and clients' stamps differ by a constant, so the compared value is the error of the
+    # clients' clock.
     wrong_ms = (_read_us(worst) - finished.truth.client_clock.true_us(_read_us(worst))) / 1000
     return CheckRow(
         part=Part.CLOCK,
@@ -169,7 +170,7 @@ def _by_connection(finished: Finished) -> list[list[Passage]]:
 
 
 def _true_delay_ms(finished: Finished) -> float:
-    """Return the delay from due time to the proxy's release, as a run computes it: the median of the clients' medians."""
+    """Return the delay from due time to the proxy's release, as in a run: the median of the clients' medians."""
     due_us = {each.seq: each.due_us - finished.truth.anchor_us for each in finished.record.deliveries}
     medians = [
         median([(each.released_us - due_us[each.seq]) / 1000 for each in own])
@@ -179,7 +180,7 @@ def _true_delay_ms(finished: Finished) -> float:
 
 
 def _true_jitter_ms(finished: Finished) -> float:
-    """Return J from send to the proxy's release, by a separate copy of RFC 3550's formula: median of the connections."""
+    """Return J from send to the proxy's release, by a copy of RFC 3550's formula: median of the connections."""
     sent_us = {
         each.seq: each.sent_us - finished.truth.anchor_us
         for each in finished.record.deliveries
@@ -222,7 +223,7 @@ def _jitter_of_errors(errors_ms: Sequence[float]) -> float:
 
 
 def _lateness_ms(finished: Finished) -> list[list[float]]:
-    """Return by client how much later than its kernel it stamped each arrival; without kernel stamps, its loop's lag."""
+    """Return how much later than its kernel each client stamped; its loop's lag if the kernel gave no stamp."""
     by_client: dict[int, list[float]] = {}
     for each in finished.record.deliveries:
         read_us, kernel_us = each.received_us, each.kernel_received_us

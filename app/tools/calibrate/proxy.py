@@ -47,7 +47,8 @@ class Impairment:
     swapped: frozenset[int] = frozenset()
     """Numbers of notifications that are sent right after their successor."""
     cut_at: int | None = None
-    """Number of the notification at which every connection is broken, once. It and the rest of its chunk are not sent."""
+    """Number of the notification at which every connection is broken, once. It and the rest of its chunk are not
+    sent."""
     outage_us: int = 0
     """Time after the break for which new connections have to wait."""
 

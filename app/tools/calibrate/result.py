@@ -10,7 +10,8 @@ from app.core.clocksync.sync import BOUND_MAX_US
 from app.tools.calibrate.case import Part
 
 BOUND_MS_MAX = BOUND_MAX_US / 1000
-"""U_max (measurement.md, section 1): a run discards delays with a wider bound, so such a bound is of no use here either."""
+"""U_max (measurement.md, section 1): a run discards delays with a wider bound, so such a bound is of no use here
+either."""
 
 
 class CheckResult(StrEnum):
@@ -61,7 +62,8 @@ class CheckRow:
 MS = "ms"
 
 ASYMMETRIC = "asymmetric"
-"""A way back that is slower than the way there shifts the estimate by half of the difference, which the bound must cover."""
+"""A way back that is slower than the way there shifts the estimate by half of the difference, which the bound must
+cover."""
 
 
 class Judgement(StrEnum):

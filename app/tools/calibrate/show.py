@@ -68,7 +68,7 @@ def written(figure: str, words: Words) -> str:
 
 
 def figure(value: float | None, unit: str) -> str:
-    """Format a value: milliseconds to the microsecond, because that is the resolution compared; counts as whole numbers."""
+    """Format a value: milliseconds to the microsecond, the resolution of the comparison; counts as whole numbers."""
     if value is None:
         return "-"
     return f"{value:,.3f}" if unit == MS else str(round(value))

@@ -17,8 +17,8 @@ TIMEOUT_S = 3.0
 BODY_BYTES_MAX = 65_536
 
 TROUBLE = (OSError, http.client.HTTPException, ValueError)
-"""Exceptions of a failed request. A timeout and a failed TLS handshake are kinds of `OSError`; an impossible address, such
-as one with a port that is no number, raises `ValueError`."""
+"""Exceptions of a failed request. A timeout and a failed TLS handshake are kinds of `OSError`; an impossible address,
+such as one with a port that is no number, raises `ValueError`."""
 
 
 class Answer(NamedTuple):

@@ -24,7 +24,8 @@ LOAD_PER_CORE_MAX = 0.5
 """Load average per core. Above it, another process often has the core when a notification is due."""
 
 SLOW_GOVERNORS = ("powersave", "ondemand", "conservative")
-"""CPU frequency governors that start slowly from idle, which is the usual state of a server that sends once a second."""
+"""CPU frequency governors that start slowly from idle, which is the usual state of a server that sends once a
+second."""
 
 FREE_BYTES_MIN = 100_000_000
 """Below it, even the spool of one run may not fit."""

@@ -1,7 +1,7 @@
 """Checks of the network: port, address, firewall and other devices.
 
-All are made on this machine alone. What a firewall or the Wi-Fi does to others cannot be seen from here, so these checks
-warn about known causes.
+All are made on this machine alone. What a firewall or the Wi-Fi does to others cannot be seen from here, so these
+checks warn about known causes.
 """
 
 from __future__ import annotations

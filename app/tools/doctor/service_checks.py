@@ -69,9 +69,10 @@ def _reason(trouble: Exception) -> str:
 
 
 def check_certificate(url: str, *, authority: str | None = None) -> Finding | None:
-    """Check whether a browser would trust the certificate; `None` without TLS, or if nobody answers (see `check_reach`).
+    """Check whether a browser would trust the certificate.
 
-    `authority`: a file with a certificate that devices were told to trust.
+    Returns `None` without TLS, or if nobody answers, which `check_reach` reports. `authority`: a file with a
+    certificate that devices were told to trust.
     """
     parts = urlsplit(url)
     if parts.scheme != "https":
@@ -180,9 +181,9 @@ def _browser_headers(url: str) -> dict[str, str]:
 def check_first_byte(url: str, *, heartbeat_within_s: float | None = None) -> Finding:
     """Check that events of a stream arrive at once, and are not buffered on the way.
 
-    A proxy that buffers (one that compresses streams, a company's web filter) delays notifications, and no header of the
-    response shows it. Some compress only for clients that accept it, as browsers do, so this client accepts gzip. Some
-    pass the first event and hold back the next one, so through a proxy the second event decides: a heartbeat.
+    A proxy that buffers (one that compresses streams, a company's web filter) delays notifications, and no header of
+    the response shows it. Some compress only for clients that accept it, as browsers do, so this client accepts gzip.
+    Some pass the first event and hold back the next one, so through a proxy the second event decides: a heartbeat.
 
     `heartbeat_within_s`: how long to wait for the second event; `None`: the first bytes decide.
     """

@@ -35,7 +35,8 @@ class Arrived:
     """All arrivals of a trial."""
 
     by_client: dict[int, tuple[Arrival, ...]] = field(default_factory=dict)
-    """Arrivals in the order of reading, stamped by the *kernel* if possible, so that the generator's delay is excluded."""
+    """Arrivals in the order of reading, stamped by the *kernel* if possible, so that the generator's delay is
+    excluded."""
     self_us: SelfUs = field(default_factory=dict)
     """Generator delays, for arrivals that have a delay and a stamp of their own."""
     stamps: Stamps = field(default_factory=Stamps)

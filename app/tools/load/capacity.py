@@ -1,7 +1,7 @@
 """Capacity found by a ramp: the largest number of users at which every gate held, and why the ramp ended there.
 
-Only levels with a valid generator count. If the generator becomes invalid before a gate is missed, the server might have
-handled more users: the result is a lower bound, and is reported as one.
+Only levels with a valid generator count. If the generator becomes invalid before a gate is missed, the server might
+have handled more users: the result is a lower bound, and is reported as one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Capacity:
 
     @property
     def is_unknown(self) -> bool:
-        """Return whether the generator was invalid at the first level already, so that nothing is known of the server."""
+        """Return whether the generator was invalid at the first level already: nothing is known of the server."""
         return self.users is None and self.gave_out_at is not None
 
 

@@ -23,12 +23,16 @@ GENERATORS = (LOCUST, BUILT_IN)
 """Values of an arm's factor `generator`."""
 
 CONNECT_EXTRA_S = 15.0
-"""Timeout for connecting, in addition to the time that the spawn rate needs; then the missing users count as not connected."""
+"""Timeout for connecting, in addition to the time that the spawn rate needs; then the missing users count as not
+connected."""
 
 
 @dataclass(slots=True)
 class ClientSelector:
-    """Client link that `BuiltInClients` uses. It has the interface of `ClientLink`, but failed connections are data, not errors."""
+    """Client link that `BuiltInClients` uses.
+
+    It has the interface of `ClientLink`, but failed connections are data, not errors.
+    """
 
     clock: ClientLink
     generators: Generators

@@ -30,8 +30,8 @@ class Delays:
     generator: Histogram = field(default_factory=Histogram)
     """Generator delay."""
     unstamped: Histogram = field(default_factory=Histogram)
-    """Arrivals without a kernel stamp of their own, by their read: they are missing in `kernel` and `generator`. Runs of older versions
-    have them in `kernel` instead."""
+    """Arrivals without a kernel stamp of their own, by their read: they are missing in `kernel` and `generator`. Runs
+    of older versions have them in `kernel` instead."""
 
     @property
     def arrivals(self) -> int:
@@ -45,7 +45,10 @@ class Delays:
 
     @property
     def max_us(self) -> int:
-        """The longest delay. Delays by the read are included: they can only be too long, and must not hide a very late arrival."""
+        """The longest delay.
+
+        Delays by the read are included: they can only be too long, and must not hide a very late arrival.
+        """
         return max(self.kernel.max_us, self.unstamped.max_us)
 
     @property

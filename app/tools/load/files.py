@@ -33,8 +33,8 @@ def write_load(
     text = (
         json.dumps({**result_json(analysis), "load": result_part(result)}, indent=1, allow_nan=False) + "\n"
     )
-    # The result of every run plus the part `load`, so that one reader suffices for both. `result.json` stays without it,
-    # because `./siar verify` recomputes that file from the raw rows.
+    # The result of every run plus the part `load`, so that one reader suffices for both. `result.json` stays without
+    # it, because `./siar verify` recomputes that file from the raw rows.
     write_atomically(folder / RESULT, lambda file: file.write(text))
     paths.append(folder / RESULT)
     if json_path is not None:

@@ -1,7 +1,7 @@
-"""Proof of the generator: the same users and rate against a minimal server of our generator_delays, right before the measured trial.
+"""Proof of the generator: the same users and rate against a minimal server, right before the measured trial.
 
-The delay there is the floor: a loop of `send` in one thread, plus the generator. No server can be shown to be faster with
-this generator. A high floor means that the generator or the machine is slow.
+The delay there is the floor: a loop of `send` in one thread, plus the generator. No server can be shown to be faster
+with this generator. A high floor means that the generator or the machine is slow.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _line(
             continue
         first.add((row.client, row.seq))
         if row.flags & SHARED:
-            continue  # It arrived, but its generator_delays time is unknown: the stamp is that of the last notification in its read.
+            continue  # It arrived, but its own time is unknown: the stamp is that of the last notification in its read.
         delays.add((row.kernel_ns or row.read_ns) / 1000 - dues_us[row.seq])
         if row.kernel_ns:
             generator_delays.add((row.read_ns - row.kernel_ns) / 1000)

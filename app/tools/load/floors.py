@@ -1,7 +1,7 @@
 """Floors of one level: one measurement next to each trial, so that a change of the machine during the run shows.
 
-A single floor before the run would describe the machine at that time only. Measured in each trial's block, the floors are
-interleaved like the transports: what changed a floor has changed the trials next to it too.
+A single floor before the run would describe the machine at that time only. Measured in each trial's block, the floors
+are interleaved like the transports: what changed a floor has changed the trials next to it too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from app.lab.analysis.words import TRANSPORT_TITLES, number
 from app.tools.load.trial_line import FloorLine
 
 MOVED_FACTOR = 1.5
-"""Factor between the lowest and highest floor of a level that counts as a change. A floor is a median of broadcasts to all
-users: on an idle machine it repeats within 10 to 20 %, so 50 % more means that something else ran."""
+"""Factor between the lowest and highest floor of a level that counts as a change. A floor is a median of broadcasts to
+all users: on an idle machine it repeats within 10 to 20 %, so 50 % more means that something else ran."""
 
 MOVED_MS = 0.2
-"""Minimum difference, which applies as well: with few users a floor is some 0.1 ms, and one context switch is half of it."""
+"""Minimum difference, which applies as well: with few users a floor is some 0.1 ms, and one context switch is half of
+it."""
 
 FAILED_SHARE_MAX = 0.5
 """Share of a level's floors that may fail. A machine may stall in one block; one that stalls in most is not fit."""

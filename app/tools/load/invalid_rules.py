@@ -1,7 +1,7 @@
 """Validity rules for a trial under load (`measurement.md`, section 2), as typed warnings.
 
-They judge the generator and the machine, never the server: what the server does badly is the result. So a late source, or
-a connection that the server closed, does not excuse a gate here, although it invalidates the trial for a comparison.
+They judge the generator and the machine, never the server: what the server does badly is the result. So a late source,
+or a connection that the server closed, does not excuse a gate here, although it invalidates the trial for a comparison.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gates as JUnit XML, which every CI service shows: one test case per gate, and one for the generator.
 
-A ramp is meant to break its gates, so it has one case per transport, which fails if the gates held at no level. A run that
-was interrupted has an additional error, because its gates were judged by a part of it.
+A ramp is meant to break its gates, so it has one case per transport, which fails if the gates held at no level. A run
+that was interrupted has an additional error, because its gates were judged by a part of it.
 
 Format: the de-facto schema of Jenkins's, GitLab's and GitHub's reporters (`testsuites`, `testsuite`, `testcase`,
 `failure`, `error`, `skipped`, `system-out`).

@@ -1,4 +1,4 @@
-"""Trials of a load run: the built-in laboratory with another client link, and a watch on the generator in every window."""
+"""Trials of a load run: the built-in laboratory with another client link, and a watch on the generator."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LoadLaboratory(BuiltInClients):
         BuiltInClients.connect(self, spec)
 
     def idle(self, spec: TrialSpec) -> Finished:
-        """Measure an idle window with the same probes as a trial, so that the difference in CPU is due to notifications only."""
+        """Measure an idle window with the same probes as a trial, so that the difference is due to notifications."""
         self._begin_probes()
         try:
             return BuiltInClients.idle(self, spec)

@@ -1,8 +1,8 @@
 """Levels: the trials of a transport with one number of users, and every figure that a gate can name.
 
-Delays are pooled over the trials that only the server can have impaired (`invalid_rules.py`), and are kernel delays. Losses
-and errors are counted over all trials, because what is lost is lost. A tail of fewer than 100 broadcasts describes only
-these (`measurement.md`, section 4): it is marked, and a gate uses it unchanged.
+Delays are pooled over the trials that only the server can have impaired (`invalid_rules.py`), and are kernel delays.
+Losses and errors are counted over all trials, because what is lost is lost. A tail of fewer than 100 broadcasts
+describes only these (`measurement.md`, section 4): it is marked, and a gate uses it unchanged.
 """
 
 from __future__ import annotations

@@ -25,9 +25,11 @@ class Probed:
     failures: Mapping[str, int]
     """Numbers of failed requests by reason: no connection, no complete answer in time, a status other than 200."""
     answers_us: Mapping[str, tuple[int, ...]]
-    """Durations of the others, from due time to the last byte, by outcome in the cache; `"none"`: no cache was mentioned."""
+    """Durations of the others, from due time to the last byte, by outcome in the cache; `"none"`: no cache was
+    mentioned."""
     loop_us: tuple[int, ...]
-    """Durations from requesting the time to the server's first stamp: its event loop's delay, and reading the request."""
+    """Durations from requesting the time to the server's first stamp: its event loop's delay, and reading the
+    request."""
     loop_failures: int
     ping_us: tuple[int, ...]
     """Round trip times of PING to Redis."""

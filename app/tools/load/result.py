@@ -219,7 +219,7 @@ def _cpu_us(analysis: Analysis) -> dict[tuple[str, int], float | None]:
 
 
 def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], list[str]]:
-    """Return sentences on levels with an invalid generator: those that invalidate the run, and those that bound a ramp."""
+    """Return sentences on levels with an invalid generator: those that invalidate the run, those that bound a ramp."""
     fatal: list[str] = []
     bounds: list[str] = []
     # The generator's own limit is a part of a ramp's result, provided that it was valid at any level.

@@ -1,4 +1,4 @@
-"""A load run from its options to its folder: cores, processes, proof of the generator, trials, lines next to the store."""
+"""A load run from its options to its folder: cores, processes, proof of the generator, trials, records."""
 
 from __future__ import annotations
 

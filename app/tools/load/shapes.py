@@ -1,7 +1,7 @@
 """Sequences of levels without blocks: steps, spike, ramp. They describe, but compare nothing.
 
-Each stage connects anew. Users who stayed would carry the last stage's queue into the next, and the simultaneous handshake
-of all users is a part of what a spike tests.
+Each stage connects anew. Users who stayed would carry the last stage's queue into the next, and the simultaneous
+handshake of all users is a part of what a spike tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from app.tools.load.trial_line import TrialLine
 def shape_walk(
     stages: Sequence[int], *, until_broken: Callable[[str, int], bool] = lambda _arm, _users: False
 ) -> Walk:
-    """Run every arm at every stage, in order. `until_broken`: called after each; if true, that arm is not run any further."""
+    """Run every arm at every stage, in order.
+
+    `until_broken`: called after each; if true, that arm is not run any further.
+    """
 
     def walk(plan: Plan, laboratory: Laboratory, store: Store, progress: Progress) -> None:
         broken: set[str] = set()
@@ -73,7 +76,7 @@ def _stage_s(plan: Plan, laboratory: Laboratory) -> float:
 
 
 def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, int], bool]:
-    """Return a function that tells whether a gate was missed, or the generator was invalid, at the level just measured."""
+    """Return a function that tells whether the level just measured missed a gate, or had an invalid generator."""
 
     def is_broken(arm: str, users: int) -> bool:
         own = [each for each in lines if (each.arm, each.users) == (arm, users)]

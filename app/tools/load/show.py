@@ -108,7 +108,7 @@ class _Printer:
 
 
 def gate_line(outcome: GateOutcome, result: LoadResult) -> str:
-    """Return a gate with tick or cross; with `?` if the generator is invalid, with a bullet in a ramp, which breaks gates."""
+    """Return a gate with tick or cross; `?` if the generator is invalid, a bullet in a ramp, which breaks gates."""
     if not result.is_valid:
         return f"{DOUBT} {outcome.reason}"
     if result.kind is Kind.RAMP:

@@ -1,7 +1,8 @@
-"""Records of each trial under load in addition to the store's rows: a JSON line in the run's folder, written at its end.
+"""Records of each trial under load in addition to the store's rows: JSON lines in the run's folder.
 
-The store has every arrival; these lines have the generator's state, and the delays as histograms. `load.jsonl` begins with
-a line about the whole run (`kind` "load", `schema` 1). Readers skip kinds that they do not know.
+A trial's line is written at its end. The store has every arrival; these lines have the generator's state, and the
+delays as histograms. `load.jsonl` begins with a line about the whole run (`kind` "load", `schema` 1). Readers skip
+kinds that they do not know.
 
     version 1   kind "load", "floor", "trial"; of a preset also "probes" (`probe_line.py`)
 """
@@ -61,8 +62,8 @@ class TrialLine:
     void_codes: tuple[str, ...]
     delays: Delays
     broken_before: int = 0
-    """Number of connections that broke before the trial began: while others connected, or while all were idle. Runs of older
-    versions do not have it."""
+    """Number of connections that broke before the trial began: while others connected, or while all were idle. Runs of
+    older versions do not have it."""
 
     @property
     def errors(self) -> int:
@@ -107,7 +108,8 @@ class FloorLine:
     troubles: tuple[str, ...]
     """Reasons why the generator did not prove itself, as sentences; empty if it did."""
     block: int | None = None
-    """Block of the trials next to it; `None`: measured before all trials, as for a shape, or in a run of an older version."""
+    """Block of the trials next to it; `None`: measured before all trials, as for a shape, or in a run of an older
+    version."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a JSON object."""

@@ -1,7 +1,7 @@
 """Cost of the hop over Redis: block differences between the VPS study's configurations, with exact intervals.
 
-The study has one run of each configuration, so its differences have no interval. Trial medians are compared, never pooled
-arrivals.
+The study has one run of each configuration, so its differences have no interval. Trial medians are compared, never
+pooled arrivals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CPU of the generator and state of the machine during a trial, per second, observed from outside.
 
-A generator that lacks CPU for one second of twenty distorts the delays in that second, although its mean is low. So each
-second is judged by itself. The observing thread runs in the runner's process, which is otherwise idle.
+A generator that lacks CPU for one second of twenty distorts the delays in that second, although its mean is low. So
+each second is judged by itself. The observing thread runs in the runner's process, which is otherwise idle.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Observations:
     """Observations of one window."""
 
     cpu_share_max: float | None
-    """The largest share of its available CPU that the generator used in any one second: of a core for one process, or of shared
-    cores for all processes confined to them. `None` if no clock can be read."""
+    """The largest share of its available CPU that the generator used in any one second: of a core for one process, or
+    of shared cores for all processes confined to them. `None` if no clock can be read."""
     cpu_s: float | None
     """CPU time of all processes in the window."""
     steal_share: float
@@ -108,8 +108,8 @@ class Watch:
 def highest_utilisation(shares: Sequence[tuple[frozenset[int], float]]) -> Utilisation | None:
     """Return the highest utilisation of any set of cores by processes confined to it; `None` without processes.
 
-    `shares`: for each process, the cores that it may use, and its use as a share of one core. A single process can use one
-    core only, however many it may choose from.
+    `shares`: for each process, the cores that it may use, and its use as a share of one core. A single process can use
+    one core only, however many it may choose from.
     """
     found = [Utilisation(share, 1) for _cores, share in shares]
     for group in {cores for cores, _share in shares}:
