@@ -20,16 +20,14 @@ from app.lab.report.files import write_atomically
 from app.server.fanout.batch_sender import Sender
 from app.settings import Settings
 from app.tools.bench import criteria, hold, plan, several, several_summary, summary
-from app.tools.bench.awake import kept_awake
 from app.tools.bench.criteria import Criterion
-from app.tools.bench.machine import Cores, choose_cores, raise_open_files
+from app.tools.bench.machine import Cores, choose_cores, kept_awake, raise_open_files
 from app.tools.bench.plan import BenchPlan
-from app.tools.bench.result import result_text
 from app.tools.bench.run import BenchRun, run
 from app.tools.bench.session import HOLD
 from app.tools.bench.several import SeveralPlan
 from app.tools.bench.several_show import places_sentence, print_several
-from app.tools.bench.show import cores_sentence, print_hold, print_result
+from app.tools.bench.show import cores_sentence, print_hold, print_result, result_text
 from app.tools.bench.summary import Growth, SummaryRow
 
 EXIT_OK = 0

@@ -42,7 +42,7 @@ from app.lab.analysis.analyse import analyse
 from app.lab.report.files import write_all
 from app.lab.report.html import report_html
 from app.store.store import Store
-from app.tools.bench.fit import exponent
+from app.tools.bench.summary import exponent
 from tests.support.large_run import Size, ingest_run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.tools.bench.cpu_window import CpuWindow
 from app.tools.bench.plan import FLOOR, BenchPlan
 from app.tools.bench.record import WindowResult, quantile_ms
 from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, SWARM, BenchCell, Session
-from app.tools.bench.window import DRAIN_S, take_window
+from app.tools.bench.window import DRAIN_S, CpuWindow, take_window
 
 BLAST_MERGED = 25
 """Notifications per write of the floor when it measures the swarm's limit. With one per write, the writer would be the
@@ -48,30 +47,30 @@ class Window:
     """Offset of its last notification."""
 
 
-def burst_cells(visits: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCell]:
+def burst_cells(sessions: Sequence[Session], plan: BenchPlan) -> Iterator[BenchCell]:
     """Yield two cells per server, published by HTTP and from inside; for the floor, first the swarm's limit."""
-    for visit in visits:
-        visit.crowd.resize(plan.burst_subscribers)
-        if visit.subject.name == FLOOR:
-            yield burst_cell(visit, SWARM, BLAST_WRITES * BLAST_MERGED, plan.burst_subscribers)
+    for session in sessions:
+        session.pool.resize(plan.burst_subscribers)
+        if session.server.name == FLOOR:
+            yield burst_cell(session, SWARM, BLAST_WRITES * BLAST_MERGED, plan.burst_subscribers)
     for kind in (BURST_HTTP, BURST_INSIDE):
-        rounds = _by_turns(visits, kind, plan)
-        for visit in visits:
-            cell = visit.cell(kind, plan.burst_subscribers)
-            visit.check_path(cell)
+        rounds = _by_turns(sessions, kind, plan)
+        for session in sessions:
+            cell = session.cell(kind, plan.burst_subscribers)
+            session.check_path(cell)
             sum_up(cell, [{name: each.cell for name, each in found.items()} for found in rounds])
-            pooled = _pooled(visit.subject.name, rounds)
+            pooled = _pooled(session.server.name, rounds)
             cell.values["p99_pooled_ms"] = (
                 None if cell.values["p99_ms"] is None else quantile_ms(pooled, 0.99)
             )
             yield cell
 
 
-def burst_cell(visit: Session, kind: str, count: int, subscribers: int) -> BenchCell:
+def burst_cell(session: Session, kind: str, count: int, subscribers: int) -> BenchCell:
     """Publish `count` notifications as fast as possible, in a single window."""
-    visit.crowd.resize(subscribers)
-    cell = _window(visit, kind, count, visit.settle()).cell
-    visit.check_path(cell)
+    session.pool.resize(subscribers)
+    cell = _window(session, kind, count, session.settle()).cell
+    session.check_path(cell)
     return cell
 
 
@@ -102,49 +101,49 @@ def sum_up(cell: BenchCell, rounds: Sequence[Mapping[str, BenchCell]]) -> None:
     cell.problems += dict.fromkeys(problem for each in own for problem in each.problems)
 
 
-def _by_turns(visits: Sequence[Session], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
+def _by_turns(sessions: Sequence[Session], kind: str, plan: BenchPlan) -> list[dict[str, Window]]:
     """Run the rounds. Returns the windows of each round by server."""
-    stands_at = {visit.subject.name: visit.settle() for visit in visits}
+    last_offset = {session.server.name: session.settle() for session in sessions}
     rounds = []
     for number in range(plan.burst_rounds):
         found = {}
-        turn = number % len(visits)
-        for visit in (*visits[turn:], *visits[:turn]):
-            name = visit.subject.name
+        turn = number % len(sessions)
+        for session in (*sessions[turn:], *sessions[:turn]):
+            name = session.server.name
             if plan.takes_part(name, number):
                 window = _window(
-                    visit, kind, plan.burst_notifications, stands_at[name], warm_up=plan.burst_warm_up
+                    session, kind, plan.burst_notifications, last_offset[name], warm_up=plan.burst_warm_up
                 )
                 window.cell.values["round"] = number
-                found[name], stands_at[name] = window, window.last
+                found[name], last_offset[name] = window, window.last
         rounds.append(found)
     return rounds
 
 
-def _window(visit: Session, kind: str, count: int, stands_at: int, *, warm_up: int = 0) -> Window:
+def _window(session: Session, kind: str, count: int, last_offset: int, *, warm_up: int = 0) -> Window:
     """Measure `count` notifications after `warm_up` others: one POST after another, or from inside the server."""
-    cell = visit.cell(kind, visit.crowd.count)
-    behind = visit.crowd.begin(stands_at)
-    cpu = CpuWindow(visit.subject)
-    starts_us, last = _publish(visit, kind, warm_up + count)
-    visit.crowd.wait_for(last, timeout_s=DRAIN_S)
+    cell = session.cell(kind, session.pool.count)
+    behind = session.pool.begin(last_offset)
+    cpu = CpuWindow(session.server)
+    starts_us, last = _publish(session, kind, warm_up + count)
+    session.pool.wait_for(last, timeout_s=DRAIN_S)
     cpu.close()
-    merges = visit.subject.merges or kind == SWARM
-    result = visit.crowd.end(offset=last, starts_us=starts_us[warm_up:], merges=merges)
-    take_window(cell, result, behind, expected=visit.crowd.count * count)
+    merges = session.server.merges or kind == SWARM
+    result = session.pool.end(offset=last, starts_us=starts_us[warm_up:], merges=merges)
+    take_window(cell, result, behind, expected=session.pool.count * count)
     wall_us = max(1, result.last_read_us - starts_us[warm_up])
     cell.values["deliveries_per_s"] = result.delivered * 1e6 / wall_us
-    cell.values |= cpu.values(visit.crowd.count * len(starts_us))
+    cell.values |= cpu.values(session.pool.count * len(starts_us))
     return Window(cell, result, last)
 
 
-def _publish(visit: Session, kind: str, count: int) -> tuple[list[int], int]:
+def _publish(session: Session, kind: str, count: int) -> tuple[list[int], int]:
     """Publish. Returns the start time of each notification, and the offset of the last."""
     if kind == BURST_INSIDE:
-        return visit.publisher.burst(count)
+        return session.publisher.burst(count)
     if kind == SWARM:
-        return visit.publisher.blast(count, merged=BLAST_MERGED)
-    published = [visit.publisher.publish() for _ in range(count)]
+        return session.publisher.blast(count, merged=BLAST_MERGED)
+    published = [session.publisher.publish() for _ in range(count)]
     return [each.started_us for each in published], published[-1].offset
 
 

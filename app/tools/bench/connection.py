@@ -89,14 +89,14 @@ class Connection(SequenceCheck):
             raise OSError(code, os.strerror(code))
         host, port = self.sock.getpeername()[:2]
         if self.is_sse:
-            asked = (
+            request = (
                 f"GET /events HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/event-stream\r\n\r\n".encode()
             )
         else:
             target = "/socket.io/?EIO=4&transport=websocket"
             key = handshake_key(os.urandom(16))
-            asked = handshake_request(host=f"{host}:{port}", target=target, key=key, headers={})
-        self.sock.sendall(asked)  # A new connection's buffer is large enough for it.
+            request = handshake_request(host=f"{host}:{port}", target=target, key=key, headers={})
+        self.sock.sendall(request)  # A new connection's buffer is large enough for it.
 
     def advance(self, data: bytes) -> Parsed | None:
         """Process data of a connection that is not live yet.

@@ -56,7 +56,7 @@ class Floor:
         self._poll.register(_PARENT_FD, select.EPOLLIN)
         self._poll.register(listener, select.EPOLLIN)
         self._peers: dict[int, Peer] = {}
-        self._rooms: dict[str, dict[int, Peer]] = {TRANSPORT_SSE: {}, TRANSPORT_SOCKETIO: {}}
+        self._subscribers: dict[str, dict[int, Peer]] = {TRANSPORT_SSE: {}, TRANSPORT_SOCKETIO: {}}
         """Subscribers by transport."""
         self._waiting: dict[int, Peer] = {}
         """Subscribers whose socket did not accept everything."""
@@ -96,20 +96,20 @@ class Floor:
         except BlockingIOError:
             pass
         except OSError:
-            self._forget(peer)
+            self._drop(peer)
 
-    def _forget(self, peer: Peer) -> None:
-        for table in (self._peers, self._waiting, *self._rooms.values()):
+    def _drop(self, peer: Peer) -> None:
+        for table in (self._peers, self._waiting, *self._subscribers.values()):
             table.pop(peer.fd, None)
         peer.sock.close()
 
     def _read(self, peer: Peer, data: bytes) -> None:
-        room = self._rooms[TRANSPORT_SOCKETIO]
-        if peer.transport == TRANSPORT_SOCKETIO and peer.fd not in room:
+        subscribers = self._subscribers[TRANSPORT_SOCKETIO]
+        if peer.transport == TRANSPORT_SOCKETIO and peer.fd not in subscribers:
             # Any data is the swarm's CONNECT.
             sid = f'40{{"sid":"{peer.fd:020}","position":"{EPOCH}.{self._offset}"}}'
             peer.sock.sendall(encode_frame(Opcode.TEXT, sid.encode(), mask=None))
-            room[peer.fd] = peer
+            subscribers[peer.fd] = peer
         if peer.transport is not None:
             return
         peer.buffer += data
@@ -126,7 +126,7 @@ class Floor:
         elif path.startswith("/socket.io/"):
             self._begin_frames(peer, head)
         else:
-            status, answer = self._do(path, json.loads(body) if body else {})
+            status, answer = self._handle(path, json.loads(body) if body else {})
             text = json.dumps(answer).encode()
             peer.sock.sendall(
                 f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
@@ -141,15 +141,15 @@ class Floor:
         ).encode()
         self._subscribe(peer, TRANSPORT_SSE)
         peer.sock.sendall(head + chunk(encode_prelude(retry_ms=1000, id=f"{EPOCH}.{self._offset}")))
-        self._rooms[TRANSPORT_SSE][peer.fd] = peer
+        self._subscribers[TRANSPORT_SSE][peer.fd] = peer
 
     def _begin_frames(self, peer: Peer, head: bytes) -> None:
         key = _KEY.search(head)
         accept = accept_of(key[1].decode("latin-1").strip()) if key else ""
         lines = ("101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade")
         answer = "\r\n".join((f"HTTP/1.1 {lines[0]}", *lines[1:], f"Sec-WebSocket-Accept: {accept}"))
-        told = {"sid": f"{peer.fd:020}", "upgrades": [], "pingInterval": 25000, "pingTimeout": 20000}
-        opening = encode_frame(Opcode.TEXT, f"0{json.dumps(told)}".encode(), mask=None)
+        opening_data = {"sid": f"{peer.fd:020}", "upgrades": [], "pingInterval": 25000, "pingTimeout": 20000}
+        opening = encode_frame(Opcode.TEXT, f"0{json.dumps(opening_data)}".encode(), mask=None)
         self._subscribe(peer, TRANSPORT_SOCKETIO)
         peer.sock.sendall(f"{answer}\r\n\r\n".encode() + opening)
 
@@ -159,7 +159,7 @@ class Floor:
 
     # --- requests of the publisher -----------------------------------------------------------------------------
 
-    def _do(self, path: str, body: dict[str, int]) -> tuple[str, dict[str, object]]:
+    def _handle(self, path: str, body: dict[str, int]) -> tuple[str, dict[str, object]]:
         if path == wire.PUBLISH_PATH:
             self._publish()
             published = {"id": f"{EPOCH}.{self._offset}", "offset": self._offset}
@@ -180,15 +180,17 @@ class Floor:
         return "200 OK", {"recipients": self._counts(), "paths": {"floor": sum(self._counts().values())}}
 
     def _counts(self) -> dict[str, int]:
-        return {transport: len(room) for transport, room in self._rooms.items()}
+        return {transport: len(subscribers) for transport, subscribers in self._subscribers.items()}
 
     def _publish(self, merged: int = 1) -> None:
         """Encode once, then call `send` for each subscriber: the reference for all other servers."""
         published = [wire.notification(EPOCH, self._offset + 1 + each) for each in range(merged)]
         self._offset += merged
-        for transport, room in self._rooms.items():
-            if room:
-                self._send(list(room.values()), b"".join(wire.frame(each, transport) for each in published))
+        for transport, subscribers in self._subscribers.items():
+            if subscribers:
+                self._send(
+                    list(subscribers.values()), b"".join(wire.frame(each, transport) for each in published)
+                )
 
     def _send(self, peers: list[Peer], data: bytes) -> None:
         size = len(data)
@@ -198,12 +200,12 @@ class Floor:
             except BlockingIOError:
                 sent = 0
             except OSError:
-                self._forget(peer)
+                self._drop(peer)
                 continue
             if sent != size:
-                self._keep(peer, data[sent:])
+                self._keep_unsent(peer, data[sent:])
 
-    def _keep(self, peer: Peer, data: bytes) -> None:
+    def _keep_unsent(self, peer: Peer, data: bytes) -> None:
         if not peer.unsent:
             self._poll.modify(peer.fd, select.EPOLLIN | select.EPOLLOUT)
         peer.unsent += data
@@ -217,7 +219,7 @@ class Floor:
             except BlockingIOError:
                 pass
             except OSError:
-                self._forget(peer)
+                self._drop(peer)
 
     def _flush(self, peer: Peer) -> None:
         peer.unsent = peer.unsent[peer.sock.send(peer.unsent) :] if peer.unsent else b""

@@ -14,7 +14,7 @@ from app.tools.bench.machine import Cores
 from app.tools.bench.plan import DIRECT, Level
 from app.tools.bench.record import ROW_BYTES
 from app.tools.bench.session import HOLD, BenchCell, Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 
 CONNECTIONS = 18_000
 SECONDS = 120
@@ -61,9 +61,9 @@ def hold_cell(connections: int, seconds: int, cores: Cores) -> BenchCell:
     settings = {**SETTINGS, "SIAR_CONNECTIONS_MAX": str(connections + 1)}
     with (
         server_under_test.running(DIRECT, cores, settings) as running,
-        crowd(members, running.host, running.port) as subscribers,
+        subscriber_pool(members, running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
         subscribers.grow(connections, timeout_s=CONNECT_TIMEOUT_S)
-        visit = Session(running, BOTH, 0, subscribers, publisher)
-        return paced_cell(visit, Level(connections, PERIOD_S, round(seconds / PERIOD_S)), HOLD)
+        session = Session(running, BOTH, 0, subscribers, publisher)
+        return paced_cell(session, Level(connections, PERIOD_S, round(seconds / PERIOD_S)), HOLD)

@@ -25,39 +25,39 @@ WARM_UP_SHARE = 5
 """One in so many connections is opened, closed and opened again before memory is measured."""
 
 
-def memory_cell(visit: Session, count: int) -> BenchCell:
+def memory_cell(session: Session, count: int) -> BenchCell:
     """Measure the growth of RSS per idle connection, for `count` additional ones.
 
     Some connections are open at the first measurement, after as many were opened and closed. So the heap that those
     freed is in use again, and what the server allocates for its first connections is included already.
     """
-    cell = visit.cell(MEMORY, count)
+    cell = session.cell(MEMORY, count)
     before_count = max(1, count // WARM_UP_SHARE)
-    visit.crowd.grow(before_count, at_a_time=AT_A_TIME)
-    visit.settle()
-    visit.crowd.shrink(0)
-    _wait_until_empty(visit.publisher)
-    _grow(visit, before_count, cell)
-    sampler = CpuSampler(visit.subject.pid)
+    session.pool.grow(before_count, at_a_time=AT_A_TIME)
+    session.settle()
+    session.pool.shrink(0)
+    _wait_until_empty(session.publisher)
+    _grow(session, before_count, cell)
+    sampler = CpuSampler(session.server.pid)
     before = sampler.snapshot()
-    _grow(visit, before_count + count, cell)
-    visit.check_path(cell)
+    _grow(session, before_count + count, cell)
+    session.check_path(cell)
     change = difference(before, sampler.snapshot())
     grown = change.use.rss_bytes - sum(use.rss_bytes for use in before.processes.values())
     cell.values["bytes_per_connection"] = grown / count
     return cell
 
 
-def _grow(visit: Session, count: int, cell: BenchCell) -> None:
+def _grow(session: Session, count: int, cell: BenchCell) -> None:
     """Open more connections, and wait until each has had its heartbeats, or answered its pings."""
-    visit.crowd.grow(count, at_a_time=AT_A_TIME)
-    if visit.subject.name == FLOOR:
+    session.pool.grow(count, at_a_time=AT_A_TIME)
+    if session.server.name == FLOOR:
         time.sleep(FLOOR_IDLE_S)
         return
     # Twice: the second ping of each connection follows its answer to the first.
     for _ in range(2):
-        visit.crowd.begin(0)
-        idle, broken = visit.crowd.wait_for_idle_traffic(timeout_s=SETTLE_S)
+        session.pool.begin(0)
+        idle, broken = session.pool.wait_for_idle_traffic(timeout_s=SETTLE_S)
         if idle < count:
             cell.problems.append(f"only {idle} heartbeats or pings came to {count} connections")
         if broken:

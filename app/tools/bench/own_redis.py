@@ -70,8 +70,8 @@ def _started(program: str, folder: Path, cores: Cores) -> tuple[subprocess.Popen
             processes.stop(process, patience_s=STOP_PATIENCE_S)
             raise
         processes.stop(process, patience_s=STOP_PATIENCE_S)
-    said = log.read_text(errors="replace")[-1000:] if log.is_file() else ""
-    raise Unfit(f"{Path(program).name} did not start. The end of its log:\n{said or '(empty)'}")
+    log_end = log.read_text(errors="replace")[-1000:] if log.is_file() else ""
+    raise Unfit(f"{Path(program).name} did not start. The end of its log:\n{log_end or '(empty)'}")
 
 
 def _answers_in_time(process: subprocess.Popen[bytes], port: int) -> bool:

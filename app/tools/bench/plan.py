@@ -114,12 +114,12 @@ class BenchPlan:
     def expected_s(self) -> float:
         """Return the approximate duration."""
         return len(self.transports) * sum(
-            self.repetitions * (self._visit_s(server) + self._burst_s(server))
+            self.repetitions * (self._session_s(server) + self._burst_s(server))
             + self.idle_count() * self._idle_s(server)
             for server in self.servers
         )
 
-    def _visit_s(self, server: str) -> float:
+    def _session_s(self, server: str) -> float:
         levels = self.paced_levels(server)
         if not levels and self.connect_level() is None:
             return 0.0

@@ -15,7 +15,7 @@ from app.tools.bench import burst, cells, idle, server_under_test
 from app.tools.bench.machine import Cores
 from app.tools.bench.plan import BenchPlan, transport_title
 from app.tools.bench.session import SWARM, BenchCell, Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 
 SWARM_SHARE_MIN = 1.5
 """Minimum ratio of the rate that the swarm was shown to read and the rate that it measured."""
@@ -50,7 +50,7 @@ def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
             # Rotated each time, so that it is not always the same server that follows a slow one.
             turn = repetition % len(plan.servers)
             for server in plan.servers[turn:] + plan.servers[:turn]:
-                _visit(done, server, transport, repetition, cores, say)
+                _run_session(done, server, transport, repetition, cores, say)
                 if repetition < plan.idle_count():
                     _idle(done, server, transport, repetition, cores, say)
             if plan.burst_level() is not None:
@@ -60,12 +60,14 @@ def run(plan: BenchPlan, cores: Cores, say: Say) -> BenchRun:
     return done
 
 
-def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
+def _run_session(
+    done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say
+) -> None:
     if not ({"paced", "connect", "cost"} & set(done.plan.parts)):
         return
     try:
-        with _visiting(server, transport, repetition, cores, {}) as visit:
-            for cell in cells.visit_cells(visit, done.plan):
+        with _session(server, transport, repetition, cores, {}) as session:
+            for cell in cells.session_cells(session, done.plan):
                 note_cell(done, cell, say)
     except SiarError as error:
         note_cell(done, failed_cell(server, transport, repetition, error), say)
@@ -73,8 +75,8 @@ def _visit(done: BenchRun, server: str, transport: str, repetition: int, cores: 
 
 def _idle(done: BenchRun, server: str, transport: str, repetition: int, cores: Cores, say: Say) -> None:
     try:
-        with _visiting(server, transport, repetition, cores, idle.SETTINGS) as visit:
-            note_cell(done, idle.memory_cell(visit, done.plan.idle_connections), say)
+        with _session(server, transport, repetition, cores, idle.SETTINGS) as session:
+            note_cell(done, idle.memory_cell(session, done.plan.idle_connections), say)
     except SiarError as error:
         note_cell(done, failed_cell(server, transport, repetition, error), say)
 
@@ -83,10 +85,10 @@ def _bursts(done: BenchRun, transport: str, repetition: int, cores: Cores, say: 
     servers = done.plan.servers
     try:
         with ExitStack() as stack:
-            visits = [
-                stack.enter_context(_visiting(server, transport, repetition, cores, {})) for server in servers
+            sessions = [
+                stack.enter_context(_session(server, transport, repetition, cores, {})) for server in servers
             ]
-            for cell in burst.burst_cells(visits, done.plan):
+            for cell in burst.burst_cells(sessions, done.plan):
                 note_cell(done, cell, say)
     except SiarError as error:  # The servers alternate, so none can be measured without the others.
         for server in servers:
@@ -94,12 +96,12 @@ def _bursts(done: BenchRun, transport: str, repetition: int, cores: Cores, say: 
 
 
 @contextmanager
-def _visiting(
+def _session(
     server: str, transport: str, repetition: int, cores: Cores, settings: Mapping[str, str]
 ) -> Iterator[Session]:
     with (
         server_under_test.running(server, cores, settings) as running,
-        crowd([Member(transport)], running.host, running.port) as subscribers,
+        subscriber_pool([Member(transport)], running.host, running.port) as subscribers,
         publisher_of(running) as publisher,
     ):
         yield Session(running, transport, repetition, subscribers, publisher)

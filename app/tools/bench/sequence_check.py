@@ -22,7 +22,7 @@ class SequenceCheck:
         self.duplicates = 0
         self.out_of_order = 0
 
-    def take(self, offsets: Iterable[int]) -> int:
+    def check(self, offsets: Iterable[int]) -> int:
         """Check offsets in the order of arrival. Returns how many of them were new."""
         new = 0
         for offset in offsets:

@@ -55,8 +55,8 @@ def running(name: str, cores: Cores, settings: Mapping[str, str]) -> Iterator[Se
         chosen = _ours(name, DIRECT, cores, {"SIAR_IO_URING": "0", **settings})
     else:
         chosen = _floor(cores) if name == FLOOR else _ours(name, name, cores, settings)
-    with chosen as subject:
-        yield subject
+    with chosen as server:
+        yield server
 
 
 @contextlib.contextmanager
@@ -67,8 +67,8 @@ def several(name: str, count: int, cores: Cores, redis: RedisHere | None) -> Ite
     """
     assert count == 1 or redis is not None
     settings = {"SIAR_WORKERS": str(count), "SIAR_BROKER": "memory://" if redis is None else redis.url(name)}
-    with _ours(name, DIRECT, cores, settings) as subject:
-        yield replace(subject, processes=count, redis_pid=None if redis is None else redis.pid)
+    with _ours(name, DIRECT, cores, settings) as server:
+        yield replace(server, processes=count, redis_pid=None if redis is None else redis.pid)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ SETTLE_S = 15.0
 REST_S = 60.0
 """Timeout for its work on them afterwards: python-socketio takes about a millisecond per closed connection."""
 
-REST_LOOK_S = 0.1
+REST_SAMPLE_S = 0.1
 REST_SHARE_MAX = 0.1
 """Maximum CPU utilisation of a core between two samples for a server at rest. Pings of 10,000 clients take 0.02."""
 
@@ -56,15 +56,15 @@ class BenchCell:
 class Session:
     """One server, its subscribers and its publisher."""
 
-    subject: ServerUnderTest
+    server: ServerUnderTest
     transport: str
     repetition: int
-    crowd: SubscriberPool
+    pool: SubscriberPool
     publisher: Publisher
 
     def cell(self, kind: str, subscribers: int) -> BenchCell:
         """Return an empty cell of this session."""
-        return BenchCell(kind, self.subject.name, self.transport, subscribers, self.repetition)
+        return BenchCell(kind, self.server.name, self.transport, subscribers, self.repetition)
 
     def settle(self) -> int:
         """Publish until the server counts exactly the current subscribers and all have received it.
@@ -75,27 +75,27 @@ class Session:
         settled = 0
         while clock.monotonic_us() < deadline_us:
             published = self.publisher.publish()
-            everyone = self.crowd.wait_for(published.offset, timeout_s=SETTLE_S)
-            settled = settled + 1 if everyone and self._recipients(published) == self.crowd.count else 0
+            is_complete = self.pool.wait_for(published.offset, timeout_s=SETTLE_S)
+            settled = settled + 1 if is_complete and self._recipients(published) == self.pool.count else 0
             if settled == WARM_UPS_MIN:
-                self._rest()
+                self._wait_until_at_rest()
                 return published.offset
             time.sleep(WARM_UP_PAUSE_S)
-        raise Unfit(f"After {SETTLE_S:g} s not exactly {self.crowd.count} subscribers get a notification.")
+        raise Unfit(f"After {SETTLE_S:g} s not exactly {self.pool.count} subscribers get a notification.")
 
     def _recipients(self, published: Publication) -> int:
         """Return the recipients over the whole server; one of several processes reports only its own."""
-        return published.recipients if self.subject.processes == 1 else self.publisher.state().recipients
+        return published.recipients if self.server.processes == 1 else self.publisher.state().recipients
 
-    def _rest(self) -> None:
+    def _wait_until_at_rest(self) -> None:
         """Wait until the server has handled new and closed connections, which is no cost of deliveries."""
-        sampler = CpuSampler(self.subject.pid)
+        sampler = CpuSampler(self.server.pid)
         before = sampler.snapshot()
         deadline_us = clock.monotonic_us() + round(REST_S * 1e6)
         while clock.monotonic_us() < deadline_us:
-            time.sleep(REST_LOOK_S)
+            time.sleep(REST_SAMPLE_S)
             after = sampler.snapshot()
-            if difference(before, after).use.total_s <= REST_SHARE_MAX * REST_LOOK_S:
+            if difference(before, after).use.total_s <= REST_SHARE_MAX * REST_SAMPLE_S:
                 return
             before = after
         raise Unfit(f"The server under test still works after {REST_S:g} s without a notification.")
@@ -103,15 +103,15 @@ class Session:
     def check_path(self, cell: BenchCell) -> None:
         """Mark the cell invalid unless every connection uses the fan-out path that is to be measured."""
         paths = self.publisher.state().paths
-        strays = sum(count for path, count in paths.items() if path != self.subject.path)
+        strays = sum(count for path, count in paths.items() if path != self.server.path)
         if strays:
-            cell.problems.append(f"{strays} connections are not on the {self.subject.path} path: {paths}")
+            cell.problems.append(f"{strays} connections are not on the {self.server.path} path: {paths}")
 
 
 @contextlib.contextmanager
-def publisher_of(subject: ServerUnderTest) -> Iterator[Publisher]:
+def publisher_of(server: ServerUnderTest) -> Iterator[Publisher]:
     """Connect a publisher for the block."""
-    publisher = Publisher(subject.host, subject.port, subject.token)
+    publisher = Publisher(server.host, server.port, server.token)
     try:
         yield publisher
     finally:

@@ -24,7 +24,7 @@ from app.tools.bench.publisher import Publisher
 from app.tools.bench.run import BenchRun, Say, failed_cell, note_cell
 from app.tools.bench.server_under_test import ServerUnderTest
 from app.tools.bench.session import BURST_HTTP, Session, publisher_of
-from app.tools.bench.subscriber_pool import Member, crowd
+from app.tools.bench.subscriber_pool import Member, subscriber_pool
 
 PROCESSES = (1, 4)
 PROCESSES_MAX = 64
@@ -116,12 +116,12 @@ def run_several(plan: SeveralPlan, say: Say) -> BenchRun:
             for transport in plan.transports:
                 turn = repetition % len(plan.arms)
                 for arm in plan.arms[turn:] + plan.arms[:turn]:
-                    _visit(done, plan, arm, transport, repetition, redis, say)
+                    _run_session(done, plan, arm, transport, repetition, redis, say)
     done.duration_s = (clock.monotonic_us() - begun_us) / 1e6
     return done
 
 
-def _visit(
+def _run_session(
     done: BenchRun,
     plan: SeveralPlan,
     arm: ServerArm,
@@ -134,13 +134,13 @@ def _visit(
     try:
         with (
             server_under_test.several(arm.name, arm.processes, ANYWHERE, over) as running,
-            crowd([Member(transport)], running.host, running.port) as subscribers,
+            subscriber_pool([Member(transport)], running.host, running.port) as subscribers,
             publisher_of(running) as publisher,
         ):
             _wait_for_all(running, publisher)
-            visit = Session(running, transport, repetition, subscribers, publisher)
-            note_cell(done, paced_cell(visit, plan.level()), say)
-            note_cell(done, burst_cell(visit, BURST_HTTP, plan.notifications, plan.subscribers), say)
+            session = Session(running, transport, repetition, subscribers, publisher)
+            note_cell(done, paced_cell(session, plan.level()), say)
+            note_cell(done, burst_cell(session, BURST_HTTP, plan.notifications, plan.subscribers), say)
     except SiarError as error:
         note_cell(done, failed_cell(arm.name, transport, repetition, error), say)
 

@@ -55,7 +55,7 @@ class SwarmProcess:
         except OSError as error:
             raise Unfit(f"A swarm process has ended: {error}.") from error
 
-    def receive_data(self, *, timeout_s: float) -> dict[str, Any]:
+    def answer(self, *, timeout_s: float) -> dict[str, Any]:
         """Return its answer. A process that takes too long is killed, which ends the wait."""
         assert self._process.stdout is not None
         guard = threading.Timer(timeout_s, self._process.kill)
@@ -66,8 +66,8 @@ class SwarmProcess:
             guard.cancel()
         if not line:
             raise Unfit("A swarm process ended, or did not answer in time.")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        received: dict[str, Any] = json.loads(line)
+        return received
 
     def stop(self) -> None:
         """End the process; its connections close with it."""
@@ -104,7 +104,7 @@ class SubscriberPool:
                 at_a_time=at_a_time,
                 timeout_s=timeout_s,
             )
-        answers = self._hear(timeout_s)
+        answers = self._answers(timeout_s)
         connected = sum(answer["connected"] for answer in answers)
         if connected < count:
             failures = [each for answer in answers for each in answer["failures"]]
@@ -117,7 +117,7 @@ class SubscriberPool:
         """Disconnect the newest, down to `count`."""
         for swarm, share in zip(self._swarms, _shares(count, len(self._swarms)), strict=True):
             swarm.tell("close", count=share)
-        self._hear(PATIENCE_S)
+        self._answers(PATIENCE_S)
         self.count = count
 
     def resize(self, count: int) -> None:
@@ -139,7 +139,7 @@ class SubscriberPool:
         """Wait for a heartbeat or ping per connection. Returns how many came, and how many connections broke."""
         for swarm, share in zip(self._swarms, _shares(self.count, len(self._swarms)), strict=True):
             swarm.tell("idle", count=share, timeout_s=timeout_s)
-        answers = self._hear(timeout_s)
+        answers = self._answers(timeout_s)
         return sum(answer["idle"] for answer in answers), sum(answer["disconnects"] for answer in answers)
 
     def end(self, *, offset: int, starts_us: Sequence[int], merges: bool) -> WindowResult:
@@ -152,21 +152,21 @@ class SubscriberPool:
         first = offset - len(starts_us) + 1
         for swarm in self._swarms:
             swarm.tell("end", offset=offset, first=first, starts_us=list(starts_us), merges=merges)
-        for answer in self._hear(self.count * len(starts_us) * END_US_PER_READ / 1e6):
+        for answer in self._answers(self.count * len(starts_us) * END_US_PER_READ / 1e6):
             result.add(answer)
         return result
 
     def _ask(self, do: str, **command: Any) -> list[dict[str, Any]]:
         for swarm in self._swarms:
             swarm.tell(do, **command)
-        return self._hear(float(command.get("timeout_s", 0.0)))
+        return self._answers(float(command.get("timeout_s", 0.0)))
 
-    def _hear(self, timeout_s: float) -> list[dict[str, Any]]:
-        return [swarm.receive_data(timeout_s=timeout_s + PATIENCE_S) for swarm in self._swarms]
+    def _answers(self, timeout_s: float) -> list[dict[str, Any]]:
+        return [swarm.answer(timeout_s=timeout_s + PATIENCE_S) for swarm in self._swarms]
 
 
 @contextlib.contextmanager
-def crowd(members: Sequence[Member], host: str, port: int) -> Iterator[SubscriberPool]:
+def subscriber_pool(members: Sequence[Member], host: str, port: int) -> Iterator[SubscriberPool]:
     """Run swarm processes for the block."""
     swarms: list[SwarmProcess] = []
     try:

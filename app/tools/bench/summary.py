@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.tools.bench.fit import exponent
 from app.tools.bench.plan import DIRECT, FLOOR, SEND, STOCK, BenchPlan
 from app.tools.bench.session import BURST_HTTP, BURST_INSIDE, CONNECT, MEMORY, PACED, SWARM, BenchCell
 
@@ -158,3 +158,14 @@ def _growth(cells: Sequence[BenchCell], transport: str, server: str) -> Growth |
     ]
     ratio = statistics.median(ends[1]) / statistics.median(ends[0]) if all(ends) else None
     return Growth(transport, server, levels[0], levels[-1], tuple(exponents), ratio)
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return b of the line through (log N, log cost); 0 means constant cost. `None` for fewer than two different N."""
+    logs = [(math.log(count), math.log(cost)) for count, cost in points if count > 0 and cost > 0]
+    if len({x for x, _ in logs}) < 2:
+        return None
+    mean_x = math.fsum(x for x, _ in logs) / len(logs)
+    mean_y = math.fsum(y for _, y in logs) / len(logs)
+    along = math.fsum((x - mean_x) * (y - mean_y) for x, y in logs)
+    return along / math.fsum((x - mean_x) ** 2 for x, _ in logs)

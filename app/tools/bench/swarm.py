@@ -86,7 +86,7 @@ class Swarm:
             connection.acknowledge_less()
         return behind
 
-    def take(self, events: list[tuple[int, int]], since_us: int) -> None:
+    def read(self, events: list[tuple[int, int]], since_us: int) -> None:
         """Read once from every ready connection; the data arrived after `since_us` (`clock.monotonic_us`)."""
         live = []
         for fd, mask in events:
@@ -96,17 +96,17 @@ class Swarm:
             if connection.is_live:
                 live.append(connection)
             else:
-                self._shake_hands(connection, mask)
+                self._handshake(connection, mask)
         for at in range(0, len(live), LOT):
             self._read(live[at : at + LOT], since_us + UNREAD_US_MAX)
 
     def _read(self, connections: list[Connection], sure_until_us: int) -> None:
         """Read a batch: on the fast path if all connections have the same, known data, else one by one."""
         lot = self.receiver.read(connections)
-        if not self._account_alike(connections, lot, sure_until_us):
+        if not self._account_equal(connections, lot, sure_until_us):
             self._account_each(connections, lot, sure_until_us)
 
-    def _account_alike(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> bool:
+    def _account_equal(self, connections: list[Connection], lot: Lot, sure_until_us: int) -> bool:
         """Account for a batch of equal reads with operations in C.
 
         Returns false if the reads differ or are unknown.
@@ -196,7 +196,7 @@ class Swarm:
         if parsed.offsets:
             if connection.last == UNKNOWN:
                 connection.last = parsed.offsets[0] - 1
-            connection.take(parsed.offsets)
+            connection.check(parsed.offsets)
             self.record.add_each(arrival_us, read_us, parsed.offsets)
         if parsed.idle:
             self.idle += parsed.idle
@@ -207,7 +207,7 @@ class Swarm:
             self.disconnects += 1
             self._forget(connection)
 
-    def _shake_hands(self, connection: Connection, mask: int) -> None:
+    def _handshake(self, connection: Connection, mask: int) -> None:
         try:
             if mask & select.EPOLLOUT:
                 connection.request()

@@ -34,7 +34,7 @@ EVENTS_MAX = 1024
 LOOK_AGAIN_S = 0.005
 """Poll timeout while a command waits, since it may depend on time; otherwise only a descriptor can bring news."""
 
-REST_S = 0.000_05
+PAUSE_S = 0.000_05
 """Pause within a window after an iteration that read from few connections. A swarm that waits for each message is woken
 inside the server's `send`, which makes that half as expensive again. Whether this happens depends on which side is a
 little faster, and a burst stays on one side or the other; receivers on other machines wake nobody on the server. With
@@ -56,7 +56,7 @@ class Commands:
         self._is_open = False
         """Whether a window is open."""
         self._input = b""
-        self._waits: Iterator[Answer | None] | None = None
+        self._pending: Iterator[Answer | None] | None = None
         """The current command; resumed after every iteration of the loop, until it yields its answer."""
         swarm.poll.register(COMMAND_FD, select.EPOLLIN)
 
@@ -70,19 +70,19 @@ class Commands:
             if not events:
                 since_us = asked_us
                 asked_us = clock.monotonic_us()
-                events = swarm.poll.poll(LOOK_AGAIN_S if self._waits is not None else None, EVENTS_MAX)
-            swarm.take(events, since_us)
+                events = swarm.poll.poll(LOOK_AGAIN_S if self._pending is not None else None, EVENTS_MAX)
+            swarm.read(events, since_us)
             if len(events) < EVENTS_MAX:
                 since_us = asked_us  # All data that had arrived by then was among these events.
             if any(fd == COMMAND_FD for fd, _ in events):
-                if not self._take():
+                if not self._execute():
                     return
             elif self._is_open and 0 < len(events) < FEW:
-                time.sleep(REST_S)
-            if self._waits is not None and (answer := next(self._waits)) is not None:
+                time.sleep(PAUSE_S)
+            if self._pending is not None and (answer := next(self._pending)) is not None:
                 self._answer(answer)
 
-    def _take(self) -> bool:
+    def _execute(self) -> bool:
         data = os.read(COMMAND_FD, 1 << 20)
         self._input += data
         *lines, self._input = self._input.split(b"\n")
@@ -93,11 +93,11 @@ class Commands:
             if isinstance(answer, dict):
                 self._answer(answer)
             else:
-                self._waits = answer
+                self._pending = answer
         return bool(data)
 
     def _answer(self, answer: Answer) -> None:
-        self._waits = None
+        self._pending = None
         print(json.dumps(answer), flush=True)
 
     def do_connect(

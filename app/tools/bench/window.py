@@ -1,8 +1,10 @@
-"""Transfer of a swarm's result of a window into a cell."""
+"""Measurement of one window: CPU time of a server, and transfer of the swarm's result into a cell."""
 
 from __future__ import annotations
 
+from app.lab.measure.cpu import CpuChange, CpuSampler, difference
 from app.tools.bench.record import WindowResult, quantile_ms
+from app.tools.bench.server_under_test import ServerUnderTest
 from app.tools.bench.session import BenchCell
 
 DRAIN_S = 60.0
@@ -33,3 +35,31 @@ def take_window(cell: BenchCell, result: WindowResult, behind: int, *, expected:
         cell.problems.append(f"{behind} did not stand at the window's beginning")
     if result.delivered != expected and not cell.problems:
         cell.problems.append(f"{result.delivered} deliveries instead of {expected}")
+
+
+class CpuWindow:
+    """Measures CPU time from construction to `close`."""
+
+    def __init__(self, server: ServerUnderTest) -> None:
+        pids = [server.pid] if server.redis_pid is None else [server.pid, server.redis_pid]
+        self._samplers = [CpuSampler(pid) for pid in pids]
+        self._before = [each.snapshot() for each in self._samplers]
+        self._changes: list[CpuChange] = []
+
+    def close(self) -> None:
+        """End the window."""
+        after = [each.snapshot() for each in self._samplers]
+        self._changes = [difference(old, new) for old, new in zip(self._before, after, strict=True)]
+
+    @property
+    def server(self) -> CpuChange:
+        """CPU time of all processes of the server; available after `close`."""
+        return self._changes[0]
+
+    def values(self, deliveries: int) -> dict[str, float | None]:
+        """Return microseconds of CPU per delivery."""
+        names = ("cpu_us", "redis_cpu_us")
+        return {
+            name: change.use.total_s * 1e6 / max(1, deliveries)
+            for name, change in zip(names, self._changes, strict=False)
+        }

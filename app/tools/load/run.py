@@ -22,8 +22,7 @@ from app.lab.run.progress import Progress
 from app.lab.run.runner import Walk, clock_link, run_in_laboratory
 from app.store import run_ids as naming
 from app.store.store import RunHead, Store
-from app.tools.bench.awake import kept_awake
-from app.tools.bench.machine import Cores, choose_cores, raise_open_files
+from app.tools.bench.machine import Cores, choose_cores, kept_awake, raise_open_files
 from app.tools.bench.own_redis import RedisHere, own_redis
 from app.tools.load import trial_line
 from app.tools.load.client_selector import LOCUST, ClientSelector
