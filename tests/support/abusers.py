@@ -1,14 +1,14 @@
-"""Connections that mean harm, a process of their own: `python -m tests.support.abusers --port P --count N`.
+"""Abusive connections in a process of their own: `python -m tests.support.abusers --port P --count N`.
 
-    silent      connects and says nothing                 asker      asks again as soon as it was answered
-    slow head   a byte of a request's head a second        hoarder    asks for all of history and does not read it
-    slow body   a byte of a body a second                  guesser    publishes with wrong tokens
-    deaf        subscribes and does not read               shouter    a WebSocket, and frames without end
-    oversize    a header of 100 KB                         splitter   a WebSocket, and fragments without end
-    endless body    a body without end, as fast as it goes, where none is read
+    silent      connects and sends nothing                asker      requests again as soon as it was answered
+    slow head   a byte of a request's head a second       hoarder    requests all of history and does not read it
+    slow body   a byte of a body a second                 guesser    publishes with wrong tokens
+    deaf        subscribes and does not read              shouter    a WebSocket, and frames without end
+    oversize    a header of 100 KB                        splitter   a WebSocket, and fragments without end
+    endless body    a body without end, as fast as possible, where none is read
 
-Whoever is thrown out comes back within a second or so. It runs until its standard input ends, and then says in one line
-of JSON what became of it.
+A client whose connection is closed reconnects within a second or so. The process runs until its standard input ends,
+and then prints the outcomes as one line of JSON.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 NICE = 19
-"""They share a core with those who measure, and are not to be measured themselves."""
+"""Lowest priority, because they share a core with the processes that measure."""
 
 FOR_EVER_S = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """These bytes next."""
+    """Step of a script: send these bytes."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing for so long."""
+    """Step of a script: do nothing for a time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Hear:
-    """Until something comes."""
+    """Step of a script: wait for data."""
 
 
 Script = Iterator[Say | Wait | Hear]
@@ -131,7 +131,7 @@ def endless_body() -> Script:
     yield Say(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000000000\r\n\r\n")
     while True:
         yield Say(bytes(65_536))
-        yield Wait(0.0)  # The others share this one's thread.
+        yield Wait(0.0)  # The other clients run in the same thread.
 
 
 def oversize() -> Script:
@@ -153,11 +153,11 @@ KINDS: dict[str, tuple[Callable[[], Script], int]] = {
     "splitter": (splitter, 5),
     "endless body": (endless_body, 5),
 }
-"""What each does, and how many of a hundred do it."""
+"""Script of each kind, and its share of a hundred clients."""
 
 
 class Abuser:
-    """One of them, over all of its connections."""
+    """One abusive client over all of its connections."""
 
     def __init__(self, mob: Mob, kind: str, source: str) -> None:
         self._mob = mob
@@ -169,7 +169,7 @@ class Abuser:
         self._life = 0
 
     def begin(self) -> None:
-        """Connect, and then do as the script says."""
+        """Connect and start the script."""
         self._life += 1
         self._sock = sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -181,7 +181,7 @@ class Abuser:
             self._end("refused")
 
     def on_events(self, events: int) -> None:
-        """The loop saw something."""
+        """Handle epoll events of the connection."""
         if events & (select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP):
             self._end("thrown out")
         elif events & select.EPOLLOUT:
@@ -241,7 +241,7 @@ class Abuser:
 
 
 class Mob:
-    """The loop of all of them."""
+    """The event loop of all abusive clients."""
 
     def __init__(self, port: int, count: int, sources: list[str], only: list[str]) -> None:
         self.port = port
@@ -271,7 +271,7 @@ class Mob:
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), action))
 
     def run(self, input_fd: int) -> None:
-        """Until that descriptor ends."""
+        """Run until that descriptor ends."""
         self._poll.register(input_fd, select.EPOLLIN)
         while True:
             wait_s = min(0.1, max(0.0, self._timers[0][0] - time.monotonic())) if self._timers else 0.1
@@ -285,7 +285,7 @@ class Mob:
 
 
 def main() -> int:
-    """As a process."""
+    """Run as a process."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)

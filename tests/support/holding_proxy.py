@@ -1,4 +1,4 @@
-"""A TCP proxy that holds requests for one path back until it lets them go, while everything else passes."""
+"""A TCP proxy that holds back requests for one path until they are released; everything else passes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 
 class HoldingProxy:
-    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+    """Proxy on a free port of loopback. Use it as a context manager; it listens until the end of the block."""
 
     def __init__(self, host: str, port: int, *, path: str) -> None:
-        """`path`: as it stands in the request's first line; requests come one at a time, each in a piece of its own."""
+        """`path`: as in the request's first line; each request must arrive in a read of its own."""
         self._target = (host, port)
         self._line = f" {path}".encode()
         self._may_pass = threading.Event()
@@ -33,11 +33,11 @@ class HoldingProxy:
         self._sockets.close()
 
     def hold(self) -> None:
-        """From now on requests for the path wait."""
+        """Hold back requests for the path."""
         self._may_pass.clear()
 
     def let_go(self) -> None:
-        """What waited goes on, and what comes passes."""
+        """Release held requests, and let further ones pass."""
         self._may_pass.set()
 
     def _accept(self) -> None:

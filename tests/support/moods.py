@@ -1,4 +1,4 @@
-"""Subscribers that behave as phones do on a bad day: read, stall, trickle, reset, leave, come back, at random."""
+"""Subscribers that behave randomly, like phones on a bad network: read, stall, trickle, reset, leave, reconnect."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOODS: dict[str, tuple[float, float, float]] = {
     "reset": (0.12, 0.0, 0.5),
     "leave": (0.08, 0.0, 0.5),
 }
-"""How likely each is, and how long it lasts at least and at most, in seconds."""
+"""For each mood, its probability, and its minimum and maximum duration in seconds."""
 
 SIP_BYTES_MAX = 64
 SIP_PAUSE_S = 0.004
 
 
 class Moody:
-    """Drives one subscriber from mood to mood until told to be calm."""
+    """Changes one subscriber's mood at random until `calm` is called."""
 
     def __init__(self, swarm: Swarm, subscriber: Subscriber, dice: random.Random) -> None:
         self.subscriber = subscriber
@@ -32,11 +32,11 @@ class Moody:
         self._is_calm = False
 
     def begin(self) -> None:
-        """Have the first mood."""
+        """Begin with a first mood."""
         self._next()
 
     def calm(self) -> None:
-        """From now on only read; come back where it is away."""
+        """Only read from now on, and reconnect if necessary."""
         self._is_calm = True
         self._come_back()
         self.subscriber.read()

@@ -1,7 +1,7 @@
-"""A phone without a phone: it joins the room and follows its assignments as the page does. Labelled simulated.
+"""A simulated phone, labelled as such: it joins the room and follows its assignments as the page does.
 
-It speaks the public endpoints only, with the decoders of the built-in clients, and relates its clock to the server's by
-the same procedure as a page. Its clock can be shifted, its connection cut (through a proxy), and it can fall asleep.
+It uses the public endpoints only, with the decoders of the built-in clients, and synchronises its clock by the same
+procedure as the page. Its clock can be shifted, its connection cut (through a proxy), and it can freeze.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PROBES_PER_BATCH_MAX = 400
 
 @dataclass(slots=True)
 class OpenTrial:
-    """The trial that the phone is in."""
+    """The current trial of the phone."""
 
     index: int
     run: str
@@ -53,7 +53,7 @@ class OpenTrial:
 
 
 class SimulatedPhone(threading.Thread):
-    """One phone, in a thread of its own. `end()` it, or use `phones()` below."""
+    """One phone in its own thread. Call `end()`, or use `phones()` below."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SimulatedPhone(threading.Thread):
         self.phone_name = name
         self.device = ""
         self.assignment: dict[str, Any] = {}
-        """The last one."""
+        """The last assignment."""
         self.trials_done: list[int] = []
         self.on_running: Callable[[SimulatedPhone, int], None] = lambda _phone, _trial: None
         """Called when a trial in which it takes part runs, with its index."""
@@ -78,7 +78,7 @@ class SimulatedPhone(threading.Thread):
         self._sync = ClockSync(quantum_us=1.0, wander_us=2.0)
         self._timebase = ""
         self._probes: list[tuple[int, float, float, float, float]] = []
-        """Those that have not been posted: how often the clock was begun anew (never), and the four stamps."""
+        """Probes not posted yet: number of clock restarts (always 0), and the four stamps."""
         self._clock_port = clock_port
         self._clock: ClockChannel | None = None
         self._trial: OpenTrial | None = None
@@ -93,25 +93,25 @@ class SimulatedPhone(threading.Thread):
         self._asked_last_us = 0
         self._ask_at_us = 0
 
-    # From any thread.
+    # These methods may be called from any thread.
 
     def end(self) -> None:
-        """Let go of everything: at once, without a word, unless it is leaving."""
+        """Stop at once, without notifying the server, unless it is leaving."""
         if not self._is_leaving:
             self._ended.set()
         self.join(10)
         self._ended.set()
 
     def leave(self) -> None:
-        """Tell the server that it goes, and go."""
+        """Leave the room and stop."""
         self._is_leaving = True
         self._calls.put(self._leave)
 
     def sleep(self, seconds: float) -> None:
-        """Freeze: nothing is read, asked or answered for so long; the conduct of the trial says so."""
+        """Freeze for a time: nothing is read, requested or answered. The trial's lifecycle report includes it."""
         self._calls.put(lambda: self._freeze(seconds))
 
-    # In its own thread.
+    # These methods run in its own thread.
 
     def _leave(self) -> None:
         self._ask("DELETE", "/api/participants/me")
@@ -156,7 +156,7 @@ class SimulatedPhone(threading.Thread):
         self._follow()
 
     def _follow(self) -> None:
-        """Report, and do as the assignment says."""
+        """Report the phone's state, and follow the assignment."""
         report, self._report = self._report, {}
         status, found = self._ask("POST", "/api/assignment", report)
         if status != 200:
@@ -172,9 +172,9 @@ class SimulatedPhone(threading.Thread):
             elif told["state"] != "connect" and trial.ends_us is None:
                 trial.ends_us = told["ends_us"]
                 self.on_running(self, trial.index)
-                return  # Nothing is asked until it is over.
+                return  # Do not poll until the trial is over.
         elif trial is not None and not trial.is_closing:
-            self._close_stream()  # Called off.
+            self._close_stream()  # The trial was cancelled.
             self._trial = None
         self._ask_in(found["poll_after_ms"])
 
@@ -299,7 +299,7 @@ class SimulatedPhone(threading.Thread):
             "expected_count": trial.expected_count,
             "received_count": len(trial.seen),
             "events": [],
-            # Its wall clock goes wrong with its own.
+            # Its wall clock is shifted together with its monotonic one.
             "wall_ahead_us": clock.now_us() - clock.monotonic_us(),
             "device": {
                 "model": MODEL,
@@ -373,7 +373,7 @@ class SimulatedPhone(threading.Thread):
 
 @contextmanager
 def phones(server: Any, names: list[str], **options: Any) -> Iterator[list[SimulatedPhone]]:
-    """Phones that join a server's room, and are gone with the block; `options` as of a phone, for all of them."""
+    """Run phones that join a server's room, until the block ends; `options` apply to all of them."""
     found = [SimulatedPhone(server.url, server.clock_port, name=name, **options) for name in names]
     for each in found:
         each.start()

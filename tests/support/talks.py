@@ -1,6 +1,6 @@
-"""What a subscriber says and hears on each transport, no input or output of its own, and what it makes of it.
+"""A subscriber's side of each transport without I/O, and the record of what it received.
 
-A `Ledger` is what a client keeps over all of its connections; a talk is one connection's side of the conversation.
+A `Ledger` is a client's record over all of its connections; a talk is the protocol of one connection.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from app.core.protocol.websocket import FrameDecoder, Opcode, encode_frame, hand
 
 
 class Refused(Exception):
-    """The server did not let a subscriber in."""
+    """The server did not accept a subscriber."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything that one subscriber has been told, in its order."""
+    """Everything that one subscriber received, in order."""
 
     position: str | None = None
-    """Where it resumes."""
+    """Position from which it resumes."""
     first: int | None = None
-    """The offset at which it came in."""
+    """Offset at which it subscribed."""
     heard: list[tuple[int, int]] = field(default_factory=list)
-    """Offsets from and to: of a notification twice the same, of a gap its ends."""
+    """Ranges of offsets: a notification's offset twice, or the ends of a gap."""
     gap_count: int = 0
 
     def stand_at(self, position: str) -> None:
-        """The server told a position."""
+        """Record a position announced by the server."""
         if self.first is None:
             self.first = offset_of(position)
         self.position = position
 
     def note(self, kind: str, argument: dict[str, Any]) -> None:
-        """A notification or a gap came."""
+        """Record a notification or a gap."""
         if kind == "notification":
             self.heard.append((argument["offset"], argument["offset"]))
         else:
@@ -52,7 +52,7 @@ class Ledger:
         return self.heard[-1][1] if self.heard else (self.first or 0)
 
     def faults(self) -> list[str]:
-        """Where what was heard is not one unbroken ascent: holes, doubles, disorder."""
+        """Return where the offsets are not consecutive: holes, duplicates, disorder."""
         faults, next_offset = [], (self.first or 0) + 1
         for low, high in self.heard:
             if low != next_offset or high < low:
@@ -66,12 +66,12 @@ def offset_of(position: str) -> int:
 
 
 class Talk(Protocol):
-    """One connection's side. `receive_data` raises `Refused`, or `MalformedFrame` for what is no protocol."""
+    """Protocol of one connection. `receive_data` raises `Refused`, or `MalformedFrame` for invalid data."""
 
     outgoing: bytes
 
     def receive_data(self, data: bytes) -> bool:
-        """Whether the connection still stands."""
+        """Process data. Returns whether the connection is still open."""
         ...
 
 
@@ -87,7 +87,7 @@ class SseTalk:
 
     @property
     def retry_ms(self) -> int | None:
-        """How long the server wants it to wait before it comes back."""
+        """The reconnection delay that the server requests."""
         return self._events.retry_ms
 
     def receive_data(self, data: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""A TCP proxy that changes what a server says: pieces left out, said twice, or broken off behind one of them."""
+"""A TCP proxy that changes a server's data: pieces are omitted or repeated, or the connection is cut after one."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable
 from app.tools.calibrate.socket_registry import SocketRegistry, shut_down
 
 CUT = None
-"""Among the pieces that go to a client: its connection ends here."""
+"""Placed among the pieces for a client, it closes the client's connection."""
 
 Tamper = Callable[[bytes], Iterable[bytes | None]]
-"""What a client gets in place of a piece from the server. A piece is a read: on loopback a whole write, or several."""
+"""Returns what a client gets instead of a piece from the server. A piece is a read: on loopback one or more writes."""
 
 
 class TamperingProxy:
-    """Listens on a free port of loopback until it is closed. Use as a context manager."""
+    """Proxy on a free port of loopback. Use it as a context manager; it listens until the end of the block."""
 
     def __init__(self, port: int, tamper: Tamper = lambda piece: [piece]) -> None:
-        """`port`: where the server is, or will be. `tamper` is called for one piece at a time."""
+        """`port`: the server's, which may start later. `tamper` is called for one piece at a time."""
         self._target = ("127.0.0.1", port)
         self._tamper = tamper
         self._lock = threading.Lock()
@@ -41,12 +41,12 @@ class TamperingProxy:
         self._sockets.close()
 
     def shut(self) -> None:
-        """Break every connection that stands; new ones wait until `open`."""
+        """Break every open connection; new ones wait until `open`."""
         self._is_open.clear()
         self._sockets.shut_down_all()
 
     def open(self) -> None:
-        """Let everybody through again."""
+        """Let all connections through again."""
         self._is_open.set()
 
     def _accept(self) -> None:

@@ -1,4 +1,4 @@
-"""What one process took: seconds by the clock, CPU seconds, and its memory at the highest."""
+"""Resources used by one process: elapsed seconds, CPU seconds, and peak memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.server import ROOT
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """By one command, start of Python included."""
+    """Resources used by one command, including the start of Python."""
 
     seconds: float
     cpu_s: float
@@ -24,7 +24,7 @@ class Taken:
 
 
 def timed_siar(words: Sequence[str], **settings: str) -> Taken:
-    """`./siar ...`, as a user calls it. Raises `SystemExit` when it does not end with 0."""
+    """Run `./siar ...` as a user calls it. Raises `SystemExit` when it does not end with 0."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
         began_s = time.perf_counter()
@@ -34,7 +34,7 @@ def timed_siar(words: Sequence[str], **settings: str) -> Taken:
             stdout=said,
             stderr=said,
         )
-        # Like `wait`, and it tells what this one process has used.
+        # Like `wait`, but it also returns the resources that this process used.
         _, status, usage = os.wait4(process.pid, 0)
         taken_s = time.perf_counter() - began_s
         process.returncode = os.waitstatus_to_exitcode(status)

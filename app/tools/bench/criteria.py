@@ -47,9 +47,9 @@ class Criterion:
     measured: float
     limit: float
     at_least: bool
-    """Whether the limit is a minimum."""
+    """True if the limit is a minimum."""
     judged: bool
-    """Whether this is a verdict: there were enough repetitions, and the swarm was fast enough."""
+    """True if this is a verdict: there were enough repetitions, and the swarm was fast enough."""
     swarm_busy: float | None = None
     """Median utilisation of the swarm's core with the floor or with our server, whichever is larger; only for
     bursts."""

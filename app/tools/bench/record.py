@@ -42,7 +42,7 @@ class Record:
 
     def __init__(self) -> None:
         self.arrivals_us = array("q")
-        """When the kernel received the last byte; `clock.monotonic_us`, like all stamps here."""
+        """Time at which the kernel received the last byte; `clock.monotonic_us`, like all stamps here."""
         self.reads_us = array("q")
         self.firsts = array("q")
         self.counts = array("q")
@@ -114,7 +114,7 @@ class WindowResult:
     unstamped: int = 0
     """Reads without a kernel stamp, whose time of reading is used instead."""
     clock_step_us: int = 0
-    """How far the clock of the kernel's stamps was set in the window."""
+    """Step of the clock of the kernel's stamps in the window."""
     last_read_us: int = 0
     """CLOCK_MONOTONIC; 0: nothing arrived."""
     busy: float = 0.0

@@ -54,7 +54,7 @@ class Commands:
         self._began_us = 0
         self._began_cpu_s = 0.0
         self._is_open = False
-        """Whether a window is open."""
+        """True if a window is open."""
         self._input = b""
         self._pending: Iterator[Answer | None] | None = None
         """The current command; resumed after every iteration of the loop, until it yields its answer."""

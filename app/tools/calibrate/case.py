@@ -48,7 +48,7 @@ class Case:
     impairment: Impairment = field(default_factory=Impairment)
     client_clock: SimulatedClock = TRUE_CLOCK
     step_in_trial: bool = False
-    """Whether the clients' clock steps in the middle of the trial."""
+    """True if the clients' clock steps in the middle of the trial."""
     channel_delay_us: int = 0
     """Delay of each answer in the proxy of the clock's channel, which makes the way back slower than the way there."""
 

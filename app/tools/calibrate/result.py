@@ -15,7 +15,7 @@ either."""
 
 
 class CheckResult(StrEnum):
-    """Whether the instrument's error was within its stated bound."""
+    """Result of comparing the instrument's error with its stated bound."""
 
     RIGHT = "right"
     WRONG = "wrong"

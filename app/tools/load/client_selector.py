@@ -43,7 +43,7 @@ class ClientSelector:
     """Called at the end of the window: CPU used afterwards is not part of the load."""
     is_locust: bool = True
     polls: bool = False
-    """Whether Socket.IO uses long polling."""
+    """True if Socket.IO uses long polling."""
     gathered: Gathered | None = None
     """Records of Locust's users in the last trial; `None` for built-in clients."""
     self_us: SelfUs = field(default_factory=dict)

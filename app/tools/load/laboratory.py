@@ -33,7 +33,7 @@ class LoadLaboratory(BuiltInClients):
     before_users: Callable[[TrialSpec], None] = lambda _spec: None
     """Called right before a trial's users connect, to measure the floor of its block."""
     sharing: Sharing = Sharing.NEVER
-    """Whether server and generator can take each other's CPU time."""
+    """True if server and generator can take each other's CPU time."""
     redis: RedisHere | None = None
     """The Redis of a preset, which is probed during each trial."""
     on_probes: Callable[[ProbeLine], None] = lambda _line: None

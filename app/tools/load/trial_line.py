@@ -58,7 +58,7 @@ class TrialLine:
     shared: int
     """Number of first arrivals, without replays, that were read together with others."""
     is_believable: bool
-    """Whether nothing but the server can have impaired the delays."""
+    """True if nothing but the server can have impaired the delays."""
     void_codes: tuple[str, ...]
     delays: Delays
     broken_before: int = 0

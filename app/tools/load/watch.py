@@ -38,7 +38,7 @@ class Observations:
     receive_troubles: dict[str, int]
     """Increases of counters."""
     is_crowded: bool = False
-    """Whether the largest share is that of several processes together, so that one more process would not help."""
+    """True if the largest share is that of several processes together, so that one more process would not help."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
