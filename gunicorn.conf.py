@@ -82,7 +82,7 @@ def ssl_context(config: Config, make: Callable[[], SSLContext]) -> SSLContext:
     return _tls
 
 
-_board = (shared_counters.current() or shared_counters.make(workers)) if workers > 1 else None
+_counters = (shared_counters.current() or shared_counters.make(workers)) if workers > 1 else None
 """Counters shared between workers. One object for the master's lifetime, so that counters never decrease."""
 
 _files = descriptors.raise_limit()
@@ -151,7 +151,7 @@ def when_ready(server: Arbiter) -> None:
     if (
         _settings.operator_key
     ):  # Set by `serve` only: an experiment's own server must not be found in its place.
-        _say_where()
+        _write_server_file()
     # A server of a test or a demo must not delete old runs.
     if _settings.retention_days and _settings.parent_pipe_fd is None:
         retention.every_day(
@@ -161,7 +161,7 @@ def when_ready(server: Arbiter) -> None:
             warn=server.log.warning,
         )
     if _settings.self_check:
-        _look_at_itself()
+        _start_self_check()
 
 
 def on_reload(server: Arbiter) -> None:
@@ -171,16 +171,16 @@ def on_reload(server: Arbiter) -> None:
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     """Before a worker starts, in the master: give it a slot of the shared counters."""
-    if _board is not None:
-        worker.siar_slot = _board.free_slot(
+    if _counters is not None:
+        worker.siar_slot = _counters.free_slot(
             getattr(each, "siar_slot", 0) for each in list(server.WORKERS.values())
         )
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     """In the new worker: write to its own slot."""
-    if _board is not None:
-        _board.mine = worker.siar_slot
+    if _counters is not None:
+        _counters.mine = worker.siar_slot
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
@@ -189,11 +189,11 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
     Its replacement cannot know whether the first link was used.
     """
     os.environ["SIAR_FIRST_LINK"] = "0"
-    if _board is not None:
-        _board.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
+    if _counters is not None:
+        _counters.end(worker.siar_slot, lambda counted: totals.of_the_ended(totals.total(counted)))
 
 
-def _say_where() -> None:
+def _write_server_file() -> None:
     here = subject.subject_of(_settings)
     trusted = _settings.tls_authority or _settings.tls_cert
     with contextlib.suppress(OSError):  # `serve` has checked that the folder can be written to.
@@ -205,7 +205,7 @@ def _say_where() -> None:
         )
 
 
-def _look_at_itself() -> None:
+def _start_self_check() -> None:
     # In a process of its own: a thread here could hold a lock, such as one of OpenSSL's, while a worker is forked, and
     # that worker would wait for it forever. The process ends by itself, and gunicorn reaps it.
     supervisor.start_self_check()

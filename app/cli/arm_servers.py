@@ -35,9 +35,9 @@ def started(
     with contextlib.ExitStack() as stack:
         servers = {}
         for broker in brokers:
-            url = _of_the_run(broker, run_id)
+            url = _with_run_prefix(broker, run_id)
             if url != broker:
-                stack.callback(_forget, url, settings.get("SIAR_BROKER_CA", ""))
+                stack.callback(_delete_history, url, settings.get("SIAR_BROKER_CA", ""))
             own = {**settings, **clock_settings(), "SIAR_BROKER": url, "SIAR_WORKERS": "1"}
             servers[broker] = stack.enter_context(
                 server_process.start(runs_dir=runs_dir, settings=own)
@@ -45,13 +45,13 @@ def started(
         yield servers
 
 
-def _of_the_run(broker: str, run_id: str) -> str:
+def _with_run_prefix(broker: str, run_id: str) -> str:
     if parse_broker_url(broker).redis is None or "?" in broker:
         return broker
     return f"{broker}?prefix=siar-{run_id}"
 
 
-def _forget(url: str, ca_file: str) -> None:
+def _delete_history(url: str, ca_file: str) -> None:
     # Imported here, because runs without Redis need not load its library.
     from app.server.broker.redis.link import RedisLink
 

@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: float) -> list[Finding]:
     since = clock.readings()
     if subject.port and service.runs_at(subject.url(subject.local())):
-        findings = [*examine.of_machine(subject, machine), *_of_running(subject, url, heartbeat_s)]
+        findings = [*examine.of_machine(subject, machine), *_check_running(subject, url, heartbeat_s)]
     else:
         chosen, free = network_checks.check_port(subject.host, subject.port)
         subject = replace(subject, port=chosen)
@@ -68,12 +68,12 @@ def _findings(subject: Subject, machine: Machine, url: str | None, heartbeat_s: 
             # Over plain HTTP, because a certificate is only checked on a service that uses one.
             plain = replace(subject, is_secure=False)
             with service.started(plain) as trouble:
-                findings += [trouble] if trouble else _of_running(plain, url, service.HEARTBEAT_S)
+                findings += [trouble] if trouble else _check_running(plain, url, service.HEARTBEAT_S)
     _wait_until(since.monotonic_us + machine_checks.WINDOW_US_MIN)
     return [*findings, examine.of_clock(since, machine)]
 
 
-def _of_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
+def _check_running(subject: Subject, url: str | None, heartbeat_s: float) -> list[Finding]:
     """Check a running service at its own addresses and, if `url` is given, through the proxy.
 
     `heartbeat_s`: interval of heartbeats on an idle stream.

@@ -101,10 +101,10 @@ def execute(arguments: argparse.Namespace) -> int:
         if path is not None:
             check_json_path(path, flag)
     if arguments.again is not None:
-        return _again(arguments)
+        return _judge_again(arguments)
     order = order_of(arguments)
     if arguments.ca is not None:
-        _trust(arguments.ca, order.url)
+        _trust_ca(arguments.ca, order.url)
     settings = settings_module.read(os.environ)
     run = LoadRun(order, settings.runs_dir, naming.new_run_id(), for_stream(sys.stderr), given_settings())
     begun_us, failure = clock.monotonic_us(), None
@@ -127,7 +127,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return EXIT_INTERRUPTED if stopped else result.exit_code
 
 
-def _trust(ca_file: Path, url: str | None) -> None:
+def _trust_ca(ca_file: Path, url: str | None) -> None:
     """Make this process and its children verify the server with the certificates of a file. Raises `Malformed`."""
     if url is None or urlsplit(url).scheme != "https":
         raise Malformed("--ca goes with --url https://...: nothing else shows a certificate.")
@@ -136,7 +136,7 @@ def _trust(ca_file: Path, url: str | None) -> None:
     os.environ["SSL_CERT_FILE"] = str(ca_file.resolve())
 
 
-def _again(arguments: argparse.Namespace) -> int:
+def _judge_again(arguments: argparse.Namespace) -> int:
     """Judge a stored run again, with its own gates or those given now. Returns the exit code.
 
     Raises `Malformed` for flags of a new load test, because no load would be run.

@@ -29,7 +29,7 @@ def prune(
     days = _days(older_than, keep, retention_days)
     bytes_max = None if keep is None else bytes_from_text(keep)
     runs = stored_runs(runs_dir)
-    going = _going(runs, days=days, bytes_max=bytes_max, stays=_written_now(runs_dir))
+    to_remove = _runs_to_remove(runs, days=days, bytes_max=bytes_max, stays=_written_now(runs_dir))
     rules = " or ".join(
         [
             *([f"older than {days:g} days"] if days is not None else []),
@@ -37,12 +37,12 @@ def prune(
         ]
     )
     if wanted:
-        return _throw(runs_dir, going)
-    for run in going:
+        return _move_to_trash(runs_dir, to_remove)
+    for run in to_remove:
         print(f"{run.id}  {run.age_s / DAY_S:.0f} days  {size_text(run.size_bytes)}")
     print(
-        f"{rules[0].upper()}{rules[1:]}: {len(going)} of {len(runs)} runs, {_total(going)} of {_total(runs)}."
-        + (" --yes moves them into the trash." if going else "")
+        f"{rules[0].upper()}{rules[1:]}: {len(to_remove)} of {len(runs)} runs, {_total(to_remove)} of {_total(runs)}."
+        + (" --yes moves them into the trash." if to_remove else "")
     )
     return 0
 
@@ -62,7 +62,7 @@ def _days(older_than: float | None, keep: str | None, retention_days: float) -> 
     return retention_days
 
 
-def _going(
+def _runs_to_remove(
     runs: list[StoredRun], *, days: float | None, bytes_max: int | None, stays: str | None
 ) -> list[StoredRun]:
     """Return the runs that either rule removes, oldest first."""
@@ -73,10 +73,10 @@ def _going(
     return [run for run in runs if run.id in old | over]
 
 
-def _throw(runs_dir: Path, going: list[StoredRun]) -> int:
+def _move_to_trash(runs_dir: Path, to_remove: list[StoredRun]) -> int:
     """Move the runs to the trash, and delete for good what has been there for a week. Returns the exit code."""
     trash, moved = Trash(runs_dir), 0
-    for run in going:
+    for run in to_remove:
         try:
             trash.throw(run.id)
         except SiarError as error:

@@ -84,13 +84,13 @@ def execute(arguments: argparse.Namespace) -> int:
         if run.plan.profile == LIVE_PROFILE:
             return _show_live(run, store, arguments)
         analysis = analyse(run)
-        figures = _figures(analysis, arguments, formats, wide_mm)
+        figures = _write_figures(analysis, arguments, formats, wide_mm)
         if formats == [TEXT]:
             if arguments.figures is None or arguments.output is not None:
-                _give(_result_text(analysis, store, arguments), arguments.output)
+                _output(_result_text(analysis, store, arguments), arguments.output)
             return 0
     order = Order(analysis, arguments.language, figures)
-    for path in _written(formats, order, arguments.output):
+    for path in _write_formats(formats, order, arguments.output):
         print(path, file=sys.stderr)
     return 0
 
@@ -121,7 +121,7 @@ def _is_text(name: str) -> bool:
     return name == TEXT or FORMS[name].stream is not None
 
 
-def _figures(
+def _write_figures(
     analysis: Analysis, arguments: argparse.Namespace, formats: Sequence[str], wide_mm: float
 ) -> dict[str, str] | None:
     """Write the figures as files if `--figures` is given. Returns their paths relative to the report, by name."""
@@ -136,8 +136,8 @@ def _figures(
             f"siar: PNG and PDF need the package typst: pip install -r {REQUIREMENTS}, or ask with ./siar.",
             file=sys.stderr,
         )
-    beside = _folder_of(formats, arguments.output)
-    return {name: Path(os.path.relpath(path, beside)).as_posix() for name, path in written.items()}
+    report_folder = _folder_of(formats, arguments.output)
+    return {name: Path(os.path.relpath(path, report_folder)).as_posix() for name, path in written.items()}
 
 
 def _folder_of(formats: Sequence[str], output: Path | None) -> Path:
@@ -152,7 +152,7 @@ def _is_for_folder(formats: Sequence[str], output: Path) -> bool:
     return len(formats) > 1 or output.is_dir()
 
 
-def _written(formats: Sequence[str], order: Order, output: Path | None) -> list[Path]:
+def _write_formats(formats: Sequence[str], order: Order, output: Path | None) -> list[Path]:
     """Write every format. Returns the written files; none if everything went to standard output."""
     if output is None:
         if stream := FORMS[formats[0]].stream:
@@ -186,11 +186,11 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=measuring.PIPED_COLUMNS, highlight=False)
 
 
-def _give(text: str, output: Path | None) -> None:
-    _give_written(lambda file: file.write(text), output)
+def _output(text: str, output: Path | None) -> None:
+    _output_with(lambda file: file.write(text), output)
 
 
-def _give_written(write: Callable[[TextIO], object], output: Path | None) -> None:
+def _output_with(write: Callable[[TextIO], object], output: Path | None) -> None:
     if output is None:
         write(sys.stdout)
     else:
@@ -202,10 +202,10 @@ def _show_live(run: RunRecord, store: Store, arguments: argparse.Namespace) -> i
     if arguments.format not in (TEXT, "json") or arguments.figures is not None:
         raise Malformed("A live run has no trials to draw; --format text and json show what phones posted.")
     if arguments.format == "json":
-        _give_written(lambda file: write_live(file, run.id, store.each_sample()), arguments.output)
+        _output_with(lambda file: write_live(file, run.id, store.each_sample()), arguments.output)
         return 0
     file = io.StringIO()
     print_live(run, live_rows(store.each_sample()), _console(file), language=arguments.language)
     print_display(store.each_sample(), _console(file), say=translator(arguments.language))
-    _give(file.getvalue(), arguments.output)
+    _output(file.getvalue(), arguments.output)
     return 0

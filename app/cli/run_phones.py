@@ -104,9 +104,9 @@ def _run(plan: Plan, server: Server, settings: Settings, arguments: argparse.Nam
         settings=measuring.given_settings(),
     )
     failure: SiarError | None = None
-    told = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
+    values = {"count": arguments.phones, "length": duration(length_s(plan)), "seed": plan.seed}
     try:
-        print(words.say("run.waiting", **told), flush=True)
+        print(words.say("run.waiting", **values), flush=True)
         run.execute()
     except OutputLost:
         raise

@@ -55,13 +55,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _list(runs_dir: Path) -> int:
     """Print one line per run, including damaged ones."""
-    shelf = RunIndex(runs_dir)
-    found = shelf.newest()
+    index = RunIndex(runs_dir)
+    found = index.newest()
     if not found:
         print(f"No runs in {runs_dir}. `siar demo` makes one.")
     for each in found:
         print(_line(each))
-    if older := shelf.count() - len(found):
+    if older := index.count() - len(found):
         print(f"{older} older runs are not listed; they are in {runs_dir}, and `siar report RUN` shows each.")
     return 0
 
@@ -72,9 +72,9 @@ def _line(run: RunSummary) -> str:
     if run.state == "live":
         return f"{run.id}  live: what phones posted"
     phones = f"{run.phones} phones" if run.phones else ""
-    who = ", ".join(each for each in (phones, "simulated" if run.simulated else "") if each)
+    participants = ", ".join(each for each in (phones, "simulated" if run.simulated else "") if each)
     verdict = None if run.verdict is None else run.verdict.sentence_en
-    parts = (run.id, run.profile, who, run.state, verdict)
+    parts = (run.id, run.profile, participants, run.state, verdict)
     return "  ".join(each for each in parts if each)
 
 

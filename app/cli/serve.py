@@ -91,7 +91,7 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"siar: {words.say('serve.not_read', name=name)}", file=sys.stderr)
     settings, findings = first_look(settings, words, check=not arguments.no_check)
     check_broker(settings)
-    settings = _who_vouches_for_redis(settings)
+    settings = _with_redis_ca(settings)
     settings, files = certificate.with_certificate(settings, arguments)
     subject = subject_of(settings)
     if not arguments.no_check:
@@ -108,7 +108,7 @@ def execute(arguments: argparse.Namespace) -> int:
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     if files is not None and files.trusted is not None:
         # For clients of this server over TLS: a runner and the self-check. The only other TLS connection is the one to
-        # Redis, which keeps the system's file (`_who_vouches_for_redis`).
+        # Redis, which keeps the system's file (`_with_redis_ca`).
         environment["SSL_CERT_FILE"] = str(files.trusted)
     command = [sys.executable, "-P", "-m", "gunicorn", "-c", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
     os.execve(sys.executable, command, environment)
@@ -123,7 +123,7 @@ def _refuse_socket_activation() -> None:
         )
 
 
-def _who_vouches_for_redis(settings: Settings) -> Settings:
+def _with_redis_ca(settings: Settings) -> Settings:
     """Return the settings with the system's CA file for a Redis over TLS.
 
     `SSL_CERT_FILE`, which is set later, would replace the system's default otherwise.

@@ -105,11 +105,11 @@ class BlockingWorker(SiarWorker):
 @contextlib.contextmanager
 def _gunicorn_as_it_was() -> Iterator[None]:
     """Undo the worker's changes to gunicorn's classes after the block."""
-    kept = RequestParser.mesg_class, wsgi.create
+    before = RequestParser.mesg_class, wsgi.create
     try:
         yield
     finally:
-        RequestParser.mesg_class, wsgi.create = kept
+        RequestParser.mesg_class, wsgi.create = before
 
 
 def _reads(sock: socket.socket) -> Iterator[bytes]:

@@ -15,10 +15,10 @@ from tests.support.talks import TALKS, Ledger
 AWAY_S_MAX = 5.0
 """Maximum time for which a client stays away; history reaches much further back."""
 
-AT_ONCE = 200
+CONNECTING_MAX = 200
 """Number of concurrent handshakes."""
 
-LOOK_S = 1.0
+CHECK_S = 1.0
 """Interval between checks for clients that the server disconnected."""
 
 
@@ -47,7 +47,7 @@ class Churn:
         self._dice = random.Random(seed)
         self._rate_hz = len(self.clients) * share_per_minute / 60
         self._away: set[Subscriber] = set()
-        self._goes_on = False
+        self._is_running = False
 
     def gather(self, *, timeout_s: float) -> None:
         """Connect all clients, a few hundred at a time."""
@@ -55,17 +55,17 @@ class Churn:
         for client in self.clients:
             client.connect()
             left_s = deadline_s - time.monotonic()
-            is_calm = self._swarm.run(lambda: self._on_their_way() < AT_ONCE, left_s)
-            assert is_calm, f"{self._on_their_way()} wait to be let in"
-        assert self._swarm.run(lambda: not self._on_their_way(), deadline_s - time.monotonic()), (
+            is_calm = self._swarm.run(lambda: self._connecting_count() < CONNECTING_MAX, left_s)
+            assert is_calm, f"{self._connecting_count()} wait to be let in"
+        assert self._swarm.run(lambda: not self._connecting_count(), deadline_s - time.monotonic()), (
             "not all are in"
         )
 
     def begin(self) -> None:
         """Begin departures and reconnections."""
-        self._goes_on = True
-        self._swarm.after(self._pause_s(), self._send_one_away)
-        self._swarm.after(LOOK_S, self._look)
+        self._is_running = True
+        self._swarm.after(self._pause_s(), self._disconnect_one)
+        self._swarm.after(CHECK_S, self._check)
 
     def settle(self, through: int, *, timeout_s: float) -> None:
         """Stop departures, and wait until all clients are back and have everything up to that offset."""
@@ -73,7 +73,7 @@ class Churn:
         done = self._swarm.run(
             lambda: not self._away and all(each.ledger.through >= through for each in self.clients), timeout_s
         )
-        self._goes_on = False
+        self._is_running = False
         behind = [each for each in self.clients if each.ledger.through < through]
         assert done, f"{len(behind)} of {len(self.clients)} have not got everything; {dict(self.counts)}"
 
@@ -90,10 +90,10 @@ class Churn:
             if each.ledger.faults() or each.ledger.gap_count
         ]
 
-    def _on_their_way(self) -> int:
+    def _connecting_count(self) -> int:
         return sum(each.is_connected and each.ledger.first is None for each in self.clients)
 
-    def _send_one_away(self) -> None:
+    def _disconnect_one(self) -> None:
         if not self._rate_hz:
             return
         client = self._dice.choice(self.clients)
@@ -101,26 +101,26 @@ class Churn:
             how = self._dice.choice(["reset", "closed"])
             self.counts[how] += 1
             client.leave(reset=how == "reset")
-            self._back_later(client)
-        self._swarm.after(self._pause_s(), self._send_one_away)
+            self._reconnect_later(client)
+        self._swarm.after(self._pause_s(), self._disconnect_one)
 
-    def _look(self) -> None:
-        if not self._goes_on:
+    def _check(self) -> None:
+        if not self._is_running:
             return
         for client in self.clients:
             if not client.is_connected and client not in self._away:
                 self.counts["cut off by the server"] += 1
-                self._back_later(client)
-        self._swarm.after(LOOK_S, self._look)
+                self._reconnect_later(client)
+        self._swarm.after(CHECK_S, self._check)
 
-    def _back_later(self, client: Subscriber) -> None:
+    def _reconnect_later(self, client: Subscriber) -> None:
         self._away.add(client)
 
-        def come_back() -> None:
+        def reconnect() -> None:
             self._away.discard(client)
             client.connect()
 
-        self._swarm.after(self._dice.uniform(0, AWAY_S_MAX), come_back)
+        self._swarm.after(self._dice.uniform(0, AWAY_S_MAX), reconnect)
 
     def _pause_s(self) -> float:
         """Return a random interval of a Poisson process, so that departures are independent."""

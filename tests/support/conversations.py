@@ -37,7 +37,7 @@ def frame(opcode: Opcode, payload: bytes, *, mask: bytes | None, final: bool = T
 @st.composite
 def conversations(draw: st.DrawFn, *, from_client: bool) -> Conversation:
     """Generate messages, fragmented anywhere, with control frames between any frames."""
-    stream, said = b"", []
+    stream, messages = b"", []
 
     def mask() -> bytes | None:
         return draw(st.binary(min_size=4, max_size=4)) if from_client else None
@@ -49,11 +49,11 @@ def conversations(draw: st.DrawFn, *, from_client: bool) -> Conversation:
         for number, piece in enumerate(pieces):
             for control in draw(st.lists(controls, max_size=2)):
                 stream += frame(control.opcode, control.payload, mask=mask())
-                said.append(control)
+                messages.append(control)
             opcode = Opcode.CONTINUATION if number else message.opcode
             stream += frame(opcode, piece, mask=mask(), final=number == len(pieces) - 1)
-        said.append(message)
-    return Conversation(stream, said)
+        messages.append(message)
+    return Conversation(stream, messages)
 
 
 def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:

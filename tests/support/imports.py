@@ -47,8 +47,8 @@ def _absolute_base(node: ast.ImportFrom, module: str, *, is_package: bool) -> st
     if not node.level:
         return node.module or ""
     package = module.split(".") if is_package else module.split(".")[:-1]
-    kept = package[: len(package) - node.level + 1]
-    return ".".join([*kept, *([node.module] if node.module else [])])
+    base = package[: len(package) - node.level + 1]
+    return ".".join([*base, *([node.module] if node.module else [])])
 
 
 def imports_of(path: Path) -> list[str]:

@@ -35,11 +35,11 @@ def load(
 
 def valid_load(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """Run `./siar load` until its generator is valid; skip the test if it never is."""
-    told = ""
+    troubles = ""
     for _ in range(TRIES):
         done, result = load(folder, *flags)
         if result["load"]["valid"]:
             return done, result
-        told = " ".join(result["load"]["troubles"])
-        assert not any(code in told for code in OF_THE_STREAM), told
-    pytest.skip(f"this machine is not quiet enough: {told}")
+        troubles = " ".join(result["load"]["troubles"])
+        assert not any(code in troubles for code in OF_THE_STREAM), troubles
+    pytest.skip(f"this machine is not quiet enough: {troubles}")

@@ -38,18 +38,18 @@ class Moody:
     def calm(self) -> None:
         """Only read from now on, and reconnect if necessary."""
         self._is_calm = True
-        self._come_back()
+        self._reconnect()
         self.subscriber.read()
         self._watch()
 
     def _watch(self) -> None:
-        self._come_back()
+        self._reconnect()
         self._swarm.after(0.02, self._watch)
 
     def _next(self) -> None:
         if self._is_calm:
             return
-        self._come_back()
+        self._reconnect()
         likely = [weight for weight, _low, _high in MOODS.values()]
         mood = self._dice.choices(list(MOODS), likely)[0]
         self.moods[mood] += 1
@@ -71,6 +71,6 @@ class Moody:
         while True:
             yield self._dice.randint(1, SIP_BYTES_MAX)
 
-    def _come_back(self) -> None:
+    def _reconnect(self) -> None:
         if not self.subscriber.is_connected:
             self.subscriber.connect()

@@ -143,9 +143,9 @@ def _replaced(text: str, *pairs: tuple[str, str]) -> str:
 def _version() -> tuple[int, ...]:
     """Return the version, parsed from output like `nginx version: nginx/1.22.1`."""
     program = str(require_tool("nginx", "nginx"))
-    said = subprocess.run([program, "-v"], capture_output=True, text=True, check=True, timeout=60).stderr
-    found = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", said)
-    assert found is not None, said
+    output = subprocess.run([program, "-v"], capture_output=True, text=True, check=True, timeout=60).stderr
+    found = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", output)
+    assert found is not None, output
     return tuple(map(int, found.groups()))
 
 

@@ -164,13 +164,13 @@ class SimulatedPhone(threading.Thread):
             self._ask_in(500)
             return
         self.assignment = found
-        told = found["trial"]
+        trial_info = found["trial"]
         trial = self._trial
-        if told and told["take_part"] and told["index"] not in self.trials_done:
-            if trial is None or trial.index != told["index"]:
-                self._begin(found["run"], told)
-            elif told["state"] != "connect" and trial.ends_us is None:
-                trial.ends_us = told["ends_us"]
+        if trial_info and trial_info["take_part"] and trial_info["index"] not in self.trials_done:
+            if trial is None or trial.index != trial_info["index"]:
+                self._begin(found["run"], trial_info)
+            elif trial_info["state"] != "connect" and trial.ends_us is None:
+                trial.ends_us = trial_info["ends_us"]
                 self.on_running(self, trial.index)
                 return  # Do not poll until the trial is over.
         elif trial is not None and not trial.is_closing:
@@ -178,9 +178,11 @@ class SimulatedPhone(threading.Thread):
             self._trial = None
         self._ask_in(found["poll_after_ms"])
 
-    def _begin(self, run: str, told: dict[str, Any]) -> None:
+    def _begin(self, run: str, trial_info: dict[str, Any]) -> None:
         self._close_stream()
-        self._trial = OpenTrial(told["index"], run, told["transport"], told["expected_count"])
+        self._trial = OpenTrial(
+            trial_info["index"], run, trial_info["transport"], trial_info["expected_count"]
+        )
         self._trial.breaks_before = self._sync.break_count
         self._last_id = None
         self._burst(8, lambda: None)
@@ -199,7 +201,7 @@ class SimulatedPhone(threading.Thread):
                 parts.hostname or "",
                 parts.port or 80,
                 on_open=lambda: self._loop.send(link, protocol.opening()),
-                on_chunk=self._hear,
+                on_chunk=self._on_chunk,
             )
         except OSError:
             self._loop.call_later(RECONNECT_US, self._open_stream)
@@ -211,16 +213,16 @@ class SimulatedPhone(threading.Thread):
             self._loop.remove(self._link)
         self._link = self._protocol = None
 
-    def _hear(self, chunk: Chunk) -> None:
+    def _on_chunk(self, chunk: Chunk) -> None:
         trial, protocol, link = self._trial, self._protocol, self._link
         if trial is None or protocol is None or link is None:
             return
         was_ready = protocol.position is not None
         try:
-            heard = protocol.receive_data(chunk.data) if chunk.data else None
+            received = protocol.receive_data(chunk.data) if chunk.data else None
         except MalformedFrame:
-            heard = None
-        if heard is None or protocol.ended:
+            received = None
+        if received is None or protocol.ended:
             trial.disconnects += was_ready
             self._close_stream()
             self._loop.call_later(RECONNECT_US, self._open_stream)
@@ -233,10 +235,10 @@ class SimulatedPhone(threading.Thread):
             self._last_id = self._last_id or protocol.position
             self._report |= {"trial_ready": trial.index, "connected": True}
             self._ask_in(1)
-        for notification in heard:
-            self._keep(trial, notification, chunk.read_us)
+        for notification in received:
+            self._record(trial, notification, chunk.read_us)
 
-    def _keep(self, trial: OpenTrial, notification: dict[str, Any], read_us: int) -> None:
+    def _record(self, trial: OpenTrial, notification: dict[str, Any], read_us: int) -> None:
         self._last_id = notification["id"]
         mark = notification["data"].get("trial") or {}
         if (mark.get("run"), mark.get("trial")) != (trial.run, trial.index):

@@ -46,14 +46,14 @@ class PlainLocust:
     """A running Locust."""
 
     process: subprocess.Popen[bytes]
-    told: Path
+    events: Path
     log: Path
 
     def counts(self) -> Counts:
         """Return all events reported so far."""
         counts = Counts({each: Counter() for each in TRANSPORTS}, {each: Counter() for each in TRANSPORTS})
-        if self.told.exists():
-            for line in self.told.read_text(encoding="utf-8").splitlines(keepends=True):
+        if self.events.exists():
+            for line in self.events.read_text(encoding="utf-8").splitlines(keepends=True):
                 if line.endswith("\n"):
                     transport, name, is_bad = json.loads(line)
                     (counts.bad if is_bad else counts.good)[transport][name] += 1
@@ -63,15 +63,15 @@ class PlainLocust:
         """Wait until each transport's user has reported so many."""
         deadline_s = time.monotonic() + PATIENCE_S
         while self.counts().least(name) < count:
-            self._go_on_waiting(f"{count} x {name}", deadline_s)
+            self._wait_on(f"{count} x {name}", deadline_s)
 
     def wait_for_connections(self, count: int) -> None:
         """Wait until each transport's user has connected so often."""
         deadline_s = time.monotonic() + PATIENCE_S
         while self.counts().least_good("connect") < count:
-            self._go_on_waiting(f"{count} connections", deadline_s)
+            self._wait_on(f"{count} connections", deadline_s)
 
-    def _go_on_waiting(self, what: str, deadline_s: float) -> None:
+    def _wait_on(self, what: str, deadline_s: float) -> None:
         assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
         assert time.monotonic() < deadline_s, f"{what}: {self.counts()}"
         time.sleep(0.02)
@@ -80,7 +80,7 @@ class PlainLocust:
 @contextlib.contextmanager
 def plain_locust(folder: Path, host: str) -> Iterator[PlainLocust]:
     """Run one user of SSE and one of Socket.IO at `host` for the block."""
-    told, log_path = folder / "told.jsonl", folder / "locust.log"
+    events, log_path = folder / "told.jsonl", folder / "locust.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SIAR_")}
     with log_path.open("wb") as log:
         process = subprocess.Popen(
@@ -91,10 +91,10 @@ def plain_locust(folder: Path, host: str) -> Iterator[PlainLocust]:
             cwd=folder,
             stdout=log,
             stderr=log,
-            env={**environment, "TOLD": str(told)},
+            env={**environment, "TOLD": str(events)},
         )
         try:
-            yield PlainLocust(process, told, log_path)
+            yield PlainLocust(process, events, log_path)
         finally:
             process.terminate()
             try:

@@ -109,9 +109,9 @@ class Endpoint:
         """Return the session's state (echo server only)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         connection.request("GET", f"/sessions/{sid}")
-        told: dict[str, Any] = json.loads(connection.getresponse().read())
+        state: dict[str, Any] = json.loads(connection.getresponse().read())
         connection.close()
-        return told
+        return state
 
 
 class Polling:

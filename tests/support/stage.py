@@ -103,12 +103,12 @@ class Stage:
         """Repeat every device's report during the block, as a page does; a device silent for 15 s counts as away."""
         over = threading.Event()
 
-        def go_on() -> None:
+        def repeat_reports() -> None:
             while not over.wait(REPORT_PERIOD_S):
                 for device, report in list(self.reports.items()):
                     self._as_device("POST", "/api/assignment", device, report)
 
-        thread = threading.Thread(target=go_on)
+        thread = threading.Thread(target=repeat_reports)
         thread.start()
         try:
             yield
@@ -156,8 +156,8 @@ class Stage:
 
     def progress(self, **more: Any) -> None:
         """Report progress, with results of both arms."""
-        said = {"round": 5, "rounds": 48, "remaining_s": 312, "results": results(), **more}
-        self.operate("PUT", f"/api/room/progress?run={RUN}", said)
+        progress = {"round": 5, "rounds": 48, "remaining_s": 312, "results": results(), **more}
+        self.operate("PUT", f"/api/room/progress?run={RUN}", progress)
 
     def finish(self, **more: Any) -> None:
         """Report that the run is over."""

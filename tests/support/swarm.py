@@ -125,7 +125,7 @@ class Subscriber:
         sock.setblocking(False)
         self._sock, self._talk = sock, TALKS[self.transport]("localhost", self.ledger)
         self._swarm.watch(sock, self)
-        self._say()
+        self._send()
 
     def on_ready(self) -> None:
         self._read(READ_BYTES)
@@ -181,12 +181,12 @@ class Subscriber:
         stands = bool(data) and self._talk.receive_data(data)
         self.on_bytes()
         if stands:
-            self._say()
+            self._send()
         else:
             self.counts["ended by the server"] += 1
             self.leave(reset=False)
 
-    def _say(self) -> None:
+    def _send(self) -> None:
         assert self._sock is not None
         assert self._talk is not None
         if self._talk.outgoing:

@@ -123,20 +123,20 @@ class SocketIoTalk:
         if head is not None and head.status != 101:
             raise Refused(f"Socket.IO was answered with {head.status}.")
         for message in self._frames.feed(body):
-            if message.opcode is Opcode.CLOSE or not self._hear_packet(message.payload):
+            if message.opcode is Opcode.CLOSE or not self._receive_packet(message.payload):
                 return False
         return True
 
-    def _hear_packet(self, packet: bytes) -> bool:
+    def _receive_packet(self, packet: bytes) -> bool:
         if packet.startswith(b"42"):
             kind, argument = json.loads(packet[2:])
             self._ledger.note(kind, argument)
             self._ledger.position = argument["id"]
         elif packet == b"2":
-            self._say(b"3")
+            self._send(b"3")
         elif packet.startswith(b"0"):
             auth = {"last_event_id": self._ledger.position} if self._ledger.position else {}
-            self._say(b"40" + json.dumps(auth).encode())
+            self._send(b"40" + json.dumps(auth).encode())
         elif packet.startswith(b"40"):
             if self._ledger.position is None:
                 self._ledger.stand_at(json.loads(packet[2:])["position"])
@@ -144,7 +144,7 @@ class SocketIoTalk:
             raise Refused(packet.decode())
         return packet not in (b"1", b"41")
 
-    def _say(self, packet: bytes) -> None:
+    def _send(self, packet: bytes) -> None:
         self.outgoing += encode_frame(Opcode.TEXT, packet, mask=os.urandom(4))
 
 

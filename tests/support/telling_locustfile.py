@@ -14,8 +14,8 @@ from locust import events
 _file = open(os.environ["TOLD"], "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - open as long as Locust runs
 
 
-def _tell(*, request_type: str, name: str, exception: object = None, **_more: Any) -> None:
+def _write_event(*, request_type: str, name: str, exception: object = None, **_more: Any) -> None:
     _file.write(json.dumps([request_type, name, exception is not None]) + "\n")
 
 
-events.request.add_listener(_tell)  # type: ignore[no-untyped-call]
+events.request.add_listener(_write_event)  # type: ignore[no-untyped-call]

@@ -127,8 +127,8 @@ class Abuse:
 
 
 @contextlib.contextmanager
-def abuse(port: int, wanted: Abuse, said: dict[str, int]) -> Iterator[None]:
-    """Run abusers for the block; afterwards, their outcomes are in `said`."""
+def abuse(port: int, wanted: Abuse, outcomes: dict[str, int]) -> Iterator[None]:
+    """Run abusers for the block; afterwards, their outcomes are in `outcomes`."""
     options = {"port": port, "count": wanted.count, "only": wanted.kinds, "sources": ",".join(SOURCES)}
     with subprocess.Popen(
         [
@@ -146,22 +146,22 @@ def abuse(port: int, wanted: Abuse, said: dict[str, int]) -> Iterator[None]:
         assert process.stdout is not None
         yield
         process.stdin.close()
-        said.update(json.loads(process.stdout.readline()))
+        outcomes.update(json.loads(process.stdout.readline()))
 
 
 def repeat(good: Good, swarm: Swarm, server: RunningServer, wanted: Abuse, dice: random.Random) -> Repetition:
     """Measure without and with abusers, in random order."""
     found: dict[str, tuple[float, float]] = {}
-    said: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
     for part in dice.sample(["alone", "beside"], 2):
         if part == "alone":
             found[part] = observed(good, server, wanted.seconds)
             continue
-        with abuse(server.port, wanted, said):
+        with abuse(server.port, wanted, outcomes):
             swarm.run(lambda: False, SETTLE_S)
             found[part] = observed(good, server, wanted.seconds)
         swarm.run(lambda: False, 2.0)  # Closing their connections must not affect the next part.
-    return Repetition(found["alone"][0], found["beside"][0], found["alone"][1], found["beside"][1], said)
+    return Repetition(found["alone"][0], found["beside"][0], found["alone"][1], found["beside"][1], outcomes)
 
 
 def observed(good: Good, server: RunningServer, seconds: float) -> tuple[float, float]:

@@ -86,45 +86,45 @@ def closure(names: Iterator[str], seen: set[str]) -> list[Work]:
         if name in seen:
             continue
         try:
-            told = metadata.metadata(name)
+            package = metadata.metadata(name)
         except metadata.PackageNotFoundError:
             continue  # It is for another platform, or for an older Python.
         seen.add(name)
-        found.append(Work(told["Name"], licence_of(told), home_of(told)))
+        found.append(Work(package["Name"], licence_of(package), home_of(package)))
         waiting.extend(needed_by(name))
     return sorted(found, key=lambda each: normal(each.name))
 
 
-def field_of(told: metadata.PackageMetadata, name: str) -> str:
+def field_of(package: metadata.PackageMetadata, name: str) -> str:
     """Return one field of its metadata; empty where it has none."""
-    return told[name] if name in told else ""  # noqa: SIM401 - the declared type has no `get`
+    return package[name] if name in package else ""  # noqa: SIM401 - the declared type has no `get`
 
 
-def licence_of(told: metadata.PackageMetadata) -> str:
+def licence_of(package: metadata.PackageMetadata) -> str:
     """Return the licence from its metadata: the expression, the older field, or the classifiers."""
-    expression = field_of(told, "License-Expression")
+    expression = field_of(package, "License-Expression")
     if expression:
         return expression
     classified = [
         each.rpartition(" :: ")[2]
-        for each in told.get_all("Classifier") or []
+        for each in package.get_all("Classifier") or []
         if each.startswith("License :: ")
     ]
-    field = field_of(told, "License").strip()
+    field = field_of(package, "License").strip()
     if field and len(field) < 40:
         return TITLES.get(field, field)
     return " OR ".join(TITLES.get(each, each) for each in classified)
 
 
-def home_of(told: metadata.PackageMetadata) -> str:
+def home_of(package: metadata.PackageMetadata) -> str:
     """Return the address of its source from its metadata."""
-    urls = [each.partition(", ") for each in told.get_all("Project-URL") or []]
+    urls = [each.partition(", ") for each in package.get_all("Project-URL") or []]
     wanted = ("source", "repository", "homepage", "home", "source code", "code", "github", "documentation")
     for label in wanted:
         for name, _, url in urls:
             if name.lower() == label:
                 return url
-    return field_of(told, "Home-page")
+    return field_of(package, "Home-page")
 
 
 def vendored() -> list[Work]:
@@ -136,8 +136,8 @@ def vendored() -> list[Work]:
     works = []
     for folder in folders:
         text = next(each for each in sorted(folder.iterdir()) if each.name.upper().startswith("LICENSE"))
-        said = text.read_text(encoding="utf-8").lower()
-        licence = next((name for words, name in WORDS.items() if words in said), "")
+        licence_text = text.read_text(encoding="utf-8").lower()
+        licence = next((name for words, name in WORDS.items() if words in licence_text), "")
         works.append(Work(folder.relative_to(ROOT).as_posix(), licence, str(text.relative_to(ROOT))))
     return works
 

@@ -219,9 +219,9 @@ def _report(run: Path, html: Path) -> dict[str, float]:
     _, status, usage = os.wait4(report.pid, 0)
     taken_s = time.perf_counter() - began_s
     report.returncode = os.waitstatus_to_exitcode(status)
-    _, said = report.communicate()
+    _, output = report.communicate()
     if report.returncode:
-        raise SystemExit(f"siar report ended with {report.returncode}: {said}")
+        raise SystemExit(f"siar report ended with {report.returncode}: {output}")
     return {
         "report_s": taken_s,
         "report_cpu_s": usage.ru_utime + usage.ru_stime,

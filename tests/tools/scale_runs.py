@@ -106,10 +106,10 @@ def measured(runs_dir: Path, names: list[str]) -> Iterator[Line]:
     ):
         taken = timed_siar(words, SIAR_RUNS_DIR=str(runs_dir))
         yield Line(what, taken.seconds, taken.cpu_s, taken.peak_mb)
-    yield from asked(runs_dir)
+    yield from server_list(runs_dir)
 
 
-def asked(runs_dir: Path) -> Iterator[Line]:
+def server_list(runs_dir: Path) -> Iterator[Line]:
     """Measure the operator's list, on a server that has not read the folder yet, and on one that has."""
     with tempfile.TemporaryDirectory(prefix="siar-scale-") as folder:
         (Path(folder) / "runs").symlink_to(runs_dir)

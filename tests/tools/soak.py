@@ -89,7 +89,7 @@ class Figures:
     @property
     def missed(self) -> list[str]:
         """The promises that were not kept."""
-        left = [f"{name}: {n} more than before" for name, n in more(self.after, self.before).items()]
+        left = [f"{name}: {n} more than before" for name, n in excess(self.after, self.before).items()]
         grows = self.minutes >= JUDGED_FROM_MINUTES and self.slope_percent_upper >= SLOPE_PERCENT_MAX
         return [
             *self.faults[:5],
@@ -105,54 +105,56 @@ def soak(folder: Path, *, clients: int, minutes: float, warm_up_minutes: float) 
     with running_server(folder, command=COMMAND, **settings) as server, Swarm() as swarm:
         for number in range(HISTORY_COUNT):
             server.publish(f"before {number}")
-        rehearse(swarm, server, clients)
-        before, objects_before = is_idle(swarm, server)
-        crowd = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
-        crowd.gather(timeout_s=GATHER_TIMEOUT_S)
-        crowd.begin()
-        samples = attend(crowd, swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes)
+        connect_once(swarm, server, clients)
+        before, objects_before = idle_counts(swarm, server)
+        churn = Churn(swarm, server, each=clients, share_per_minute=SHARE_PER_MINUTE)
+        churn.gather(timeout_s=GATHER_TIMEOUT_S)
+        churn.begin()
+        samples = publish_and_sample(
+            churn, swarm, server, warm_up_s=60 * warm_up_minutes, measured_s=60 * minutes
+        )
         last = server.publish("last")["offset"]
-        crowd.settle(last, timeout_s=SETTLE_TIMEOUT_S)
-        crowd.leave()
-        after, objects_after = gone(swarm, server, before, objects_before)
+        churn.settle(last, timeout_s=SETTLE_TIMEOUT_S)
+        churn.leave()
+        after, objects_after = settled_counts(swarm, server, before, objects_before)
         growth = slope(samples)
         return Figures(
             minutes=minutes,
             clients=clients,
             published=last - HISTORY_COUNT,
-            left=dict(crowd.counts),
-            faults=crowd.faults(),
+            left=dict(churn.counts),
+            faults=churn.faults(),
             memory_mb=round(sum(mb for _, mb in samples) / len(samples), 1),
             slope_percent=round(growth.percent, 3),
             slope_percent_upper=round(growth.percent_upper, 3),
             before=before,
             after=after,
-            grown=more(objects_after, objects_before),
+            grown=excess(objects_after, objects_before),
             log=server.log()[-2000:] if "Traceback" in server.log() else "",
         )
 
 
-def rehearse(swarm: Swarm, server: RunningServer, clients: int) -> None:
+def connect_once(swarm: Swarm, server: RunningServer, clients: int) -> None:
     """Connect all clients once, publish, and disconnect them, so that objects created once exist already."""
-    crowd = Churn(swarm, server, each=clients, share_per_minute=0)
-    crowd.gather(timeout_s=GATHER_TIMEOUT_S)
+    churn = Churn(swarm, server, each=clients, share_per_minute=0)
+    churn.gather(timeout_s=GATHER_TIMEOUT_S)
     offset = server.publish("rehearsal")["offset"]
-    crowd.settle(offset, timeout_s=SETTLE_TIMEOUT_S)
-    crowd.leave()
+    churn.settle(offset, timeout_s=SETTLE_TIMEOUT_S)
+    churn.leave()
 
 
-def attend(
-    crowd: Churn, swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
+def publish_and_sample(
+    churn: Churn, swarm: Swarm, server: RunningServer, *, warm_up_s: float, measured_s: float
 ) -> list[tuple[float, float]]:
     """Publish until the time is over. Returns (second, MB of memory) from the end of the warm-up on."""
     family = [psutil.Process(server.process.pid)]
     family += family[0].children(recursive=True)
     drafts = Counted(drafts_until(time.monotonic() + warm_up_s + measured_s))
     publisher = Publisher(swarm, server, drafts, pause_s=PERIOD_S)
-    tell_each_minute(
+    report_each_minute(
         swarm,
         lambda: (
-            f"{drafts.count:,} sent, {len(crowd.faults()):,} of {len(crowd.clients):,} clients with a fault"
+            f"{drafts.count:,} sent, {len(churn.faults()):,} of {len(churn.clients):,} clients with a fault"
         ),
         until_s=warm_up_s + measured_s,
         is_over=lambda: publisher.finished,
@@ -184,7 +186,7 @@ class Counted:
         return draft
 
 
-def tell_each_minute(
+def report_each_minute(
     swarm: Swarm, say: Callable[[], str], *, until_s: float, is_over: Callable[[], bool]
 ) -> None:
     """Print a line on standard error each minute until the end; this takes no time of the server's."""
@@ -222,7 +224,7 @@ def sampled(
     return samples
 
 
-def is_idle(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
+def idle_counts(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[str, int]]:
     """Return the server's counts, and its objects by class, when they have not decreased for a while."""
     found, objects = census(server)
     least_s = time.monotonic()
@@ -230,25 +232,25 @@ def is_idle(swarm: Swarm, server: RunningServer) -> tuple[dict[str, int], dict[s
     while time.monotonic() < min(deadline_s, least_s + LINGER_S):
         swarm.run(lambda: False, 1.0)
         now, objects_now = census(server)
-        if more(found, now) or more(objects, objects_now):
+        if excess(found, now) or excess(objects, objects_now):
             least_s = time.monotonic()
         found, objects = now, objects_now
     return found, objects
 
 
-def gone(
+def settled_counts(
     swarm: Swarm, server: RunningServer, before: dict[str, int], objects_before: dict[str, int]
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return the same once nothing exceeds the counts before, or after a timeout."""
     deadline_s = time.monotonic() + SETTLE_TIMEOUT_S
     found, objects = census(server)
-    while time.monotonic() < deadline_s and (more(found, before) or more(objects, objects_before)):
+    while time.monotonic() < deadline_s and (excess(found, before) or excess(objects, objects_before)):
         swarm.run(lambda: False, 1.0)
         found, objects = census(server)
     return found, objects
 
 
-def more(counts: dict[str, int], than: dict[str, int]) -> dict[str, int]:
+def excess(counts: dict[str, int], than: dict[str, int]) -> dict[str, int]:
     """Return the excess of each count over the other's."""
     return {name: n - than.get(name, 0) for name, n in counts.items() if n > than.get(name, 0)}
 

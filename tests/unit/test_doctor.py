@@ -178,8 +178,8 @@ def test_a_firewall_is_named_when_it_is_on(tmp_path: Path, name: str, text: str,
 @pytest.mark.parametrize(
     ("said", "code"),
     [
-        ("Firewall is enabled. (FindingState = 1)", "macos"),
-        ("Firewall is disabled. (FindingState = 0)", "none"),
+        ("Firewall is enabled. (State = 1)", "macos"),
+        ("Firewall is disabled. (State = 0)", "none"),
     ],
 )
 def test_the_firewall_of_macos_is_asked(tmp_path: Path, said: str, code: str) -> None:

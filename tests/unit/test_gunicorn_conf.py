@@ -39,7 +39,7 @@ def test_a_worker_that_begins_with_a_reload_does_not_open_the_first_link_again()
 
 
 def test_what_workers_have_counted_outlives_a_reload() -> None:
-    script = "print(read()._board is read()._board)"
+    script = "print(read()._counters is read()._counters)"
 
     assert said_by(script, SIAR_WORKERS="2", SIAR_BROKER="redis://127.0.0.1:1") == "True"
 
@@ -48,7 +48,7 @@ def test_a_server_says_which_run_it_writes_so_that_prune_leaves_it_alone(tmp_pat
     script = """
 from pathlib import Path
 from app.server.wsgi import server_file
-read()._say_where()
+read()._write_server_file()
 print(server_file.read(Path(os.environ["SIAR_RUNS_DIR"])).run)
 """
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.churn import BriefLedger
 from tests.support.steadiness import slope
-from tests.tools.soak import sampled, tell_each_minute
+from tests.tools.soak import sampled, report_each_minute
 
 TEN_MINUTES_S = 600
 
@@ -101,7 +101,7 @@ def test_a_soak_says_each_minute_how_far_it_is_and_nothing_once_it_is_over(
 ) -> None:
     timers, is_over = Timers(), [False]
 
-    tell_each_minute(cast(Any, timers), lambda: "7 sent", until_s=720.0, is_over=lambda: is_over[0])
+    report_each_minute(cast(Any, timers), lambda: "7 sent", until_s=720.0, is_over=lambda: is_over[0])
     timers.fire()
     is_over[0] = True
     timers.fire()

@@ -103,9 +103,9 @@ class Session:
     def check_path(self, cell: BenchCell) -> None:
         """Mark the cell invalid unless every connection uses the fan-out path that is to be measured."""
         paths = self.publisher.state().paths
-        strays = sum(count for path, count in paths.items() if path != self.server.path)
-        if strays:
-            cell.problems.append(f"{strays} connections are not on the {self.server.path} path: {paths}")
+        other_count = sum(count for path, count in paths.items() if path != self.server.path)
+        if other_count:
+            cell.problems.append(f"{other_count} connections are not on the {self.server.path} path: {paths}")
 
 
 @contextlib.contextmanager

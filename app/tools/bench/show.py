@@ -86,7 +86,7 @@ def print_hold(cell: BenchCell, seconds: int, console: Console) -> None:
         *(f"INVALID: {problem}" for problem in cell.problems),
     )
     for line in lines:
-        _say(console, line)
+        _print(console, line)
 
 
 def print_criteria(found: Sequence[Criterion], console: Console) -> None:
@@ -98,12 +98,12 @@ def print_criteria(found: Sequence[Criterion], console: Console) -> None:
         limit, measured = number_text(each.limit), number_text(each.measured)
         console.print(Text(f"{mark} {each.text}: {measured} ({word} {limit})", style=style))
     if any(each.is_of_the_swarm for each in found):
-        _say(
+        _print(
             console,
             f"?: the swarm used {SWARM_BUSY_MAX:.0%} of its core or more, and the figure may be its own: no verdict.",
         )
     if any(not each.judged and not each.is_of_the_swarm for each in found):
-        _say(
+        _print(
             console,
             f"Fewer than {REPETITIONS_JUDGED_MIN} valid repetitions behind some of these: an indication, no verdict.",
         )
@@ -116,9 +116,9 @@ def print_problems(done: BenchRun, console: Console) -> None:
         where = f"{transport_title(cell.transport)} {cell.server}, {KIND_WORDS.get(cell.kind, cell.kind)}"
         level = f" {cell.subscribers}" if cell.subscribers else ""
         reasons = "; ".join(cell.problems)
-        _say(console, f"INVALID {where}{level}, repetition {cell.repetition + 1}: {reasons}")
+        _print(console, f"INVALID {where}{level}, repetition {cell.repetition + 1}: {reasons}")
     if len(bad) > PROBLEMS_SHOWN_MAX:
-        _say(console, f"... and {len(bad) - PROBLEMS_SHOWN_MAX} more; --json has them all.")
+        _print(console, f"... and {len(bad) - PROBLEMS_SHOWN_MAX} more; --json has them all.")
 
 
 def cores_sentence(cores: Cores) -> str:
@@ -174,7 +174,7 @@ def _signed(value: float | None) -> str:
     return "-" if value is None else f"{value:+.3f}"
 
 
-def _say(console: Console, text: str) -> None:
+def _print(console: Console, text: str) -> None:
     console.print(Text(text))
 
 
@@ -189,9 +189,9 @@ def result_text(
     *,
     cores: Cores,
     conditions: Mapping[str, object],
-    further: Mapping[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
 ) -> str:
-    """Return the JSON document; `further`: parts that only this kind of bench has."""
+    """Return the JSON document; `extra`: parts that only this kind of bench has."""
     document = {
         "schema": SCHEMA,
         "kind": "bench",
@@ -206,7 +206,7 @@ def result_text(
         ],
         "growth": [{**dataclasses.asdict(each), "exponent": each.exponent} for each in growths],
         "criteria": [{**dataclasses.asdict(each), "met": each.met} for each in found],
-        **(further or {}),
+        **(extra or {}),
         "cells": [{**dataclasses.asdict(cell), "valid": cell.is_valid} for cell in done.cells],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

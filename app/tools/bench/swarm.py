@@ -68,7 +68,7 @@ class Swarm:
         """Close the newest down to `count`, and all that never became live."""
         keep = {connection.fd for connection in self.ready[:count] if connection.is_live}
         for connection in [each for fd, each in self.table.items() if fd not in keep]:
-            self._forget(connection)
+            self._drop(connection)
         del self.ready[count:]
 
     def begin(self, offset: int) -> int:
@@ -187,7 +187,7 @@ class Swarm:
         else:
             self.torn += 1
         self.disconnects += 1
-        self._forget(connection)
+        self._drop(connection)
         return None
 
     def _account(self, connection: Connection, parsed: Parsed, arrival_us: int, read_us: int) -> None:
@@ -205,7 +205,7 @@ class Swarm:
                     connection.sock.send(PONG_FRAME * parsed.idle)
         if parsed.ended:
             self.disconnects += 1
-            self._forget(connection)
+            self._drop(connection)
 
     def _handshake(self, connection: Connection, mask: int) -> None:
         try:
@@ -219,7 +219,7 @@ class Swarm:
             parsed = connection.advance(data)
         except (Refused, OSError) as error:
             self.failures.append(str(error))
-            self._forget(connection)
+            self._drop(connection)
             return
         if parsed is not None:
             self.ready.append(connection)
@@ -227,7 +227,7 @@ class Swarm:
                 now_us = clock.monotonic_us()
                 self._account(connection, parsed, now_us, now_us)
 
-    def _forget(self, connection: Connection) -> None:
+    def _drop(self, connection: Connection) -> None:
         self.poll.unregister(connection.fd)
         del self.table[connection.fd]
         connection.is_live = False

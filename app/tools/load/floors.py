@@ -73,8 +73,8 @@ class Floors:
         if len(self.failed) <= FAILED_SHARE_MAX * len(self.lines):
             return ()
         # Those of the floor with most of them, because the others would repeat the same reasons.
-        told = max(self.failed, key=lambda each: len(each.troubles))
-        return tuple(f"Against the neutral source, {self._where}: {text}" for text in told.troubles)
+        worst = max(self.failed, key=lambda each: len(each.troubles))
+        return tuple(f"Against the neutral source, {self._where}: {text}" for text in worst.troubles)
 
     @property
     def remarks(self) -> tuple[str, ...]:

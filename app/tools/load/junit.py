@@ -32,7 +32,7 @@ class _Case:
     failure: str | None = None
     skipped: str | None = None
     """The reason why nothing is known of it."""
-    said: str | None = None
+    output: str | None = None
     """Findings of a case that is more than passed or failed."""
 
 
@@ -84,7 +84,7 @@ def _ramp_cases(result: LoadResult) -> Iterator[_Case]:
             f"{arm}: a capacity under {gates_listed(result)}",
             failure=sentence if is_missed else None,
             skipped=sentence if capacity.is_unknown else None,
-            said="\n".join((sentence, *(each.reason for each in result.gates))),
+            output="\n".join((sentence, *(each.reason for each in result.gates))),
         )
 
 
@@ -94,8 +94,8 @@ def _write(suite: ElementTree.Element, run: str, case: _Case) -> None:
         ElementTree.SubElement(element, "skipped", message=_clean(case.skipped))
     if case.failure is not None:
         ElementTree.SubElement(element, "failure", message=_clean(case.failure))
-    if case.said is not None:
-        ElementTree.SubElement(element, "system-out").text = _clean(case.said)
+    if case.output is not None:
+        ElementTree.SubElement(element, "system-out").text = _clean(case.output)
 
 
 def _clean(text: str) -> str:

@@ -235,9 +235,9 @@ def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], lis
 
 
 def _advice(analysis: Analysis) -> list[str]:
-    said = dict.fromkeys(
+    advice = dict.fromkeys(
         each.advice
         for each in analysis.warnings
         if each.severity is Severity.VOID and each.code in INSTRUMENT_CODES
     )
-    return list(said)
+    return list(advice)

@@ -55,9 +55,9 @@ class LinesProtocol:
             raise MalformedFrame("A line is too long.")
         found = []
         for each in lines:
-            told = json_object(each.decode("utf-8", errors="replace"))
-            if told.get("event") == "position" and self.position is None:
-                self.position = str(told["data"])
-            elif told.get("event") == EVENT_NOTIFICATION:
-                found.append(told["data"])
+            event = json_object(each.decode("utf-8", errors="replace"))
+            if event.get("event") == "position" and self.position is None:
+                self.position = str(event["data"])
+            elif event.get("event") == EVENT_NOTIFICATION:
+                found.append(event["data"])
         return found

@@ -83,16 +83,16 @@ class Judge:
         try:
             path.write_text(mutant.code, encoding="utf-8")
             files = dict.fromkeys(file_of(test) for test in tests)
-            told = self._warm.run([*ARGUMENTS, "-x", *files], limit_s=self._limit_s, order=tests)
+            result = self._warm.run([*ARGUMENTS, "-x", *files], limit_s=self._limit_s, order=tests)
         finally:
             path.write_bytes(source)
             # Restore the time stamps, so that existing byte code is valid again.
             os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-        return _outcome(told)
+        return _outcome(result)
 
 
-def _outcome(told: dict[str, Any]) -> tuple[str, str]:
-    code, by = told["code"], (told.get("failed") or [""])[0]
+def _outcome(result: dict[str, Any]) -> tuple[str, str]:
+    code, by = result["code"], (result.get("failed") or [""])[0]
     if code is None:
         return HUNG, by
     if code in FAILED or code < 0:  # A negative code means that a signal ended the process.

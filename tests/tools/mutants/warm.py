@@ -117,9 +117,9 @@ def main() -> None:
             sys.exit(_run_tests(order, write))
         os.close(write)
         code = _ended(child, order["limit_s"])
-        told = os.read(read, 1 << 20) if code is not None else b""
+        result = os.read(read, 1 << 20) if code is not None else b""
         os.close(read)
-        print(json.dumps({"code": code, **json.loads(told or b"{}")}), file=answers, flush=True)
+        print(json.dumps({"code": code, **json.loads(result or b"{}")}), file=answers, flush=True)
 
 
 def _run_tests(order: dict[str, Any], write: int) -> int:
@@ -140,8 +140,8 @@ def _run_tests(order: dict[str, Any], write: int) -> int:
     if coverage is not None:
         coverage.stop()
         coverage.save()
-        told = {"seconds": plugin.seconds, "failed": plugin.failed}
-        Path(order["measure"] + ".json").write_text(json.dumps(told), encoding="utf-8")
+        result = {"seconds": plugin.seconds, "failed": plugin.failed}
+        Path(order["measure"] + ".json").write_text(json.dumps(result), encoding="utf-8")
     os.write(write, json.dumps({"failed": plugin.failed[:1]}).encode())
     return code
 

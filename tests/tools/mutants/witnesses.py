@@ -65,8 +65,10 @@ class Witnesses:
         if not found:
             found = set().union(*in_file.values())
             readers = {test for test in self.seconds if test.endswith(f"[{path}]")}
-        beside = {test for test in self.seconds if file_of(test) in {file_of(each) for each in found}} - found
-        ordered = [*sorted(readers), *self._by_breadth(found), *self._by_breadth(beside)]
+        same_files = {
+            test for test in self.seconds if file_of(test) in {file_of(each) for each in found}
+        } - found
+        ordered = [*sorted(readers), *self._by_breadth(found), *self._by_breadth(same_files)]
         return list(self._within(budget_s, ordered))
 
     def _by_breadth(self, tests: Iterable[str]) -> list[str]:
@@ -83,11 +85,11 @@ def measure(warm: Warm, copy: Path, data: Path, tests: Iterable[str] = TESTS) ->
     """Run the tests once, which takes minutes. `data`: path for coverage.py's file."""
     there = [name for name in tests if (copy / name).exists()]
     warm.run([*ARGUMENTS, *there], limit_s=MEASURED_LIMIT_S, measure=str(data))
-    told = json.loads(Path(f"{data}.json").read_text(encoding="utf-8"))
-    return witnesses(data, copy, told)
+    results = json.loads(Path(f"{data}.json").read_text(encoding="utf-8"))
+    return witnesses(data, copy, results)
 
 
-def witnesses(data: Path, copy: Path, told: dict[str, Any]) -> Witnesses:
+def witnesses(data: Path, copy: Path, results: dict[str, Any]) -> Witnesses:
     """Combine coverage.py's data with the results of the test run."""
     measured = CoverageData(basename=str(data))
     measured.read()
@@ -102,7 +104,7 @@ def witnesses(data: Path, copy: Path, told: dict[str, Any]) -> Witnesses:
         for tests in lines[path].values():
             for test in tests:
                 breadth[test] += 1
-    return Witnesses(lines, told["seconds"], dict(breadth), frozenset(told["failed"]))
+    return Witnesses(lines, results["seconds"], dict(breadth), frozenset(results["failed"]))
 
 
 def statement(source: str, line: int) -> range:
