@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.churn import BriefLedger
 from tests.support.steadiness import slope
-from tests.tools.soak import sampled, report_each_minute
+from tests.tools.soak import report_each_minute, sampled
 
 TEN_MINUTES_S = 600
 
