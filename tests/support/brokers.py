@@ -45,12 +45,12 @@ class BrokerHost:
 
     @property
     def is_durable(self) -> bool:
-        """Return whether history outlives the process."""
+        """True if history outlives the process."""
         return self.kind != "memory"
 
     @property
     def keeps_trials(self) -> bool:
-        """Return whether trials outlive the process."""
+        """True if trials outlive the process."""
         return self.kind == "redis"
 
     @property

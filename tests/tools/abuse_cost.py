@@ -60,7 +60,7 @@ class Repetition:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether this repetition keeps the promise."""
+        """True if this repetition keeps the promise."""
         return self.beside_ms <= max(FACTOR_MAX * self.alone_ms, self.alone_ms + MORE_MS_MAX)
 
 

@@ -60,7 +60,7 @@ class Line:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether it was within its limits."""
+        """True if it was within its limits."""
         taken_s = self.seconds if self.cpu_s is None else self.cpu_s
         return taken_s <= self.limits[0] and (self.peak_mb or 0.0) <= self.limits[1]
 

@@ -56,12 +56,12 @@ class Criterion:
 
     @property
     def is_of_the_swarm(self) -> bool:
-        """Return whether the figure may be limited by the swarm."""
+        """True if the figure may be limited by the swarm."""
         return self.swarm_busy is not None and self.swarm_busy >= SWARM_BUSY_MAX
 
     @property
     def met(self) -> bool:
-        """Return whether the promise is kept."""
+        """True if the promise is kept."""
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
 

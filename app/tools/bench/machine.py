@@ -34,7 +34,7 @@ class Cores:
 
     @property
     def are_apart(self) -> bool:
-        """Return whether server and swarm cannot take each other's CPU time."""
+        """True if server and swarm cannot take each other's CPU time."""
         return self.server is not None
 
     @contextlib.contextmanager

@@ -36,7 +36,7 @@ class BenchRun:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether every cell is valid."""
+        """True if every cell is valid."""
         return all(cell.is_valid for cell in self.cells)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 class SequenceCheck:
-    """Errors of sequence on one connection."""
+    """Sequence check of one connection, with counts of its errors."""
 
     __slots__ = ("duplicates", "last", "missing", "out_of_order")
 

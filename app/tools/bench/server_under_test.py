@@ -41,7 +41,7 @@ class ServerUnderTest:
 
     @property
     def merges(self) -> bool:
-        """Return whether one write may contain several notifications."""
+        """True if one write may contain several notifications."""
         return self.path == DIRECT
 
 

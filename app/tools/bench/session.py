@@ -48,7 +48,7 @@ class BenchCell:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether its values may be used."""
+        """True if its values may be used."""
         return not self.problems
 
 

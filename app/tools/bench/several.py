@@ -38,7 +38,7 @@ _LOOK_S = 0.1
 
 ANYWHERE = Cores(None, None)
 
-_VISIT_S = 9.0
+_SESSION_S = 9.0
 """Approximate duration of a session: start, connect, measure and end."""
 
 OTHERS = 1
@@ -77,7 +77,7 @@ class SeveralPlan:
 
     def expected_s(self) -> float:
         """Return the approximate duration."""
-        return _VISIT_S * self.repetitions * len(self.transports) * len(self.arms)
+        return _SESSION_S * self.repetitions * len(self.transports) * len(self.arms)
 
     def level(self) -> Level:
         """Return the parameters of the paced cell."""

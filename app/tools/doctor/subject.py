@@ -28,7 +28,7 @@ class Subject:
 
     @property
     def is_for_this_machine_only(self) -> bool:
-        """Return whether the service listens on loopback only."""
+        """True if the service listens on loopback only."""
         return is_loopback(self.host)
 
     def lan(self) -> list[str]:

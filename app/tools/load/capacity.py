@@ -24,7 +24,7 @@ class Capacity:
 
     @property
     def is_unknown(self) -> bool:
-        """Return whether the generator was invalid at the first level already: nothing is known of the server."""
+        """True if the generator was invalid at the first level already: nothing is known of the server."""
         return self.users is None and self.gave_out_at is not None
 
 

@@ -56,7 +56,7 @@ class Floors:
 
     @property
     def has_moved(self) -> bool:
-        """Return whether the floors differ by more than `MOVED_FACTOR` and `MOVED_MS`: the machine has changed."""
+        """True if the floors differ by more than `MOVED_FACTOR` and `MOVED_MS`: the machine has changed."""
         if self.range_ms is None:
             return False
         low, high = self.range_ms

@@ -70,7 +70,7 @@ class LoadResult:
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the generator is valid."""
+        """True if the generator is valid."""
         return not self.troubles
 
     @property

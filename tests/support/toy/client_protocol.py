@@ -25,12 +25,12 @@ class LinesProtocol:
 
     @property
     def ended(self) -> bool:
-        """Return whether the response's body has ended."""
+        """True if the response's body has ended."""
         return self._response.finished
 
     @property
     def is_idle(self) -> bool:
-        """Return whether the client is subscribed and no line is half read."""
+        """True if the client is subscribed and no line is half read."""
         return self.position is not None and self._response.is_idle and not self._rest
 
     def opening(self) -> bytes:

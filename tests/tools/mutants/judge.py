@@ -43,7 +43,7 @@ class Verdict:
 
     @property
     def is_noticed(self) -> bool:
-        """Return whether the suite notices the change."""
+        """True if the suite notices the change."""
         return self.outcome in NOTICED
 
     @property
