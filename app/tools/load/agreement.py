@@ -1,7 +1,7 @@
 """Agreement of Locust's users with the built-in clients: medians of the kernel delay, paired by block.
 
 Both generators run in every block, in random order, on the same server, with the same schedule. They agree if the
-pseudo median of the differences is within 0.1 ms or a tenth of the built-in clients' median, whichever is larger.
+pseudo-median of the differences is within 0.1 ms or a tenth of the built-in clients' median, whichever is larger.
 """
 
 from __future__ import annotations

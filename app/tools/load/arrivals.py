@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from app.lab.run.clients import Arrival
 from app.tools.load.generators import REPLAYED, SHARED, GeneratorRow
 
-SelfUs = Mapping[tuple[int, int], float]
+GeneratorDelaysUs = Mapping[tuple[int, int], float]
 """Generator delay of an arrival, by client and seq: read stamp minus kernel stamp."""
 
 
@@ -37,7 +37,7 @@ class Arrived:
     by_client: dict[int, tuple[Arrival, ...]] = field(default_factory=dict)
     """Arrivals in the order of reading, stamped by the *kernel* if possible, so that the generator's delay is
     excluded."""
-    self_us: SelfUs = field(default_factory=dict)
+    generator_delays_us: GeneratorDelaysUs = field(default_factory=dict)
     """Generator delays, for arrivals that have a delay and a stamp of their own."""
     stamps: Stamps = field(default_factory=Stamps)
 
@@ -45,7 +45,7 @@ class Arrived:
 def arrived(rows: Iterable[GeneratorRow]) -> Arrived:
     """Convert the rows of all processes; each process's rows must be in the order of reading."""
     by_client: dict[int, list[Arrival]] = {}
-    self_us: dict[tuple[int, int], float] = {}
+    generator_delays_us: dict[tuple[int, int], float] = {}
     seen: set[tuple[int, int]] = set()
     count = missing = shared = 0
     for row in rows:
@@ -65,7 +65,9 @@ def arrived(rows: Iterable[GeneratorRow]) -> Arrived:
         missing += not has_own
         shared += is_shared
         if has_own:
-            self_us[place] = (row.read_ns - row.kernel_ns) / 1000
+            generator_delays_us[place] = (row.read_ns - row.kernel_ns) / 1000
     return Arrived(
-        {client: tuple(own) for client, own in by_client.items()}, self_us, Stamps(count, missing, shared)
+        {client: tuple(own) for client, own in by_client.items()},
+        generator_delays_us,
+        Stamps(count, missing, shared),
     )

@@ -28,7 +28,7 @@ class Capacity:
         return self.users is None and self.gave_out_at is not None
 
 
-def is_borne(gates: Sequence[Gate], level: Level) -> bool:
+def all_gates_hold(gates: Sequence[Gate], level: Level) -> bool:
     """Return whether every gate held at a level with a valid generator."""
     return bool(level.valid_trials) and all(gate.holds(FIGURES[gate.name].of(level)) for gate in gates)
 
@@ -41,7 +41,7 @@ def capacities(gates: Sequence[Gate], levels: Sequence[Level]) -> dict[str, Capa
         so_far = found.setdefault(level.arm, Capacity(None))
         if level.arm in ended:
             continue
-        if is_borne(gates, level):
+        if all_gates_hold(gates, level):
             found[level.arm] = Capacity(level.users)
         else:
             found[level.arm] = replace(so_far, gave_out_at=None if level.valid_trials else level.users)

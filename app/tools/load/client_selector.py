@@ -14,7 +14,7 @@ from app.core.client import POLLING
 from app.core.plan.scenario import Arm
 from app.lab.run.client_link import ClientLink, Collected
 from app.store.store import StampedProbe
-from app.tools.load.arrivals import SelfUs, Stamps, arrived
+from app.tools.load.arrivals import GeneratorDelaysUs, Stamps, arrived
 from app.tools.load.generators import Gathered, Generators
 
 LOCUST = "locust"
@@ -29,7 +29,7 @@ connected."""
 
 @dataclass(slots=True)
 class ClientSelector:
-    """Client link that `BuiltInClients` uses.
+    """The client link that `BuiltInClients` uses.
 
     It has the interface of `ClientLink`, but failed connections are data, not errors.
     """
@@ -46,7 +46,7 @@ class ClientSelector:
     """True if Socket.IO uses long polling."""
     gathered: Gathered | None = None
     """Records of Locust's users in the last trial; `None` for built-in clients."""
-    self_us: SelfUs = field(default_factory=dict)
+    generator_delays_us: GeneratorDelaysUs = field(default_factory=dict)
     stamps: Stamps = field(default_factory=Stamps)
     """Counts of stamps in the last trial of Locust's users."""
 
@@ -81,7 +81,7 @@ class ClientSelector:
 
     def expect(self, run: str, trial: int, count: int) -> None:
         """Announce the trial and the number of its notifications to the clients."""
-        self.gathered, self.self_us, self.stamps = None, {}, Stamps()
+        self.gathered, self.generator_delays_us, self.stamps = None, {}, Stamps()
         # The clock's process is included, because it probes for the duration of the trial.
         self.clock.expect(run, trial, count)
         if self.is_locust:
@@ -99,7 +99,7 @@ class ClientSelector:
         self.on_window_end()
         collected = self.clock.collect()
         if not self.is_locust:
-            self.self_us = {
+            self.generator_delays_us = {
                 (client, each.seq): each.received_us - each.kernel_us
                 for client, arrivals in collected.arrivals.items()
                 for each in reversed(arrivals)  # Of duplicates, the first arrival is kept.
@@ -108,7 +108,7 @@ class ClientSelector:
             return collected
         gathered = self.gathered = self.generators.collect()
         found = arrived(gathered.rows)
-        self.self_us, self.stamps = found.self_us, found.stamps
+        self.generator_delays_us, self.stamps = found.generator_delays_us, found.stamps
         return Collected(
             arrivals=found.by_client,
             loop_lag_ms_p99=gathered.lag_ms_p99,

@@ -80,7 +80,7 @@ class Delays:
         )
 
 
-def delays_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], float]) -> Delays:
+def delays_of(deliveries: Iterable[Delivery], generator_delays_us: Mapping[tuple[int, int], float]) -> Delays:
     """Return the delays of a trial.
 
     A sample is a first arrival with a known clock, including late ones; arrivals replayed after a loss are none.
@@ -97,7 +97,7 @@ def delays_of(deliveries: Iterable[Delivery], self_us: Mapping[tuple[int, int], 
             delays.application.add(delay_us)
             continue
         delay_us = each.kernel_received_us - each.due_us
-        added_us = self_us.get((each.client, each.seq))
+        added_us = generator_delays_us.get((each.client, each.seq))
         delays.kernel.add(delay_us)
         delays.application.add(delay_us + (added_us or 0.0))
         if added_us is not None:

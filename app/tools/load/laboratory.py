@@ -33,7 +33,7 @@ class LoadLaboratory(BuiltInClients):
     before_users: Callable[[TrialSpec], None] = lambda _spec: None
     """Called right before a trial's users connect, to measure the floor of its block."""
     sharing: Sharing = Sharing.NEVER
-    """True if server and generator can take each other's CPU time."""
+    """Overlap of the cores of server and generator."""
     redis: RedisHere | None = None
     """The Redis of a preset, which is probed during each trial."""
     on_probes: Callable[[ProbeLine], None] = lambda _line: None
@@ -155,7 +155,7 @@ class LoadLaboratory(BuiltInClients):
             shared=self.link.stamps.shared,
             is_believable=is_believable(warnings),
             void_codes=tuple(each.code for each in warnings if each.severity is Severity.VOID),
-            delays=delays_of(record.deliveries, self.link.self_us),
+            delays=delays_of(record.deliveries, self.link.generator_delays_us),
             broken_before=gathered.broken_before if gathered else 0,
         )
 

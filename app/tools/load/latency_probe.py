@@ -21,9 +21,9 @@ NO_ANSWER = (OSError, ValueError, KeyError, http.client.HTTPException)
 class LatencyProbe:
     """Sends requests on one connection, which is opened again after a failure, and records their durations."""
 
-    def __init__(self, connect: Callable[[], ClockAsker | PingAsker]) -> None:
+    def __init__(self, connect: Callable[[], ClockClient | PingClient]) -> None:
         self._connect = connect
-        self._connection: ClockAsker | PingAsker | None = None
+        self._connection: ClockClient | PingClient | None = None
         self.us: list[int] = []
         self.failures = 0
         with contextlib.suppress(*NO_ANSWER):
@@ -55,7 +55,7 @@ class LatencyProbe:
         return self._connection.ask()
 
 
-class ClockAsker:
+class ClockClient:
     """Requests the server's time. Server and runner share a clock: one machine, one anchor."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -70,7 +70,7 @@ class ClockAsker:
         return int(times["received_us"]) - sent_us
 
 
-class PingAsker:
+class PingClient:
     """Sends PING to Redis in its own protocol."""
 
     def __init__(self, port: int) -> None:

@@ -36,7 +36,7 @@ AGREEMENT_RATE_HZ = 10.0
 SPIKE_SPAWN_RATE = 10_000.0
 """Connects all users within a second, as a spike requires."""
 
-SPOKEN = (*TRANSPORTS, POLLING)
+TRANSPORT_CHOICES = (*TRANSPORTS, POLLING)
 """Values of --transport: Socket.IO by long polling is the same transport over another protocol."""
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
@@ -86,10 +86,10 @@ def parse_transports(text: str) -> tuple[str, ...]:
     """Parse transports such as `sse,socketio`, without duplicates. Raises `Malformed`."""
     names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     for name in names:
-        if name not in SPOKEN:
-            raise Malformed(f'"{name}" is no transport; there are: {", ".join(SPOKEN)}.')
+        if name not in TRANSPORT_CHOICES:
+            raise Malformed(f'"{name}" is no transport; there are: {", ".join(TRANSPORT_CHOICES)}.')
     if not names:
-        raise Malformed(f"--transport needs at least one of: {', '.join(SPOKEN)}.")
+        raise Malformed(f"--transport needs at least one of: {', '.join(TRANSPORT_CHOICES)}.")
     return names
 
 

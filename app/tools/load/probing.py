@@ -25,7 +25,7 @@ from app.core.pacing import due_us
 from app.core.wire import USER_AGENT
 from app.lab.run.api import Server
 from app.tools.bench.own_redis import RedisHere
-from app.tools.load.latency_probe import ANSWER_TIMEOUT_S, ClockAsker, LatencyProbe, PingAsker
+from app.tools.load.latency_probe import ANSWER_TIMEOUT_S, ClockClient, LatencyProbe, PingClient
 from app.tools.load.probe_line import Probed
 from app.tools.load.watch import cpu_ns
 
@@ -56,8 +56,8 @@ class Probes:
         self._lock = threading.Lock()
         self._failures: Counter[str] = Counter()
         self._answers_us: dict[str, list[int]] = {}
-        self._clock = LatencyProbe(lambda: ClockAsker(self._host, self._port))
-        self._ping = LatencyProbe(lambda: PingAsker(redis.port))
+        self._clock = LatencyProbe(lambda: ClockClient(self._host, self._port))
+        self._ping = LatencyProbe(lambda: PingClient(redis.port))
         with contextlib.suppress(OSError, http.client.HTTPException):
             self._get("/api/notifications")
         self._counted = self._counts()

@@ -33,7 +33,7 @@ EXIT_FAILURE = 1
 EXIT_UNFIT = 3
 EXIT_GATE = 99
 
-BELIEVED_SHARE_MIN = 0.5
+VALID_SHARE_MIN = 0.5
 """Minimum share of a level's valid trials: with fewer, the remainder is a selection, not a measurement."""
 
 
@@ -226,7 +226,7 @@ def _invalid_levels(kind: Kind, levels: Sequence[Level]) -> tuple[list[str], lis
     valid_arms = {each.arm for each in levels if each.valid_trials} if kind is Kind.RAMP else set()
     for level in levels:
         invalid = [each for each in level.trials if not each.is_believable]
-        if len(invalid) > (1 - BELIEVED_SHARE_MIN) * len(level.trials):
+        if len(invalid) > (1 - VALID_SHARE_MIN) * len(level.trials):
             codes = sorted({code for each in invalid for code in each.void_codes} & INSTRUMENT_CODES)
             (bounds if level.arm in valid_arms else fatal).append(
                 f"{level.title}: {len(invalid)} of {count_of(len(level.trials), 'trial')} void ({listing(codes)})."

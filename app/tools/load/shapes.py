@@ -16,7 +16,7 @@ from app.lab.run.laboratory import Finished, Laboratory
 from app.lab.run.progress import Progress
 from app.lab.run.runner import Walk
 from app.store.store import Store
-from app.tools.load.capacity import is_borne
+from app.tools.load.capacity import all_gates_hold
 from app.tools.load.gates import Gate
 from app.tools.load.levels import levels_of
 from app.tools.load.trial_line import TrialLine
@@ -80,6 +80,6 @@ def breaks(gates: Sequence[Gate], lines: Sequence[TrialLine]) -> Callable[[str, 
 
     def is_broken(arm: str, users: int) -> bool:
         own = [each for each in lines if (each.arm, each.users) == (arm, users)]
-        return not all(is_borne(gates, level) for level in levels_of(own))
+        return not all(all_gates_hold(gates, level) for level in levels_of(own))
 
     return is_broken
