@@ -28,8 +28,8 @@ class BriefLedger(Ledger):
     def note(self, kind: str, argument: dict[str, Any]) -> None:
         """Record a notification or gap, and merge it with the last run if it continues it."""
         super().note(kind, argument)
-        if len(self.heard) > 1 and self.heard[-1][0] == self.heard[-2][1] + 1:
-            self.heard[-2:] = [(self.heard[-2][0], self.heard[-1][1])]
+        if len(self.ranges) > 1 and self.ranges[-1][0] == self.ranges[-2][1] + 1:
+            self.ranges[-2:] = [(self.ranges[-2][0], self.ranges[-1][1])]
 
 
 class Churn:

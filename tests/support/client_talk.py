@@ -18,23 +18,23 @@ class Speaker:
 
     def __init__(self, port: int, protocol: ClientProtocol) -> None:
         self.protocol = protocol
-        self.heard: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
         """Notifications received so far."""
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.sock.sendall(protocol.opening())
 
-    def hear_until(self, condition: Callable[[], bool]) -> None:
+    def receive_until(self, condition: Callable[[], bool]) -> None:
         """Read until the condition holds."""
         while not condition():
-            assert self.hear_some(), "the server ended the connection"
+            assert self.receive_some(), "the server ended the connection"
 
-    def hear_some(self) -> bool:
+    def receive_some(self) -> bool:
         """Read once. Returns whether the connection is still open."""
         try:
             data = self.sock.recv(65_536)
         except ConnectionError:
             return False
-        self.heard += self.protocol.receive_data(data)
+        self.received += self.protocol.receive_data(data)
         if self.protocol.outgoing:
             self.sock.sendall(self.protocol.outgoing)
             self.protocol.outgoing.clear()
@@ -42,8 +42,8 @@ class Speaker:
 
     def notifications(self, count: int) -> list[dict[str, Any]]:
         """Wait for the next notifications and return them."""
-        self.hear_until(lambda: len(self.heard) >= count)
-        found, self.heard = self.heard[:count], self.heard[count:]
+        self.receive_until(lambda: len(self.received) >= count)
+        found, self.received = self.received[:count], self.received[count:]
         return found
 
 
@@ -54,5 +54,5 @@ def speaking(
     """Connect a client that has received its position."""
     speaker = Speaker(port, make(Subscription(f"http://127.0.0.1:{port}", topics, last_event_id)))
     with contextlib.closing(speaker.sock):
-        speaker.hear_until(lambda: speaker.protocol.position is not None)
+        speaker.receive_until(lambda: speaker.protocol.position is not None)
         yield speaker

@@ -44,7 +44,7 @@ class Encrypted:
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request as the operator, whose token the terminal shows. Returns status and decoded JSON."""
-        token = self.said(r"Bearer ([\w-]+)")[1]
+        token = self.wait_for_output(r"Bearer ([\w-]+)")[1]
         link = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=self.trust)
         with contextlib.closing(link):
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -52,7 +52,7 @@ class Encrypted:
             answer = link.getresponse()
             return answer.status, json.loads(answer.read())
 
-    def said(self, text: str) -> re.Match[str]:
+    def wait_for_output(self, text: str) -> re.Match[str]:
         """Wait until its output matches and return the match."""
         deadline_s = time.monotonic() + PATIENCE_S
         while (found := re.search(text, self.log.read_text())) is None:
@@ -79,7 +79,7 @@ def serving(folder: Path, *arguments: str, trust: str) -> Iterator[Encrypted]:
         )
     try:
         plain = Encrypted(0, ssl.create_default_context(), log, folder)
-        port = int(plain.said(r"https://127\.0\.0\.1:(\d+)/")[1])
+        port = int(plain.wait_for_output(r"https://127\.0\.0\.1:(\d+)/")[1])
         server = Encrypted(port, ssl.create_default_context(cafile=folder / trust), log, folder)
         deadline_s = time.monotonic() + PATIENCE_S
         while True:

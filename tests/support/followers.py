@@ -41,7 +41,7 @@ class Follower(threading.Thread):
         self.transport = transport
         self.titles: list[str] = []
         self.gaps: list[dict[str, Any]] = []
-        self.told: list[str] = []
+        self.states: list[str] = []
         """Announced states of the service, in order."""
         self.connections = 0
         self.last_id = ""
@@ -76,7 +76,7 @@ class Follower(threading.Thread):
 
     def _take(self, event: str, argument: dict[str, Any]) -> None:
         if event == "service":
-            self.told.append(argument["state"])
+            self.states.append(argument["state"])
             return
         self.last_id = argument["id"]
         if event == "gap":

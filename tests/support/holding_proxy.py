@@ -27,7 +27,7 @@ class HoldingProxy:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.let_go()
+        self.release()
         shut_down(self._listener)
         self._listener.close()
         self._sockets.close()
@@ -36,7 +36,7 @@ class HoldingProxy:
         """Hold back requests for the path."""
         self._may_pass.clear()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release held requests, and let further ones pass."""
         self._may_pass.set()
 

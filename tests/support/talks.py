@@ -27,11 +27,11 @@ class Ledger:
     """Position from which it resumes."""
     first: int | None = None
     """Offset at which it subscribed."""
-    heard: list[tuple[int, int]] = field(default_factory=list)
+    ranges: list[tuple[int, int]] = field(default_factory=list)
     """Ranges of offsets: a notification's offset twice, or the ends of a gap."""
     gap_count: int = 0
 
-    def stand_at(self, position: str) -> None:
+    def note_position(self, position: str) -> None:
         """Record a position announced by the server."""
         if self.first is None:
             self.first = offset_of(position)
@@ -40,21 +40,21 @@ class Ledger:
     def note(self, kind: str, argument: dict[str, Any]) -> None:
         """Record a notification or a gap."""
         if kind == "notification":
-            self.heard.append((argument["offset"], argument["offset"]))
+            self.ranges.append((argument["offset"], argument["offset"]))
         else:
             assert kind == "gap", kind
             self.gap_count += 1
-            self.heard.append((argument["from"], argument["to"]))
+            self.ranges.append((argument["from"], argument["to"]))
 
     @property
     def through(self) -> int:
         """The last offset that is accounted for."""
-        return self.heard[-1][1] if self.heard else (self.first or 0)
+        return self.ranges[-1][1] if self.ranges else (self.first or 0)
 
     def faults(self) -> list[str]:
         """Return where the offsets are not consecutive: holes, duplicates, disorder."""
         faults, next_offset = [], (self.first or 0) + 1
-        for low, high in self.heard:
+        for low, high in self.ranges:
             if low != next_offset or high < low:
                 faults.append(f"{low}-{high} where {next_offset} was next")
             next_offset = high + 1
@@ -99,7 +99,7 @@ class SseTalk:
             self._ledger.note(event.type, json.loads(event.data))
             self._ledger.position = event.last_event_id
         if self._events.last_event_id:
-            self._ledger.stand_at(self._events.last_event_id)
+            self._ledger.note_position(self._events.last_event_id)
         return not self._response.finished
 
 
@@ -139,7 +139,7 @@ class SocketIoTalk:
             self._send(b"40" + json.dumps(auth).encode())
         elif packet.startswith(b"40"):
             if self._ledger.position is None:
-                self._ledger.stand_at(json.loads(packet[2:])["position"])
+                self._ledger.note_position(json.loads(packet[2:])["position"])
         elif packet.startswith(b"44"):
             raise Refused(packet.decode())
         return packet not in (b"1", b"41")

@@ -50,11 +50,11 @@ def test_fewer_samples_than_blocks_are_no_line() -> None:
 
 def test_a_brief_ledger_stays_small_and_forgets_no_hole() -> None:
     ledger = BriefLedger()
-    ledger.stand_at("2fdf8016.10")
+    ledger.note_position("2fdf8016.10")
     for offset in (11, 12, 13, 15, 16, 16):
         ledger.note("notification", {"offset": offset})
 
-    assert ledger.heard == [(11, 13), (15, 16), (16, 16)]
+    assert ledger.ranges == [(11, 13), (15, 16), (16, 16)]
     assert ledger.faults() == ["15-16 where 14 was next", "16-16 where 17 was next"]
 
 

@@ -12,7 +12,7 @@ from app.lab.run.simulated_clock import TRUE_CLOCK, SimulatedClock
 from app.tools.calibrate.proxy import Impairment
 
 CLIENTS = 2
-"""Two clients, so that a figure that is right for one client only shows."""
+"""Two clients, so that a figure that is right for only one of them is noticed."""
 
 RATE_HZ = 50.0
 """20 ms between notifications: enough for a proxy to delay each one separately, and a hundred take two seconds."""

@@ -30,8 +30,8 @@ RUN = "calibration"
 SETTLE_S = 0.1
 
 DRAIN_S = 1.0
-"""Wait after the last due time, plus the injected delay. What has not arrived by then was dropped, even on a slow
-machine."""
+"""Wait after the last due time, in addition to the injected delay. What has not arrived by then was dropped, even on a
+slow machine."""
 
 OVERHEAD_S = 0.5
 """Duration of a case in addition to its notifications: connecting, probing, collecting."""
